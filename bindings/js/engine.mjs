@@ -239,7 +239,7 @@ export class Model extends Handle {
       const stride = structs.whit_embed_text.size, list = frame.allocate(texts.length * stride);
       texts.forEach((text, i) => {
         const ids = this.tokenize(text);
-        this.library.write("whit_embed_text", list + i * stride, { ids: frame.ids(ids), n_ids: ids.length, n_first: 0 });
+        this.library.write("whit_embed_text", list + i * stride, { ids: frame.ids(ids), n_ids: ids.length, n_first: 0, n_prompt: 0 });
       });
       const options = frame.struct("whit_embed_options", { n_dimensions: dimensions });
       const values = frame.allocate(4 * texts.length * size);

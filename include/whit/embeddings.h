@@ -18,6 +18,9 @@ typedef enum whit_pooling {
 /* The pooling that a model's files name; WHIT_POOLING_OWN if they name none. A rerank model's is that of the hidden
  * state which its head scores. */
 WHIT_API whit_pooling whit_model_pooling(const whit_model *model);
+/* Whether the mean of a text's tokens includes those of its instruction; false if the model's files say so
+ * (include_prompt of sentence-transformers). */
+WHIT_API bool whit_model_pools_prompt(const whit_model *model);
 /* Number of scores that a rerank model's head gives; 0: the model makes vectors. */
 WHIT_API uint32_t whit_model_n_labels(const whit_model *model);
 
@@ -42,6 +45,9 @@ typedef struct whit_embed_text {
     const int32_t *ids;
     size_t n_ids;
     size_t n_first; /* tokens of the first of two parts, for models with token types; 0: the text has one part */
+    /* Leading tokens of an instruction, special ones included. The mean leaves them out if whit_model_pools_prompt is
+     * false; at least one token must follow them. Default 0. */
+    size_t n_prompt;
 } whit_embed_text;
 
 /* Writes the vectors of n_texts texts to `values` (n_texts, options->n_dimensions or whit_model_embedding_size). The

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/phrase.h"
 #include "base/threads.h"
+#include "cli/embed_text.h"
 #include "cli/flags.h"
 #include "cli/outputs.h"
 #include "cli/verbs.h"
@@ -62,7 +63,7 @@ struct texts {
 static void free_texts(struct texts *texts)
 {
     for (size_t i = 0; i < texts->n; i++) {
-        free((int32_t *)(uintptr_t)texts->of[i].ids);
+        cli_embed_text_free(&texts->of[i]);
         free(texts->written[i]);
     }
     free(texts->of);
@@ -78,7 +79,7 @@ static int add_text(cli_call *call, struct texts *texts, whit_embed_text text, c
         char **names = of ? realloc(texts->written, capacity * sizeof *names) : NULL;
         if (names) texts->written = names;
         if (!names) {
-            free((int32_t *)(uintptr_t)text.ids);
+            cli_embed_text_free(&text);
             free(written);
             return cli_fail(call, CLI_LIMIT, "out of memory for %zu texts", texts->n);
         }
@@ -172,7 +173,7 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
         if (status == CLI_OK)
             status = add_text(call, texts, made, text);
         else {
-            free((int32_t *)(uintptr_t)made.ids);
+            cli_embed_text_free(&made);
             free(text);
         }
     }
@@ -207,17 +208,8 @@ struct prompted {
 static int make_prompted(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made)
 {
     const struct prompted *p = user;
-    size_t n_prompt = p->prompt ? strlen(p->prompt) : 0, n = strlen(text);
-    char *whole = malloc(n_prompt + n + 1);
-    int32_t *ids = NULL;
     (void)place;
-    if (!whole) return cli_fail(call, CLI_LIMIT, "out of memory");
-    if (n_prompt) memcpy(whole, p->prompt, n_prompt);
-    memcpy(whole + n_prompt, text, n + 1);
-    int status = cli_tokenize(call, p->model, whole, n_prompt + n, true, false, &ids, &made->n_ids);
-    made->ids = ids;
-    free(whole);
-    return status;
+    return cli_embed_text(call, p->model, p->prompt, text, strlen(text), made);
 }
 
 /* The prompt of that name in the model's files; else the text itself. */

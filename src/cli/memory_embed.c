@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/embed_text.h"
 #include "cli/flags.h"
 
 enum { CONTEXT_TOKENS = 2048, IDENTITY_BYTES = 65 };
@@ -109,20 +110,12 @@ int cli_memory_embed(cli_call *call, cli_memory_embedder *embedder, const char *
                      uint64_t out[WHIT_MEMORY_WORDS])
 {
     const char *prompt = is_query ? embedder->query : embedder->document;
-    const size_t n_prompt = prompt ? strlen(prompt) : 0;
-    char *whole = malloc(n_prompt + n_bytes + 1);
-    int32_t *ids = NULL;
-    size_t n_ids = 0;
+    whit_embed_text made = {0};
     whit_error error;
-    if (!whole) return cli_fail(call, CLI_LIMIT, "out of memory for a text");
-    if (n_prompt) memcpy(whole, prompt, n_prompt);
-    memcpy(whole + n_prompt, text, n_bytes);
-    whole[n_prompt + n_bytes] = 0;
-    int status = cli_tokenize(call, embedder->model, whole, n_prompt + n_bytes, true, false, &ids, &n_ids);
-    if (status == CLI_OK && whit_embed(embedder->session, ids, n_ids, NULL, embedder->values, &error) != WHIT_OK)
+    int status = cli_embed_text(call, embedder->model, prompt, text, n_bytes, &made);
+    if (status == CLI_OK && whit_embed_texts(embedder->session, &made, 1, NULL, embedder->values, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     if (status == CLI_OK) round_to_planes(embedder->values, embedder->width, out);
-    free(ids);
-    free(whole);
+    cli_embed_text_free(&made);
     return status;
 }

@@ -45,6 +45,23 @@ cp out written.jsonl
 $py check equal named.jsonl written.jsonl || complain "a prompt by its name"
 $py check other named.jsonl all.jsonl || complain "the prompt changes nothing"
 
+# A pooling without the prompt: another mean, the same first token.
+cp bert-embed/1_Pooling/config.json kept
+for include in true false; do
+    echo '{"pooling_mode_mean_tokens": true, "include_prompt": '$include'}' >bert-embed/1_Pooling/config.json
+    expect 0 whit embed bert-embed -f texts --prompt query
+    cp out mean_$include.jsonl
+    expect 0 whit embed bert-embed -f texts --prompt query --pooling cls
+    cp out cls_$include.jsonl
+done
+$py check other mean_true.jsonl mean_false.jsonl || complain "include_prompt changes nothing"
+$py check equal cls_true.jsonl cls_false.jsonl || complain "include_prompt changes the first token"
+expect 0 whit embed bert-embed -f texts
+cp out bare.jsonl
+$py check equal bare.jsonl mean.jsonl || complain "include_prompt changes a text without a prompt"
+cp kept bert-embed/1_Pooling/config.json
+expect 0 whit embed bert-embed -f texts
+
 # Scores.
 expect 0 whit rerank bert-rerank 'how to cook rice' -f texts
 cp out scores.jsonl
@@ -122,5 +139,6 @@ damage modules.json '[' modules.json
 damage 1_Pooling/config.json '{"pooling_mode_max_tokens": true}' 1_Pooling
 damage 1_Pooling/config.json '{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}' 1_Pooling
 damage 1_Pooling/config.json '{"pooling_mode_cls_token": 3}' 1_Pooling
+damage 1_Pooling/config.json '{"pooling_mode_mean_tokens": true, "include_prompt": "no"}' 1_Pooling
 damage config.json '{"architectures": ["BertModel"], "hidden_size": 96}' config.json
 exit $failed

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Vectors and scores of the tiny embedding and rerank models against their goldens, from the folder and from the GGUF
  * file: all texts at once and one at a time, with the same bits. */
-#include "test.h"
+#include "test_folder.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -261,12 +261,105 @@ static void texts_of_encoders_are_whole(void **state)
     whit_model_close(model);
 }
 
+/* The mean of the hidden states of tokens n_prompt to n, of length 1. */
+static void mean_after(whit_session *session, const whit_embed_text *text, double *mean, size_t width)
+{
+    whit_step_token tokens[64];
+    whit_error error;
+    double squares = 0;
+    assert_in_range(text->n_ids, 1, 64);
+    for (size_t i = 0; i < text->n_ids; i++)
+        tokens[i] = (whit_step_token){.id = text->ids[i], .want_logits = true, .n_top = 1};
+    assert_ok(whit_session_step(session, tokens, text->n_ids, &error), error);
+    for (size_t k = 0; k < width; k++) {
+        mean[k] = 0;
+        for (size_t i = text->n_prompt; i < text->n_ids; i++) mean[k] += (double)whit_session_hidden(session, i)[k];
+        squares += mean[k] * mean[k];
+    }
+    for (size_t k = 0; k < width; k++) mean[k] /= sqrt(squares);
+    assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+}
+
+/* A copy of a folder with a pooling configuration of its own; false if there is no such folder. */
+static bool copy_with_pooling(const char *name, const char *pooling)
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "test -d %s/models-tiny/%s && rm -rf %s/hf && cp -r %s/models-tiny/%s/hf %s/hf && chmod -R u+w %s/hf",
+             WHIT_SHARED_DIR, name, test_folder, WHIT_SHARED_DIR, name, test_folder, test_folder);
+    if (system(command) != 0) return false;
+    FILE *file = fopen(in_folder("hf/1_Pooling/config.json"), "w");
+    assert_non_null(file);
+    fputs(pooling, file);
+    return fclose(file) == 0;
+}
+
+/* Checks texts whose first three tokens are an instruction: in one step or several, beside others or alone. */
+static void check_means(const whit_model *model, bool pools_prompt)
+{
+    static const int32_t ids[] = {5, 7, 11, 13, 2, 9, 4, 21, 6, 3, 8};
+    static const struct way ways[] = {{1, 64, 1, false}, {4, 64, 2, false}, {3, 11, 1, true}};
+    const whit_embed_text prompted[] = {{ids, 11, 0, 3}, {ids + 1, 4, 0, 3}, {ids, 9, 0, 0}, {ids + 2, 8, 0, 7}};
+    const size_t n = sizeof prompted / sizeof *prompted, width = whit_model_embedding_size(model);
+    float *values = malloc(n * width * sizeof *values), *first = malloc(n * width * sizeof *first);
+    double *mean = malloc(width * sizeof *mean);
+    struct texts texts = {.n = n};
+    memcpy(texts.of, prompted, sizeof prompted);
+    assert_int_equal(whit_model_pools_prompt(model), pools_prompt);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        run_texts(model, &texts, &ways[w], false, -1, -1, w ? values : first);
+        if (w) assert_memory_equal(values, first, n * width * sizeof *values);
+    }
+    whit_session *session;
+    whit_session_options wanted = whit_session_options_default();
+    whit_error error;
+    wanted.n_ctx_tokens = wanted.n_batch_tokens = wanted.n_logits = 64;
+    wanted.kv = WHIT_KV_F32;
+    wanted.act = WHIT_ACT_F32;
+    wanted.only_vectors = true;
+    assert_ok(whit_session_open(model, &wanted, &session, &error), error);
+    for (size_t i = 0; i < n; i++) {
+        whit_embed_text text = prompted[i];
+        if (pools_prompt) text.n_prompt = 0;
+        mean_after(session, &text, mean, width);
+        for (size_t k = 0; k < width; k++)
+            if (fabs((double)first[i * width + k] - mean[k]) > 1e-6)
+                fail_msg("text %zu, element %zu: %g, computed %g", i, k, (double)first[i * width + k], mean[k]);
+    }
+    const whit_embed_text empty = {ids, 3, 0, 3}; /* without a token of its own */
+    const whit_status status = whit_embed_texts(session, &empty, 1, NULL, values, &error);
+    assert_int_equal(status, pools_prompt ? WHIT_OK : WHIT_ERROR_ARGUMENT);
+    whit_session_close(session);
+    free(mean);
+    free(values);
+    free(first);
+}
+
+static void instructions_are_left_out_of_the_mean(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bert-embed", "qwen3-embed", "gemma-embed"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int includes = 0; includes < 2; includes++) {
+            const char *pooling = includes ? "{\"pooling_mode_mean_tokens\": true, \"include_prompt\": true}"
+                                           : "{\"pooling_mode_mean_tokens\": true, \"include_prompt\": false}";
+            if (!copy_with_pooling(names[i], pooling)) {
+                print_message("%s is not there: skipped\n", names[i]);
+                skip();
+            }
+            whit_model *model = open_model("hf");
+            check_means(model, includes);
+            whit_model_close(model);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_are_the_goldens),
         cmocka_unit_test(dimensions_are_cut_before_the_norm),
         cmocka_unit_test(texts_of_encoders_are_whole),
+        cmocka_unit_test(instructions_are_left_out_of_the_mean),
     };
-    return cmocka_run_group_tests_name("golden_vectors", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("golden_vectors", tests, make_folder, remove_folder);
 }

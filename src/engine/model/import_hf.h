@@ -132,6 +132,7 @@ struct whit_hf_modules {
     whit_safetensors *dense[WHIT_HF_DENSE_MAX];
     uint32_t n_dense;
     const char *pooling_name; /* NULL: no Pooling module */
+    bool excludes_prompt;     /* its mean leaves out the tokens of the prompt */
 };
 
 struct whit_hf_importer {

@@ -169,6 +169,9 @@ static whit_status read_pooling(struct whit_hf_importer *importer, uint32_t entr
     WHIT_TRY(read_module(importer, entry, "config.json", path, document, error));
     const char *mode = NULL;
     size_t n = 0;
+    bool includes_prompt = true;
+    WHIT_TRY(whit_hf_bool(document, "include_prompt", &includes_prompt, error));
+    importer->modules.excludes_prompt = !includes_prompt;
     WHIT_TRY(whit_hf_string(document, "pooling_mode", &mode, &n, error));
     for (size_t i = 0; mode && i < 3; i++)
         if (whit_hf_text_is(mode, n, modes[i].name) || (i == 2 && whit_hf_text_is(mode, n, "lasttoken")))
@@ -271,6 +274,7 @@ void whit_import_hf_set_prompts(const struct whit_hf_importer *importer, whit_ta
     const char *text;
     if (importer->modules.pooling_name)
         whit_table_set_string(meta, "embedding.pooling", importer->modules.pooling_name);
+    if (importer->modules.excludes_prompt) whit_table_set_bool(meta, "embedding.include_prompt", false);
     if (importer->class->has_scores) whit_table_set_string(meta, "embedding.pooling", "rank");
     const uint32_t list = whit_hf_node(prompts, "prompts");
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {

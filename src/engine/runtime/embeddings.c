@@ -31,6 +31,13 @@ whit_pooling whit_model_pooling(const whit_model *model)
     return WHIT_POOLING_OWN;
 }
 
+bool whit_model_pools_prompt(const whit_model *model)
+{
+    bool pools = true;
+    whit_table_get_bool(whit_ndf_meta(model->file), "embedding.include_prompt", &pools);
+    return pools;
+}
+
 uint32_t whit_model_n_labels(const whit_model *model)
 {
     return model->config.n_labels;
@@ -43,6 +50,7 @@ struct batch {
     whit_embed_options options; /* pooling is never WHIT_POOLING_OWN */
     const uint8_t *texts;
     size_t n_texts, stride_bytes;
+    bool pools_prompt;
     uint32_t n_sequences; /* from options.sequence on */
     uint32_t width, n_kept;
     whit_step_token *tokens; /* (n_tokens_max) */
@@ -57,12 +65,20 @@ static whit_embed_text text_at(const struct batch *b, size_t i)
 {
     whit_embed_text text = {0};
     memcpy(&text, b->texts + i * b->stride_bytes, b->stride_bytes < sizeof text ? b->stride_bytes : sizeof text);
+    if (b->pools_prompt) text.n_prompt = 0;
     return text;
 }
 
-static bool is_wanted(const struct batch *b, size_t i, size_t n_ids)
+static bool is_wanted(const struct batch *b, size_t i, const whit_embed_text *text)
 {
-    return b->options.pooling == WHIT_POOLING_MEAN || i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : n_ids - 1);
+    if (b->options.pooling == WHIT_POOLING_MEAN) return i >= text->n_prompt;
+    return i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : text->n_ids - 1);
+}
+
+/* Number of rows that a text's vector is made of. */
+static size_t count_wanted(const struct batch *b, const whit_embed_text *text)
+{
+    return b->options.pooling == WHIT_POOLING_MEAN ? text->n_ids - text->n_prompt : 1;
 }
 
 /* Fills a step from the first unfinished text on; returns its number of tokens. */
@@ -73,10 +89,10 @@ static size_t fill_step(struct batch *b)
     for (size_t i = 0; i < b->n_sequences && b->text + i < b->n_texts; i++, done = 0) {
         const whit_embed_text text = text_at(b, b->text + i);
         const uint32_t sequence = b->options.sequence + (uint32_t)((b->sequence + i) % b->n_sequences);
-        const size_t n_needed = b->options.pooling == WHIT_POOLING_MEAN ? text.n_ids : 1;
+        const size_t n_needed = count_wanted(b, &text);
         if (whole && (text.n_ids > b->n_tokens_max - n || n_needed > b->n_wanted_max - n_wanted)) return n;
         for (size_t at = done; at < text.n_ids; at++) {
-            const bool wanted = is_wanted(b, at, text.n_ids);
+            const bool wanted = is_wanted(b, at, &text);
             if (n == b->n_tokens_max || (wanted && n_wanted == b->n_wanted_max)) return n;
             b->tokens[n++] = (whit_step_token){.sequence = sequence,
                                                .id = text.ids[at],
@@ -90,9 +106,9 @@ static size_t fill_step(struct batch *b)
 }
 
 /* Writes the vector of a finished text; its rows were added up in `sum`. */
-static void write_vector(struct batch *b, size_t n_ids)
+static void write_vector(struct batch *b, const whit_embed_text *text)
 {
-    const double n = b->options.pooling == WHIT_POOLING_MEAN ? (double)n_ids : 1;
+    const double n = (double)count_wanted(b, text);
     float *values = b->values + b->text * b->n_kept;
     double squares = 0;
     for (uint32_t k = 0; k < b->n_kept; k++) b->sum[k] /= n;
@@ -114,7 +130,7 @@ static whit_status read_step(struct batch *b, size_t n, whit_error *error)
             for (uint32_t k = 0; k < b->width; k++) b->sum[k] += (double)row[k];
         }
         if (b->n_done < text.n_ids) break;
-        write_vector(b, text.n_ids);
+        write_vector(b, &text);
         WHIT_TRY(whit_session_truncate(b->session, b->options.sequence + b->sequence, 0, error));
         memset(b->sum, 0, b->width * sizeof *b->sum);
         b->text++;
@@ -153,6 +169,8 @@ static whit_status check_texts(const struct batch *b, whit_error *error)
         if (text.n_ids > b->session->options.n_ctx_tokens)
             return whit_fail(error, WHIT_ERROR_LIMIT, "text %zu has %zu tokens, the context %u", i, text.n_ids,
                              b->session->options.n_ctx_tokens);
+        if (!b->pools_prompt && text.n_prompt >= text.n_ids)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has no token after its instruction", i);
         if (text.n_first && !b->session->model->config.n_token_types)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has two parts, but the model has no token types", i);
     }
@@ -178,6 +196,7 @@ static whit_status check_batch(struct batch *b, const whit_embed_options *option
     for (uint32_t q = 0; q < b->n_sequences; q++)
         if (o->sequence + q >= s->options.n_sequences || whit_session_position(s, o->sequence + q))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u is not there or not empty", o->sequence + q);
+    b->pools_prompt = whit_model_pools_prompt(s->model);
     b->n_tokens_max = s->options.n_batch_tokens;
     b->n_wanted_max = s->options.n_logits;
     return check_texts(b, error);

@@ -110,16 +110,31 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     return status;
 }
 
-/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c). */
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c): those of the folder, and of its
+ * own folders, which hold further chat templates and the modules of sentence-transformers. */
 static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
 {
-    char templates[WHIT_CACHE_PATH_BYTES];
-    struct stat info;
+    struct dirent **names = NULL;
     WHIT_TRY(hash_folder(hash, path, error));
-    if (snprintf(templates, sizeof templates, "%s/additional_chat_templates", path) >= (int)sizeof templates ||
-        stat(templates, &info) != 0 || !S_ISDIR(info.st_mode))
-        return WHIT_OK;
-    return hash_folder(hash, templates, error);
+    int n = scandir(path, &names, is_visible, alphasort);
+    if (n < 0) return whit_fail_errno(error, path, "list");
+    whit_status status = WHIT_OK;
+    for (int i = 0; i < n; i++) {
+        char folder[WHIT_CACHE_PATH_BYTES];
+        struct stat info;
+        if (status == WHIT_OK &&
+            snprintf(folder, sizeof folder, "%s/%s", path, names[i]->d_name) < (int)sizeof folder &&
+            stat(folder, &info) == 0 && S_ISDIR(info.st_mode) && access(folder, R_OK | X_OK) == 0)
+            status = hash_folder(hash, folder, error);
+        free(names[i]);
+    }
+    free(names);
+    return status;
 }
 
 /* Hashes the folder in which a shard lies. */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * A text with its instruction as tokens, for models that make vectors. */
+#ifndef WHIT_CLI_EMBED_TEXT_H
+#define WHIT_CLI_EMBED_TEXT_H
+
+#include "cli/cli.h"
+
+/* Tokenises a text of n bytes after a prompt (NULL: no prompt), and counts the prompt's tokens for models that leave
+ * them out of the mean. CLI_OK or a status already reported; free with cli_embed_text_free in every case. */
+int cli_embed_text(cli_call *call, const whit_model *model, const char *prompt, const char *text, size_t n_bytes,
+                   whit_embed_text *made);
+void cli_embed_text_free(whit_embed_text *text);
+
+#endif
