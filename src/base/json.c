@@ -398,12 +398,18 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value)
     size_t n = node->end - node->start;
     memcpy(number, json->text + node->start, n);
     number[n] = 0;
+    return whit_parse_f64(number, value);
+}
+
+bool whit_parse_f64(const char *number, double *value)
+{
     /* The host's locale may want a comma; the C locale is built into the C library. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale) return false;
-    double parsed = strtod_l(number, NULL, c_locale);
+    char *end;
+    double parsed = strtod_l(number, &end, c_locale);
     freelocale(c_locale);
-    if (!__builtin_isfinite(parsed)) return false;
+    if (end == number || *end || !__builtin_isfinite(parsed)) return false;
     *value = parsed;
     return true;
 }

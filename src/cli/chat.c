@@ -386,6 +386,7 @@ void cli_chat_switch(cli_chat *chat, const char *name)
     }
     wanted.path = name;
     wanted.family = NULL;
+    wanted.overrides = (cli_list){0};
     int status = cli_talk_open(chat->call, &wanted, &values->session, &values->adapters, values->template,
                                values->n_draft, &next);
     if (status == CLI_OK) status = cli_chat_tools_offer(chat->call, &chat->tools, next.conversation);

@@ -21,6 +21,7 @@ struct convert_values {
     const char *output, *embd, *head, *model, *name, *family;
     int ternary;
     uint32_t split_mb;
+    cli_list overrides;
     bool verbose, json, append, strict;
 };
 static const struct convert_values defaults = {0};
@@ -39,6 +40,7 @@ static const cli_option options[] = {
     {"--split-max-size", CLI_COUNT, AT(split_mb), "MB", "Tensor data per file; 0, the default, writes one file."},
     {"--family", CLI_FILE, AT(family), "FILE",
      "The forward pass as a program of the array language, which becomes a part of OUT, instead of the family's own."},
+    CLI_OVERRIDE_OPTION(AT(overrides)),
     {"--strict", CLI_FLAG, AT(strict), NULL,
      "Refuse fields of a source that are not known, those of trainers and publishers too, which are else noted."},
     {"--for", CLI_FILE, AT(model), "MODEL", "The model that an adapter (SRC) is for."},
@@ -86,7 +88,8 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
 /* Does the conversion keep every codec and write one file, without JSON? */
 static bool is_plain(const struct convert_values *values)
 {
-    return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family && !values->json;
+    return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family &&
+        !values->json && !values->overrides.n;
 }
 
 static int write_tales(cli_call *call, const char *output)
@@ -124,8 +127,10 @@ static int run_convert(cli_call *call)
     const char *codec_name = values->ternary ? ternary_names[values->ternary] : "";
     const char *embd_option = values->embd ? " --embd " : "";
     const char *head_option = values->head ? " --head " : "";
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s", codec_option, codec_name, embd_option,
-             whit_or_empty(values->embd), head_option, whit_or_empty(values->head), values->family ? " --family" : "");
+    const char *override_option = values->overrides.n ? " --override-kv" : "";
+    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s%s", codec_option, codec_name, embd_option,
+             whit_or_empty(values->embd), head_option, whit_or_empty(values->head), values->family ? " --family" : "",
+             override_option);
     whit_convert_options convert = {.ternary = ternary_names[values->ternary],
                                     .embd = values->embd,
                                     .head = values->head,
@@ -151,8 +156,12 @@ static int run_convert(cli_call *call)
     int status = values->family ? cli_read_family(call, values->family, &family) : CLI_OK;
     if (status != CLI_OK) return status;
     const whit_family_program program = {values->family, family.data};
+    const whit_source_options wanted = {.program = family.data ? &program : NULL,
+                                        .is_strict = values->strict,
+                                        .overrides = values->overrides.items,
+                                        .n_overrides = values->overrides.n};
     if (cli_find_model(path, found, &error) != WHIT_OK ||
-        whit_source_open_as(found, family.data ? &program : NULL, values->strict, NULL, &source, &error) != WHIT_OK) {
+        whit_source_open_as(found, &wanted, NULL, &source, &error) != WHIT_OK) {
         status = family.data ? cli_family_fail(call, values->family, &family, &error) : cli_fail_error(call, &error);
         free(family.data);
         return status;

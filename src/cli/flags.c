@@ -29,12 +29,10 @@ const cli_option cli_model_options[] = {
     {"-m, --model, -hf, -hfr, --hf-repo", CLI_FILE, AT(path), "FILE",
      "The model: an .ndf, a source to convert, or a pulled name such as OWNER/NAME:Q4_K_M; tales, built in, without "
      "this."},
-    {"--family", CLI_FILE, AT(family), "FILE",
-     "The model's forward pass, a program of the array language, instead of its family's own; the model is converted "
-     "with it."},
+    {"--family", CLI_FILE, AT(family), "FILE", "The model's forward pass as a program of the array language."},
+    CLI_OVERRIDE_OPTION(AT(overrides)),
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
-    {"--strict", CLI_FLAG, AT(strict), NULL,
-     "Refuse a source with fields that are not known, even if they only describe; it is converted in memory."},
+    {"--strict", CLI_FLAG, AT(strict), NULL, "Refuse a source with fields that are not known; keep no copy of it."},
     {0},
 };
 #undef AT
@@ -267,6 +265,8 @@ static int open_model(cli_call *call, const cli_model_flags *flags, const cli_te
     options.strict = flags->strict;
     options.family_program = family->data;
     options.family_name = flags->family;
+    options.overrides = flags->overrides.items;
+    options.n_overrides = flags->overrides.n;
     options.progress = on_conversion;
     options.progress_user = &conversion;
     cli_guard_likely(path);
@@ -297,9 +297,10 @@ int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_mo
 {
     cli_text family = {0};
     *model = NULL;
+    if (cli_is_tales(flags->path) && (flags->family || flags->overrides.n))
+        return cli_fail(call, CLI_USAGE, "%s goes with a model of your own: -m FILE",
+                        flags->family ? "--family" : "--override-kv");
     if (flags->family) {
-        if (cli_is_tales(flags->path))
-            return cli_fail(call, CLI_USAGE, "--family goes with a model of your own: -m FILE");
         int status = cli_read_family(call, flags->family, &family);
         if (status != CLI_OK) return status;
     }

@@ -26,10 +26,17 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
 
 typedef struct cli_model_flags {
     const char *path, *family;
+    cli_list overrides;
     bool no_cache, strict;
     bool announces; /* a line says that a conversion begins, where no terminal shows its progress */
 } cli_model_flags;
 extern const cli_option cli_model_options[];
+/* For the option tables of verbs that open or convert a model: AT is the offset of their cli_list. */
+#define CLI_OVERRIDE_OPTION(at)                                                                                        \
+    {                                                                                                                  \
+        "--override-kv", CLI_REPEAT, (at), "KEY=TYPE:VALUE",                                                           \
+            "Set a key of a GGUF file; TYPE is int, float, bool or str."                                               \
+    }
 
 /* Opens a model, shows the progress of a conversion, guards the mappings; path NULL: the built-in model. CLI_OK or a
  * status already reported. */

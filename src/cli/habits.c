@@ -71,7 +71,8 @@ static const cli_habit options[] = {
     {"--rope-scaling, --rope-scale, --rope-freq-base, --rope-freq-scale, --yarn-orig-ctx, --yarn-ext-factor, "
      "--yarn-attn-factor, --yarn-beta-slow, --yarn-beta-fast, -gan, --grp-attn-n, -gaw, --grp-attn-w",
      CLI_HABIT_VALUE, NULL, ROPE},
-    {"--override-kv", CLI_HABIT_VALUE, NULL, "a model is run as its file says"},
+    {"--override-kv", CLI_HABIT_VALUE, NULL,
+     "'whit convert FILE --override-kv KEY=TYPE:VALUE -o OUT.ndf' makes a model file with other metadata"},
     {"--check-tensors", CLI_HABIT_FLAG, NULL, "'whit verify FILE' checks every byte"},
     {"--lora", CLI_HABIT_VALUE, NULL,
      "an adapter is mounted by --adapter FILE[:SCALE]; 'whit convert' makes it of a LoRA"},

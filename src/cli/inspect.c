@@ -13,6 +13,7 @@
 struct inspect_values {
     bool tensors, plan, json, no_cache;
     uint32_t rows;
+    cli_list overrides;
     cli_session_flags session;
     cli_adapter_flags adapters;
 };
@@ -26,6 +27,7 @@ static const cli_option options[] = {
     {"--rows", CLI_COUNT, AT(rows), "N", "Of --plan: a pass over N tokens, the last of which is wanted; 1.", 1,
      1 << 20},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with everything but the plan."},
+    CLI_OVERRIDE_OPTION(AT(overrides)),
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing."},
     {0},
 };
@@ -260,7 +262,9 @@ static int run_inspect(cli_call *call)
         return cli_fail(call, CLI_REFUSED, "%s: this is a memory; 'whit memory stats %s' says what it holds",
                         call->operands[0], call->operands[0]);
     if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
-    status = cli_open_model(call, call->operands[0], values->no_cache, &model);
+    const cli_model_flags flags = {
+        .path = call->operands[0], .no_cache = values->no_cache, .overrides = values->overrides};
+    status = cli_open_flagged_model(call, &flags, &model);
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     whit_session_options session = cli_session_wanted(&values->session, WHIT_ACT_I8);
     session.only_vectors = model && !whit_model_makes_text(model);

@@ -26,7 +26,7 @@ struct serve_values {
     const char *template;
     bool log_texts, no_sandbox, no_tool_fallback, allow_pull;
     uint32_t port, n_parallel, n_queue, timeout_s, step_budget_ms, n_draft;
-    cli_list models, adapters, keys;
+    cli_list models, adapters, keys, overrides;
     const char *family, *cache_dir, *kv_events, *kv_replay, *advertise;
     bool no_cache;
     uint32_t max_memory_mb, request_memory_mb;
@@ -97,6 +97,8 @@ static const cli_option model_options[] = {
      "without this. May be given again: the first is open from the start, others at their first request."},
     {"--family", CLI_FILE, AT(family), "FILE",
      "The first model's forward pass, a program of the array language, instead of its family's own."},
+    {"--override-kv", CLI_REPEAT, AT(overrides), "KEY=TYPE:VALUE",
+     "Set a key of the first model's GGUF file; TYPE is int, float, bool or str."},
     {"--no-cache", CLI_FLAG, AT(no_cache), NULL, "Convert a source in memory and write nothing; of one model alone."},
     {0},
 };
@@ -195,7 +197,8 @@ struct served {
     size_t n_models;
     whit_server_adapter *adapters;
     size_t n_adapters;
-    cli_text family; /* family's program of the first model */
+    cli_text family;    /* family's program of the first model */
+    cli_list overrides; /* metadata of the first model; the call's */
     cli_text template;
     whit_model *drafter; /* draft model of the first model; NULL: none of its own */
     bool *is_textual;    /* one for each model: it has no chat template, and is not for embeddings */
@@ -210,7 +213,11 @@ static whit_status open_again(void *user, const char *path, whit_model **model, 
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "several machines open a model once: start the server again");
     if (!path) return cli_tales_open(model, error);
     wanted.no_cache = served->no_cache;
-    if (served->family.data && path == served->models[0].path) wanted.family_program = served->family.data;
+    if (path == served->models[0].path) {
+        wanted.family_program = served->family.data;
+        wanted.overrides = served->overrides.items;
+        wanted.n_overrides = served->overrides.n;
+    }
     return whit_model_open(path, &wanted, model, error);
 }
 
@@ -254,7 +261,10 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
         if (!strcmp(served->models[i].name, model->name))
             return cli_fail(call, CLI_USAGE, "two models are called %s; name them: -m NAME=FILE", model->name);
     cli_model_flags flags = {.path = path, .no_cache = values->no_cache, .announces = true};
-    if (served->n_models == 1) flags.family = values->family;
+    if (served->n_models == 1) {
+        flags.family = values->family;
+        flags.overrides = values->overrides;
+    }
     int status = cli_open_flagged_model(call, &flags, &model->model);
     if (status == CLI_OK) served->is_textual[served->n_models - 1] = has_no_template(model->model);
     if (status != CLI_OK || cli_is_tales(path)) return status;
@@ -277,6 +287,7 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     if (!served->models || !served->paths || !served->adapters || !served->is_textual)
         return cli_fail(call, CLI_LIMIT, "out of memory");
     served->no_cache = values->no_cache;
+    served->overrides = values->overrides;
     if (values->family) {
         int status = cli_read_text(call, values->family, &served->family);
         if (status != CLI_OK) return status;

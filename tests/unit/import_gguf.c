@@ -68,6 +68,7 @@ static void describing_keys_are_noted(void **state)
                  {"unsloth.attention_bias", false}, {"training.dequant_bits", false},
                  {"prism.block_size", false},       {"provider.token_embd.weight", false},
                  {"training.Hadamard", false},      {"rope.other", false}};
+    static const whit_source_options strict = {.is_strict = true};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         whit_error error;
@@ -82,7 +83,7 @@ static void describing_keys_are_noted(void **state)
         assert_ok(status, error);
         assert_non_null(memmem(source.notes.data, source.notes.size_bytes, cases[i].name, strlen(cases[i].name)));
         whit_source_close(&source);
-        assert_int_equal(whit_source_open_as(in_folder("model.gguf"), NULL, true, NULL, &source, &error),
+        assert_int_equal(whit_source_open_as(in_folder("model.gguf"), &strict, NULL, &source, &error),
                          WHIT_ERROR_UNSUPPORTED);
         assert_non_null(strstr(error.message, cases[i].name));
     }

@@ -351,11 +351,12 @@ static void describing_fields_are_noted(void **state)
          "\"neftune_noise_alpha\": 5, \"kv_cache_dtype\": \"fp8\", \"attn_implementation\": \"eager\", "
          "\"training_args\": {\"rope\": 1}");
     assert_ok(whit_source_open(in_root("noted"), NULL, &source, &error), error);
+    static const whit_source_options strict = {.is_strict = true};
     static const char note[] = "not read: license, base_model, is_llama_config, neftune_noise_alpha, kv_cache_dtype, "
                                "attn_implementation, training_args\n";
     assert_non_null(memmem(source.notes.data, source.notes.size_bytes, note, strlen(note)));
     whit_source_close(&source);
-    assert_int_equal(whit_source_open_as(in_root("noted"), NULL, true, NULL, &source, &error), WHIT_ERROR_UNSUPPORTED);
+    assert_int_equal(whit_source_open_as(in_root("noted"), &strict, NULL, &source, &error), WHIT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "'license'"));
     edit("noted/config.json", "\"license\"", "\"rope_license\"");
     assert_refused("noted", "rope_license", "may change the result");

@@ -208,6 +208,8 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     whit_gguf_keys keys = {gguf, architecture->name, source->path, error};
     whit_config *config = &source->config;
     WHIT_TRY(read_config(&keys, architecture, config));
+    const whit_source_options *options = source->options;
+    WHIT_TRY(whit_gguf_override(importer->gguf, options->overrides, options->n_overrides, error));
     double linear = 0;
     if (!config->n_ropes) {
         linear = config->ropes[0].scaling == WHIT_ROPE_LINEAR ? config->ropes[0].factor : 0;

@@ -70,7 +70,7 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
     if (whit_tensor_check(&import->tensor, &inner) != WHIT_OK)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s': %s", source->path, name, inner.message);
     bool is_corrected = whit_is_corrected(&import->tensor);
-    if (is_corrected && !source->reads_values)
+    if (is_corrected && !source->options->reads_values)
         return whit_fail(
             error, WHIT_ERROR_UNSUPPORTED,
             "%s: tensor '%s' has corrections beside its codes, which only whit compress makes; start from the "

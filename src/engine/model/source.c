@@ -272,8 +272,9 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     return status;
 }
 
-static void set_program(whit_source *source, const whit_family_program *program)
+static void set_program(whit_source *source)
 {
+    const whit_family_program *program = source->options->program;
     if (!program) return;
     source->config.program = program->text;
     source->config.program_name = program->name;
@@ -281,7 +282,8 @@ static void set_program(whit_source *source, const whit_family_program *program)
 
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error)
 {
-    return whit_source_open_as(path, NULL, false, allocator, source, error);
+    static const whit_source_options usual = {0};
+    return whit_source_open_as(path, &usual, allocator, source, error);
 }
 
 /* Adds one line that names all skipped fields. */
@@ -298,55 +300,64 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
     char shown[64];
     size_t n = name_bytes < sizeof shown ? name_bytes : sizeof shown - 1;
     for (size_t i = 0; i < n; i++) shown[i] = name[i] > ' ' && name[i] < 127 ? name[i] : '?';
-    if (source->is_strict)
+    if (source->options->is_strict)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: field '%.*s' is not known (--strict)", source->path,
                          (int)n, shown);
     whit_buf_printf(&source->passed_over, "%s%.*s", source->passed_over.size_bytes ? ", " : "", (int)n, shown);
     return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
 }
 
-/* Opens `path` into a zeroed source that has its flags. */
-static whit_status open_source(const char *path, const whit_family_program *program, const whit_allocator *allocator,
-                               whit_source *source, whit_error *error)
+/* Only the metadata of GGUF files can be replaced. */
+static whit_status refuse_overrides(const whit_source *source, const char *what, const char *advice, whit_error *error)
 {
+    if (!source->options->n_overrides) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: overrides change the metadata of GGUF files; this is %s: %s",
+                     source->path, what, advice);
+}
+
+static whit_status import_source(whit_source *source, whit_error *error)
+{
+    static const char folder_advice[] = "edit its config.json";
+    const char *path = source->path;
+    struct stat info;
+    if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
+    if (S_ISDIR(info.st_mode)) {
+        WHIT_TRY(refuse_overrides(source, "a folder", folder_advice, error));
+        return whit_import_hf(source, path, error);
+    }
+    if (has_suffix(path, ".safetensors")) {
+        WHIT_TRY(refuse_overrides(source, "a part of a folder", folder_advice, error));
+        return import_beside(source, path, error);
+    }
+    if (!looks_like_ndf(path)) return whit_import_gguf(source, error);
+    WHIT_TRY(refuse_overrides(source, "an .ndf", "convert its GGUF file again, with them", error));
+    return whit_import_ndf(source, error);
+}
+
+whit_status whit_source_open_as(const char *path, const whit_source_options *options, const whit_allocator *allocator,
+                                whit_source *source, whit_error *error)
+{
+    const whit_family_program *program = options->program;
+    *source = (whit_source){.options = options, .allocator = allocator, .path = path};
     if (program && strlen(program->text) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a family's program has at most %zu bytes",
                          program->name ? program->name : "the program", WHIT_FAMILY_MAX_PROGRAM_BYTES);
-    source->allocator = allocator;
-    source->path = path;
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
     source->passed_over.allocator = allocator;
-    struct stat info;
-    if (stat(path, &info) != 0) return whit_fail_errno(error, path, "open");
-    whit_status status;
-    set_program(source, program);
-    if (S_ISDIR(info.st_mode))
-        status = whit_import_hf(source, path, error);
-    else if (has_suffix(path, ".safetensors"))
-        status = import_beside(source, path, error);
-    else if (looks_like_ndf(path))
-        status = whit_import_ndf(source, error);
-    else
-        status = whit_import_gguf(source, error);
-    set_program(source, program); /* an .ndf may hold another program */
+    set_program(source);
+    whit_status status = import_source(source, error);
+    set_program(source); /* an .ndf may hold another program */
     if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);
     return status;
 }
 
-whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
-                                const whit_allocator *allocator, whit_source *source, whit_error *error)
-{
-    *source = (whit_source){.is_strict = is_strict};
-    return open_source(path, program, allocator, source, error);
-}
-
 whit_status whit_source_open_values(const char *path, const whit_allocator *allocator, whit_source *source,
                                     whit_error *error)
 {
-    *source = (whit_source){.reads_values = true};
-    return open_source(path, NULL, allocator, source, error);
+    static const whit_source_options values = {.reads_values = true};
+    return whit_source_open_as(path, &values, allocator, source, error);
 }
 
 void whit_source_close(whit_source *source)

@@ -50,9 +50,8 @@ typedef struct whit_source {
     whit_table_builder templates; /* chat templates by name; the usual one is "default" */
     whit_buf notes;               /* notes for the user about the import, one per line */
     whit_buf passed_over;         /* names of descriptive fields that were not read, separated by commas */
-    bool is_strict;               /* refuse such fields */
-    bool reads_values;            /* tensors with corrections are read as f32, all parts added; else refused */
-    const char *path;             /* path in messages */
+    const struct whit_source_options *options;
+    const char *path; /* path in messages */
     const whit_allocator *allocator;
     /* Copies name, licence, ... into the container's metadata. */
     whit_status (*write_metadata)(const struct whit_source *source, whit_ndf_writer *writer, whit_error *error);
@@ -63,11 +62,19 @@ typedef struct whit_source {
 /* Opens a GGUF file, a Hugging Face folder (or a .safetensors file in one) or an .ndf, and checks
  * that a graph can run it. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
-/* The same with a program in place of the family's own; NULL: none. Then importers take architectures,
- * fields and tensors that they do not know: the program says what they mean. Name and text must outlive the
- * source. is_strict: fields that are not known are refused, those too that describe and change no result. */
-whit_status whit_source_open_as(const char *path, const whit_family_program *program, bool is_strict,
-                                const whit_allocator *allocator, whit_source *source, whit_error *error);
+typedef struct whit_source_options {
+    /* The forward pass in place of the family's own; NULL: the family's. Importers then take architectures, fields and
+     * tensors that they do not know: the program says what they mean. Name and text must outlive the source. */
+    const whit_family_program *program;
+    bool is_strict;    /* refuse unknown fields, also fields that only describe */
+    bool reads_values; /* tensors with corrections beside their codes are f32 values */
+    /* (n_overrides) Metadata of a GGUF file to replace, as whit_gguf_override takes it; refused for other sources. */
+    const char *const *overrides;
+    size_t n_overrides;
+} whit_source_options;
+/* The same with options, which must outlive the source. */
+whit_status whit_source_open_as(const char *path, const whit_source_options *options, const whit_allocator *allocator,
+                                whit_source *source, whit_error *error);
 /* The same as whit_source_open, but tensors that have corrections beside their codes are f32 values. */
 whit_status whit_source_open_values(const char *path, const whit_allocator *allocator, whit_source *source,
                                     whit_error *error);
@@ -96,7 +103,7 @@ uint32_t whit_source_head_order(const whit_source_tensor *tensor, uint32_t i);
 /* Returns the row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);
 
-/* The importers. `source` is zeroed except allocator and path. */
+/* The importers. `source` is zeroed except allocator, path and options. */
 whit_status whit_import_gguf(whit_source *source, whit_error *error);
 whit_status whit_import_ndf(whit_source *source, whit_error *error);
 whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *error);

@@ -50,7 +50,11 @@ static whit_status convert_to(const char *path, const whit_model_options *option
     const whit_allocator *a = options->allocator;
     whit_source source;
     const whit_family_program family = {options->family_name, options->family_program};
-    WHIT_TRY(whit_source_open_as(path, options->family_program ? &family : NULL, options->strict, a, &source, error));
+    const whit_source_options wanted = {.program = options->family_program ? &family : NULL,
+                                        .is_strict = options->strict,
+                                        .overrides = options->overrides,
+                                        .n_overrides = options->n_overrides};
+    WHIT_TRY(whit_source_open_as(path, &wanted, a, &source, error));
     whit_convert_options convert = {.progress = options->progress, .user = options->progress_user};
     whit_status status = whit_ndf_writer_open(to, NULL, a, writer, error);
     if (status == WHIT_OK) status = whit_convert(&source, &convert, *writer, error);
@@ -81,22 +85,32 @@ static bool open_entry(whit_model *model, const char *path)
     return false;
 }
 
+/* Writes a name of everything beside the source that its conversion depends on; "" for the usual conversion. */
+static void name_conversion(const whit_model_options *options, char name[2 * WHIT_HASH_BYTES + 1])
+{
+    uint8_t digest[WHIT_HASH_BYTES];
+    whit_hash hash;
+    name[0] = 0;
+    if (!options->family_program && !options->n_overrides) return;
+    whit_hash_begin(&hash, "whit.family");
+    if (options->family_program) whit_hash_add(&hash, options->family_program, strlen(options->family_program));
+    for (size_t i = 0; i < options->n_overrides; i++) {
+        whit_hash_add(&hash, "", 1); /* no program and no override has a zero byte */
+        whit_hash_add(&hash, options->overrides[i], strlen(options->overrides[i]));
+    }
+    whit_hash_end(&hash, digest);
+    whit_hash_hex(digest, name);
+}
+
 /* Gives WHIT_OK with model->file NULL where the cache cannot be used. */
 static whit_status open_cached(whit_model *model, const char *path, const whit_model_options *options,
                                whit_error *error)
 {
     whit_cache_entry entry;
     whit_error ignored;
-    char program[2 * WHIT_HASH_BYTES + 1] = "";
-    if (options->family_program) {
-        uint8_t digest[WHIT_HASH_BYTES];
-        whit_hash hash;
-        whit_hash_begin(&hash, "whit.family");
-        whit_hash_add(&hash, options->family_program, strlen(options->family_program));
-        whit_hash_end(&hash, digest);
-        whit_hash_hex(digest, program);
-    }
-    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, program, &entry, &ignored) != WHIT_OK)
+    char conversion[2 * WHIT_HASH_BYTES + 1];
+    name_conversion(options, conversion);
+    if (whit_cache_find(options->cache_dir, path, WHIT_CONVERT_VERSION, conversion, &entry, &ignored) != WHIT_OK)
         return WHIT_OK;
     if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
     if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
@@ -185,7 +199,9 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     bool is_ndf;
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
-    is_ndf &= !own.family_program;
+    WHIT_NEED_ARRAY(own.overrides, own.n_overrides);
+    for (size_t i = 0; i < own.n_overrides; i++) WHIT_NEED(own.overrides[i]);
+    is_ndf &= !own.family_program && !own.n_overrides; /* else an .ndf is a source */
     whit_model *model = NULL;
     whit_status status = begin_model(path, own.allocator, &model, error);
     if (model) own.allocator = model->allocator;

@@ -160,18 +160,25 @@ static uint32_t *sort_names(const whit_allocator *allocator, void *entries, size
     return order;
 }
 
-static whit_status index_names(whit_gguf *gguf, whit_error *error)
+whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error)
 {
     size_t twice = 0;
+    whit_free(gguf->allocator, gguf->keys_by_name, gguf->n_keys * sizeof(uint32_t));
     gguf->keys = WHIT_ITEMS(whit_gguf_key, &gguf->key_memory);
     gguf->n_keys = gguf->key_memory.size_bytes / sizeof *gguf->keys;
-    gguf->tensors = WHIT_ITEMS(whit_gguf_tensor, &gguf->tensor_memory);
-    gguf->n_tensors = gguf->tensor_memory.size_bytes / sizeof *gguf->tensors;
     gguf->keys_by_name = sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
     if (!gguf->keys_by_name) return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
     if (twice < gguf->n_keys)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s stands twice", gguf->files[0].path,
                          whit_gguf_shown(gguf->keys[twice].name_bytes), gguf->keys[twice].name);
+    return WHIT_OK;
+}
+
+static whit_status index_tensors(whit_gguf *gguf, whit_error *error)
+{
+    size_t twice = 0;
+    gguf->tensors = WHIT_ITEMS(whit_gguf_tensor, &gguf->tensor_memory);
+    gguf->n_tensors = gguf->tensor_memory.size_bytes / sizeof *gguf->tensors;
     gguf->tensors_by_name = sort_names(gguf->allocator, gguf->tensors, gguf->n_tensors, compare_tensors, &twice);
     if (!gguf->tensors_by_name) return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
     if (twice < gguf->n_tensors) {
@@ -215,8 +222,9 @@ static whit_status create(const whit_allocator *allocator, size_t n_files, whit_
 {
     *gguf = whit_zalloc(allocator, sizeof **gguf);
     if (!*gguf) return whit_fail_memory(error, "a GGUF reader", sizeof **gguf);
-    (*gguf)->allocator = (*gguf)->key_memory.allocator = (*gguf)->tensor_memory.allocator = (*gguf)->notes.allocator =
-        allocator;
+    (*gguf)->allocator = allocator;
+    (*gguf)->key_memory.allocator = (*gguf)->tensor_memory.allocator = allocator;
+    (*gguf)->override_memory.allocator = (*gguf)->notes.allocator = allocator;
     (*gguf)->files = whit_zalloc_array(allocator, n_files, sizeof *(*gguf)->files);
     if (!(*gguf)->files) return whit_fail_memory(error, "a list of files", n_files * sizeof *(*gguf)->files);
     (*gguf)->n_files_allocated = n_files;
@@ -243,6 +251,7 @@ void whit_gguf_close(whit_gguf *gguf)
     whit_free(allocator, gguf->tensors_by_name, gguf->n_tensors * sizeof(uint32_t));
     whit_buf_free(&gguf->key_memory);
     whit_buf_free(&gguf->tensor_memory);
+    whit_buf_free(&gguf->override_memory);
     whit_buf_free(&gguf->notes);
     whit_free(allocator, gguf, sizeof *gguf);
 }
@@ -264,7 +273,8 @@ static whit_status add_file(whit_gguf *gguf, const char *path, const void *data,
 
 static whit_status finish_index(whit_gguf *gguf, whit_error *error)
 {
-    WHIT_TRY(index_names(gguf, error));
+    WHIT_TRY(whit_gguf_index_keys(gguf, error));
+    WHIT_TRY(index_tensors(gguf, error));
     WHIT_TRY(whit_gguf_place_tensors(gguf, error));
     if (!whit_buf_append(&gguf->notes, "", 1)) return whit_fail_memory(error, "notes", 1);
     return WHIT_OK;

@@ -81,6 +81,7 @@ typedef struct whit_gguf {
     size_t n_tensors;
     uint32_t *tensors_by_name;
     whit_buf key_memory, tensor_memory; /* memory of keys and tensors */
+    whit_buf override_memory;           /* names and values of keys that the user gave */
     whit_buf notes;
 } whit_gguf;
 
@@ -90,6 +91,12 @@ whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, wh
 whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const char *name,
                                   const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 void whit_gguf_close(whit_gguf *gguf);
+
+/* Replaces or adds metadata keys, whatever their type in the file. Each of the texts is KEY=TYPE:VALUE, or several of
+ * them with commas between, as of llama.cpp's --override-kv; TYPE is int, float, bool or str. The texts are copied; of
+ * two values of a key the later one counts. WHIT_ERROR_ARGUMENT for another form, and for keys that say where the
+ * file's parts lie; after a failure the file may only be closed. */
+whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
 
 /* How type ids that forks use differently were resolved: lines with their newlines, or "". */
 const char *whit_gguf_notes(const whit_gguf *gguf);

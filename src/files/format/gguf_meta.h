@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The first part of a GGUF file: a checked cursor, and the metadata entries. Used by gguf.c only.
- */
+ * The first part of a GGUF file: a checked cursor, and the metadata entries. Private to the reader. */
 #ifndef WHIT_FORMAT_GGUF_META_H
 #define WHIT_FORMAT_GGUF_META_H
 
@@ -21,6 +20,9 @@ bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const cha
 
 /* Reads n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet detected. */
 whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_buf *keys);
+
+/* Sorts the names of the keys in key_memory, anew after keys were added; refuses a duplicate. */
+whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error);
 
 int whit_gguf_compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 
