@@ -20,7 +20,7 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
     if (fstat(fd, &info) != 0) return whit_fail_errno(error, path, "examine");
     if (S_ISDIR(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
     if (!S_ISREG(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file", path);
-    if (info.st_size == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is empty", path);
+    if (info.st_size == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is empty; download it again", path);
     if ((uint64_t)info.st_size > SIZE_MAX)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: larger than the address space", path);
     char *name = whit_strndup(allocator, path, strlen(path));

@@ -61,6 +61,19 @@ static bool is_piece(const char *words, size_t *n_stem)
     return false;
 }
 
+/* Whether the name ends as those of downloads that other programs have not finished. */
+static bool is_unfinished(const char *words)
+{
+    static const char *const endings[] = {".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2"};
+    const size_t n = strlen(words);
+    struct stat info;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t m = strlen(endings[i]);
+        if (n > m && !strcmp(words + n - m, endings[i])) return stat(words, &info) == 0 && S_ISREG(info.st_mode);
+    }
+    return false;
+}
+
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error)
 {
     whit_hub_name name;
@@ -79,6 +92,10 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
         return whit_fail(error, WHIT_ERROR_IO,
                          "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
     if (is_absent && whit_hub_is_address(words)) return named;
+    if (!is_absent && is_unfinished(words))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%.300s: a download that is not yet whole, by its name; finish it, and take the ending away",
+                         words);
     size_t n_stem;
     if (!is_absent && is_piece(words, &n_stem)) {
         const char *others = words[n_stem] == '-' ? "-split-*" : ".part*";

@@ -155,8 +155,9 @@ static void heads_are_refused_by_name(void **state)
     memcpy(bytes, "tjgg", 4);
     assert_refused(bytes, size, "older than GGUF", "");
     assert_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0", 55, "git-LFS pointer", "");
-    assert_refused("hello, world", 12, "not a GGUF file", "byte 0");
-    assert_refused("", 0, "cut short", "");
+    assert_refused("hello, world", 12, "is text", "download the file itself");
+    assert_refused("\x01hello, world", 13, "not a GGUF file", "byte 0");
+    assert_refused("", 0, "is empty", "");
     memcpy(bytes, "GGUF\2\0\0\0", 8);
     whit_gguf_close(open_sample(bytes, size));
     free(bytes);

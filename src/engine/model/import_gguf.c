@@ -181,6 +181,25 @@ static whit_status read_templates(whit_source *source, const whit_gguf *gguf, wh
     return WHIT_OK;
 }
 
+/* Refuses files that say that they are no model. */
+static whit_status check_type(const whit_gguf *gguf, const char *path, whit_error *error)
+{
+    static const struct {
+        const char *type, *reason;
+    } types[] = {
+        {"adapter", "is an adapter, as GGUF; take the PEFT folder that it was made of, and convert it for its model"},
+        {"imatrix", "is an importance matrix, not a model; give it to whit compress"},
+        {"mmproj", "is the part of a model for images or sound; open the text model that it was published beside"},
+    };
+    const char *type = "";
+    size_t n = 0;
+    WHIT_TRY(whit_gguf_string(gguf, "general.type", &type, &n, error));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (n == strlen(types[i].type) && memcmp(type, types[i].type, n) == 0)
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: %s", path, types[i].reason);
+    return WHIT_OK;
+}
+
 whit_status whit_import_gguf(whit_source *source, whit_error *error)
 {
     struct whit_gguf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
@@ -189,8 +208,11 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     source->close = close_importer;
     source->write_metadata = write_metadata;
     WHIT_TRY(whit_gguf_open(source->path, source->allocator, &importer->gguf, error));
+    const whit_source_options *options = source->options;
+    WHIT_TRY(whit_gguf_override(importer->gguf, options->overrides, options->n_overrides, error));
     const whit_gguf *gguf = importer->gguf;
     whit_buf_append_str(&source->notes, whit_gguf_notes(gguf));
+    WHIT_TRY(check_type(gguf, source->path, error));
 
     const char *name = NULL;
     size_t n = 0;
@@ -205,11 +227,11 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
         architecture = &other;
     }
     if (!architecture) return whit_unknown_family(source->path, name, n, error);
+    if (!gguf->n_tensors)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has no weights: it is a vocabulary alone", source->path);
     whit_gguf_keys keys = {gguf, architecture->name, source->path, error};
     whit_config *config = &source->config;
     WHIT_TRY(read_config(&keys, architecture, config));
-    const whit_source_options *options = source->options;
-    WHIT_TRY(whit_gguf_override(importer->gguf, options->overrides, options->n_overrides, error));
     double linear = 0;
     if (!config->n_ropes) {
         linear = config->ropes[0].scaling == WHIT_ROPE_LINEAR ? config->ropes[0].factor : 0;

@@ -541,7 +541,7 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
         if (is_text(name, bare, classes[i].name) || is_text(name, n, classes[i].name)) *class = &classes[i];
     if (!*class && any) *class = &other;
     if (*class) return WHIT_OK;
-    if (name && !bare)
+    if (name && !bare && !whit_family_needs(name, n))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: '%.*s' is no model that continues a text (…ForCausalLM)",
                          config->path, (int)(n < 60 ? n : 60), name);
     if (name) return whit_unknown_family(config->path, name, n, error);

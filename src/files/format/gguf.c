@@ -12,7 +12,7 @@
 
 #include "format/gguf_meta.h"
 #include "format/gguf_place.h"
-#include "format/lfs.h"
+#include "format/foreign.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,18 +24,18 @@
 static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64_t *n_tensors, uint64_t *n_keys)
 {
     const char *path = cursor->path;
-    if (whit_is_lfs_pointer(cursor->data, cursor->size_bytes))
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, path);
+    const bool is_gguf = cursor->size_bytes >= 4 && memcmp(cursor->data, "GGUF", 4) == 0;
+    const char *foreign = is_gguf ? NULL : whit_foreign_reason(cursor->data, cursor->size_bytes);
+    if (foreign) return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: %s", path, foreign);
     const uint8_t *head = whit_gguf_take(cursor, 8, "the GGUF head");
     if (!head) return WHIT_ERROR_FORMAT;
-    if (memcmp(head, "GGUF", 4) != 0) {
+    if (!is_gguf) {
         static const char *const older[] = {"lmgg", "fmgg", "tjgg", "algg"};
         for (size_t i = 0; i < 4; i++)
             if (memcmp(head, older[i], 4) == 0)
                 return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
                                  "%s: is in a ggml format older than GGUF; convert the original again", path);
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a GGUF file%s", path,
-                         head[0] == '<' ? " but looks like a web page; download the file itself" : "");
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a GGUF file", path);
     }
     *version = whit_load_u32(head + 4);
     if (*version == 1)

@@ -104,9 +104,18 @@ static whit_status find_file(const whit_hf *hf, const char *name, char **path, w
     return WHIT_OK;
 }
 
-/* Refuses a folder without a config.json. Names a GGUF file in it, the first by its bytes, if there is one. */
+/* Refuses a folder without a config.json. Says if it is an adapter; else names a GGUF file in it, the first by its
+ * bytes, if there is one. */
 static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
 {
+    char *adapter = NULL;
+    WHIT_TRY(find_file(hf, "adapter_config.json", &adapter, error));
+    if (adapter) {
+        free_text(hf->allocator, adapter);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: is an adapter without its model; convert it for that model, then mount the result",
+                         hf->folder);
+    }
     char first[256] = "";
     DIR *folder = opendir(hf->folder);
     const struct dirent *entry;

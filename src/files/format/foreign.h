@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Recognises what people open in place of a model: archives, PyTorch's files, pages and messages of servers, downloads
+ * that failed. Messages only: no file is opened or refused by it. */
+#ifndef WHIT_FORMAT_FOREIGN_H
+#define WHIT_FORMAT_FOREIGN_H
+
+#include "base/mem.h"
+
+/* Says by its first bytes what a file is that is not a model, and what to do, as in "is a zip archive; unpack it"; NULL
+ * if nothing is known of it. The text is static. */
+const char *whit_foreign_reason(const void *data, uint64_t size_bytes);
+
+#endif
