@@ -64,6 +64,21 @@ solved="compress model.gguf --codec q2 --calib calib -c 16 --group 32 -t 1"
     ranks 2 $solved --resume -o cut.ndf
     cmp -s small1.ndf cut.ndf || complain "compress: a run that was resumed gives another file"
 }
+# Experts: each has its own statistics, of the tokens that all ranks route to it.
+cat >mixture.json <<'END'
+{"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": 64, "vocab_size": 280,
+ "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "num_attention_heads": 2, "num_key_value_heads": 1,
+ "tie_word_embeddings": true, "head_dim": 32, "intermediate_size": 64, "num_hidden_layers": 1, "hidden_act": "silu",
+ "rope_theta": 10000.0, "moe_intermediate_size": 32, "num_experts": 4, "num_experts_per_tok": 2,
+ "norm_topk_prob": true, "decoder_sparse_step": 1}
+END
+expect 0 whit train --text text --config mixture.json -c 24 --sequences 2 --steps 2 --codec f32 --embedding f32 -t 1 -o mixture.ndf
+for n in 1 2 3 4; do
+    ranks $n compress mixture.ndf --codec q2 --calib calib -c 16 --group 32 -t 1 -o experts$n.ndf
+    cmp -s experts1.ndf experts$n.ndf || complain "compress of experts: $n ranks give another file than one"
+done
+expect 0 whit inspect --tensors experts1.ndf
+grep -q 'expert_gate .* l2 ' out || complain "no experts were compressed: $(cat out)"
 mpirun -np 2 "$BUILD/whit" compress model.gguf --codec q2 --method rtn -o plain.ndf >out 2>err && complain "rounded by ranks"
 grep -q 'several machines share the calibration text' err || complain "$(cat err)"
 exit $failed

@@ -329,10 +329,6 @@ static whit_status run_expert_stage(struct compression *c, const whit_layer_stag
         m->finished = finished_of(c, m->param);
         experts.n++;
     }
-    if (experts.n && c->options->ranks)
-        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: experts are compressed on one machine: start the program without mpirun",
-                         c->source->path);
     if (experts.n) WHIT_TRY(whit_experts_solve(&experts, c->error));
     whit_stream_rest(&c->stream);
     for (uint32_t i = 0; i < experts.n; i++)

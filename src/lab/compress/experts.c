@@ -64,11 +64,21 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
     return status;
 }
 
+/* Number of Hessians and shifts that an expert takes: of the text and held out, and on several ranks the trees' nodes,
+ * one for each power of two of batches and two more. All ranks find the same number. */
+static size_t count_squares(const whit_stream *s)
+{
+    size_t n_nodes = 0;
+    if (s->ranks)
+        for (n_nodes = 2; s->n_batches >> (n_nodes - 2); n_nodes++) continue;
+    return 4 + 4 * n_nodes;
+}
+
 whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
 {
     const whit_allocator *a = s->stream->allocator;
-    const size_t n_cols = s->matrices[0].type.n_cols, bytes = 4 * n_cols * n_cols * sizeof(float);
-    const size_t fit = HESSIAN_BYTES_MAX / bytes;
+    const size_t n_cols = s->matrices[0].type.n_cols;
+    const size_t fit = HESSIAN_BYTES_MAX / (count_squares(s->stream) * n_cols * n_cols * sizeof(float));
     uint32_t n_together = 1;
     if (fit > s->n_experts)
         n_together = s->n_experts;

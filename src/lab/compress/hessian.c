@@ -172,6 +172,18 @@ static void sum_here(const struct sums *sums)
     }
 }
 
+/* Returns an empty node for the sums of a batch, which whit_tree_add then takes. NULL: no memory. */
+static whit_tree_node *node_of_batch(whit_tree *tree, const whit_stream *s, uint32_t batch, bool is_held_out)
+{
+    whit_tree_node *node = whit_tree_next(tree);
+    if (!node) return NULL;
+    memset(node->values, 0, tree->n_values * sizeof(float));
+    memset(node->losses, 0, sizeof node->losses);
+    node->first = whit_stream_place(s, batch, is_held_out);
+    node->n = 1;
+    return node;
+}
+
 /* Sums this rank's batches, each by itself, in a tree (train/tree.h), and then those of all ranks. */
 static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
 {
@@ -181,14 +193,10 @@ static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
         const bool is_held = sums->is_held_out && whit_stream_is_held(s, batch);
         whit_tree *tree = &sums->trees[is_held];
         const whit_hessian *shape = is_held ? &sums->pair->held : &sums->pair->text;
-        whit_tree_node *node = whit_tree_next(tree);
+        whit_tree_node *node = node_of_batch(tree, s, batch, sums->is_held_out);
         if (!node) return whit_fail_memory(error, "a Hessian", tree->n_values * sizeof(float));
-        memset(node->values, 0, tree->n_values * sizeof(float));
         const whit_hessian part = hessian_in(node->values, shape);
         add_batch_products(sums, batch, &part);
-        node->first = whit_stream_place(s, batch, sums->is_held_out);
-        node->n = 1;
-        memset(node->losses, 0, sizeof node->losses);
         whit_tree_add(tree);
     }
     for (int held = 0; held <= sums->is_held_out; held++) {
@@ -239,6 +247,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
 /* ---- experts -------------------------------------------------------------------------------------- */
 
 #define SHRINK_SHARE 0.125 /* tokens of the mean that are added, over the number of columns */
+#define COUNT_LOW    4096  /* a count of pairs as two floats, which are exact up to 2^24 each */
 
 /* The state of whit_hessian_gather_experts beside its results. */
 struct gathering {
@@ -309,7 +318,46 @@ static void match_pairs(const struct gathering *g)
         }
 }
 
-static void add_batch(struct gathering *g, uint32_t batch)
+static size_t square_of(const struct gathering *g)
+{
+    return (size_t)g->n * g->n;
+}
+
+/* Ranks: values of a tree's node: h of all pairs, h and shift of each expert, and counts of pairs, each as two floats,
+ * of all experts and of each. */
+static size_t node_squares(const struct gathering *g)
+{
+    return 1 + (size_t)g->experts->n * (g->moved ? 2 : 1);
+}
+
+static float *node_counts(const struct gathering *g, float *node)
+{
+    return node + node_squares(g) * square_of(g);
+}
+
+/* Sum i: 0: of all pairs, else of expert i - 1. node: of a tree; NULL: this process's own. */
+static whit_hessian sum_of(const struct gathering *g, float *node, bool held, uint32_t i)
+{
+    if (!node) {
+        const whit_hessian_pair *pair = i ? &g->experts->of[i - 1] : &g->all;
+        return held ? pair->held : pair->text;
+    }
+    whit_hessian sum = {.n = g->n, .h = node};
+    if (i) sum.h += square_of(g) * (1 + (size_t)(i - 1) * (g->moved ? 2 : 1));
+    if (i && g->moved) sum.shift = sum.h + square_of(g);
+    return sum;
+}
+
+static void add_count(struct gathering *g, bool held, uint32_t i, uint64_t n)
+{
+    if (!i)
+        g->n_all[held] += n;
+    else if (!held)
+        g->experts->n_pairs[i - 1] += n;
+}
+
+/* Runs a batch and adds its products to the sums. */
+static void add_batch(struct gathering *g, uint32_t batch, float *node)
 {
     whit_stream *s = g->stream;
     const whit_tape_pairs *pairs = &s->tape[1].pairs;
@@ -317,20 +365,57 @@ static void add_batch(struct gathering *g, uint32_t batch)
     whit_stream_run(s, batch, g->value);
     match_pairs(g);
     float *x = whit_tape_value(&s->tape[1], g->value);
-    const uint32_t n_rows = pairs->first[pairs->n_experts];
     struct weigh_job job = {.loops = g->blas->loops, .x = x, .other = g->other, .weights = g->weights, .width = g->n};
-    whit_pool_run(s->pool, weigh_rows, &job, n_rows, 16);
-    add_product(g->blas, s->pool, x, g->n, x, g->n, n_rows, held ? g->all.held.h : g->all.text.h);
-    g->n_all[held] += n_rows;
-    for (uint32_t i = 0; i < g->experts->n; i++) {
-        const uint32_t *first = pairs->first + g->experts->first + i;
-        const size_t at = (size_t)first[0] * g->n, n = first[1] - first[0];
-        whit_hessian *to = held ? &g->experts->of[i].held : &g->experts->of[i].text;
+    whit_pool_run(s->pool, weigh_rows, &job, pairs->first[pairs->n_experts], 16);
+    for (uint32_t i = 0; i < g->experts->n + 1; i++) {
+        const uint32_t expert = g->experts->first + i - 1;
+        const uint32_t first = i ? pairs->first[expert] : 0;
+        const uint32_t n = pairs->first[i ? expert + 1 : pairs->n_experts] - first;
+        const size_t at = (size_t)first * g->n;
+        const whit_hessian to = sum_of(g, node, held, i);
         if (!n) continue;
-        add_product(g->blas, s->pool, x + at, g->n, x + at, g->n, n, to->h);
-        if (g->moved) add_product(g->blas, s->pool, g->other + at, g->n, x + at, g->n, n, to->shift);
-        if (!held) g->experts->n_pairs[i] += n;
+        add_product(g->blas, s->pool, x + at, g->n, x + at, g->n, n, to.h);
+        if (to.shift) add_product(g->blas, s->pool, g->other + at, g->n, x + at, g->n, n, to.shift);
+        if (node) {
+            node_counts(g, node)[2 * i] = (float)(n % COUNT_LOW);
+            node_counts(g, node)[2 * i + 1] = (float)(n / COUNT_LOW);
+        } else {
+            add_count(g, held, i, n);
+        }
     }
+}
+
+/* Copies the sums of all ranks. */
+static void take_sums(struct gathering *g, bool held, float *node)
+{
+    for (uint32_t i = 0; i < g->experts->n + 1; i++) {
+        const whit_hessian from = sum_of(g, node, held, i), to = sum_of(g, NULL, held, i);
+        const float *count = node_counts(g, node) + 2 * (size_t)i;
+        memcpy(to.h, from.h, square_of(g) * sizeof *to.h);
+        if (to.shift) memcpy(to.shift, from.shift, square_of(g) * sizeof *to.shift);
+        add_count(g, held, i, (uint64_t)count[1] * COUNT_LOW + (uint64_t)count[0]);
+    }
+}
+
+static whit_status sum_experts_on_ranks(struct gathering *g, whit_tree trees[2], whit_error *error)
+{
+    whit_stream *s = g->stream;
+    const bool is_held_out = g->all.held.h != NULL;
+    const size_t n_values = node_squares(g) * square_of(g) + 2 * ((size_t)g->experts->n + 1);
+    for (int i = 0; i < 2; i++) whit_tree_open(&trees[i], g->blas->loops, s->pool, s->allocator, n_values);
+    uint32_t batch, end = whit_stream_own_batches(s, &batch);
+    for (; batch < end; batch++) {
+        whit_tree *tree = &trees[is_held_out && whit_stream_is_held(s, batch)];
+        whit_tree_node *node = node_of_batch(tree, s, batch, is_held_out);
+        if (!node) return whit_fail_memory(error, "Hessians of experts", n_values * sizeof(float));
+        add_batch(g, batch, node->values);
+        whit_tree_add(tree);
+    }
+    for (int held = 0; held <= is_held_out; held++) {
+        WHIT_TRY(whit_tree_reduce(&trees[held], s->ranks, error));
+        take_sums(g, held, trees[held].nodes[0].values);
+    }
+    return WHIT_OK;
 }
 
 /* Adds the mean over all pairs, as often as n_cols / 8 pairs would. */
@@ -353,7 +438,13 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
     WHIT_TRY(whit_stream_wake(s, error));
     whit_status status = WHIT_OK;
     if (!open_gathering(&g)) status = whit_fail_memory(error, "Hessians of experts", (size_t)g.n * g.n * sizeof(float));
-    for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) add_batch(&g, batch);
+    if (status == WHIT_OK && s->ranks) {
+        whit_tree trees[2] = {{0}, {0}};
+        status = sum_experts_on_ranks(&g, trees, error);
+        for (int i = 0; i < 2; i++) whit_tree_close(&trees[i]);
+    } else {
+        for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) add_batch(&g, batch, NULL);
+    }
     experts->n_all = g.n_all[0];
     for (uint32_t i = 0; status == WHIT_OK && i < experts->n; i++) {
         shrink(&g, &experts->of[i].text, &g.all.text, g.n_all[0]);
