@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Grafana's board and Prometheus' rules name metrics that a server has; promtool finds nothing in either."""
+"""Grafana's board and Prometheus' rules name metrics that a server has; a reader of the format, and promtool
+where it is there, find nothing in its page."""
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 
 import client
+import exposition
 from client import Server, check
 
 FLEET = os.environ["SOURCE"] + "/deploy/fleet/"
@@ -18,6 +20,8 @@ server = Server("-c", "256", "-np", "1")
 server.text("the land", 2)
 page = server.ask("GET", "/metrics")[1].decode()
 server.end()
+exposition.check_reader()
+check(not exposition.faults(page), "the page of metrics:", exposition.faults(page))
 have = set(re.findall(r"^# TYPE (\S+) ", page, re.M))
 rules = open(FLEET + "prometheus-rules.yaml", encoding="utf-8").read()
 recorded = set(re.findall(r"record: (\S+)", rules))
