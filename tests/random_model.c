@@ -133,9 +133,9 @@ static const struct shape {
        {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .n_ff = 56}},
       .kind_of_layer = {0, 1}}, {ROW_SCALES(I8)}, FLOAT(F16), FLOAT(F16)},
     /* Two layers that share keys and values, values that are keys, per-layer embeddings, capped logits. */
-    {{SIZES("gemma4", 5, 48, 80, 2, 2, 24, 24, 66), .gate = WHIT_GATE_GELU, .tied_head = true, .attention_scale = 1,
-      .logit_cap = 5, .value_norm = true, .value_from_key = true, .layer_scale = true, .n_shared_layers = 2,
-      .side_width = 16, .n_kinds = 4,
+    {{SIZES("gemma4", 5, 48, 80, 2, 2, 24, 24, 66), .window = 23, .gate = WHIT_GATE_GELU,
+      .tied_head = true, .attention_scale = 1, .logit_cap = 5, .value_norm = true, .value_from_key = true,
+      .layer_scale = true, .n_shared_layers = 2, .side_width = 16, .n_kinds = 4,
       .kinds = {{.rope = 1, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 23, .n_ff = 56},
        {.n_heads = 2, .n_kv_heads = 1, .head_dim = 24, .rope_dim = 24, .n_ff = 56}, {.rope = 1, .n_heads = 2,
        .n_kv_heads = 2, .head_dim = 16, .rope_dim = 16, .window = 23, .n_ff = 80}, {.n_heads = 2, .n_kv_heads = 1,
@@ -660,7 +660,7 @@ static whit_status make_shape(struct shape shape, uint64_t seed, uint64_t salt, 
 {
     shape.config.n_ctx = 4096;
     shape.config.norm_eps = 1e-5;
-    shape.config.rope_theta = 1e4;
+    shape.config.rope_theta = shape.config.n_ropes ? shape.config.ropes[0].theta : 1e4;
     *config = shape.config;
     WHIT_TRY(whit_ndf_writer_open(NULL, NULL, NULL, writer, error));
     struct maker m = {.writer = *writer, .rng = {seed}, .salt = salt, .error = error};

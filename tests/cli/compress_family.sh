@@ -45,10 +45,15 @@ expect 0 whit $run --json -o whole.ndf
 python3 -c 'import json, sys
 names = [m["name"] for m in json.load(open("out"))["matrices"]]
 assert len(names) == len(set(names)) == 7 + int(sys.argv[1]), names' $n_extra || complain "matrices: $(cat out)"
-mkdir out.ndf
-expect 5 whit $run -o out.ndf
-[ -s out.ndf.work ] || complain "no work file behind a run whose output could not be written"
-rmdir out.ndf
+# A run that is killed after its first matrices leaves a work file.
+${EMULATOR:-} "$WHIT" $run -o out.ndf 2>/dev/null &
+for _ in $(seq 3000); do
+    [ "$(stat -c %s out.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
+    sleep 0.01
+done
+kill -9 $!
+wait 2>/dev/null
+[ -s out.ndf.work ] || complain "no work file after a run that was killed"
 # Another version of the program may solve otherwise: it does not go on from these matrices.
 python3 - "$WHIT" "$SOURCE/include/whit/base.h" <<'END_OF_PYTHON' || complain "no program of another version"
 import os, re, sys

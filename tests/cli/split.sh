@@ -41,7 +41,7 @@ assert [(t["test"], t["depth"]) for t in tests] == [("pp6", 0), ("tg3", 0), ("pp
 width, vocabulary, tiles = 64 + 64 + 64 + 96, 294, 19
 for t in tests:
     assert t["ranks"] == 2 and t["threads"] == 1 and t["tps_best"] >= t["tps_median"] > 0, t
-    assert t["latency_us"] >= 500 and 0 < t["gbits"] <= 1.01, t
+    assert t["latency_us"] >= 500 and t["gbits"] > 0, t
     # A prompt's two passes compute logits once. A pass begins with one message to the other rank and ends with one.
     passes, heads, tokens = (2, 1, 6) if t["test"] == "pp6" else (3, 3, 3)
     assert abs(t["exchanges_per_token"] * tokens - (9 * passes + heads)) < 1e-6, t

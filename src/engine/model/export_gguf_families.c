@@ -345,13 +345,13 @@ void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, 
     if (c->n_draft_layers) put_u32(&p, "nextn_predict_layers", c->n_draft_layers);
     put_sizes(&p);
     if (mixer == WHIT_MIXER_SHORT_CONV) put_u32(&p, "shortconv.l_cache", c->conv_taps);
-    whit_layer_kind full;
+    whit_layer_kind full, slides;
     const bool has_ropes = c->n_ropes && find_kind(c, false, &full);
     const whit_rope rope = whit_config_rope(c, has_ropes ? full.rope : 0);
     const uint32_t head_dim = has_ropes ? full.head_dim : c->head_dim;
     put_u32(&p, "attention.key_length", head_dim);
     put_u32(&p, "attention.value_length", head_dim);
-    if (c->window) put_u32(&p, "attention.sliding_window", c->window);
+    if (find_kind(c, true, &slides)) put_u32(&p, "attention.sliding_window", slides.window);
     put_f32(&p, "attention.layer_norm_rms_epsilon", c->norm_eps);
     put_rope(&p, &rope);
     if (strcmp(architecture, "gemma4") == 0) put_gemma4(&p);
