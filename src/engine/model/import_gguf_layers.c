@@ -96,6 +96,7 @@ whit_status whit_import_gguf_ropes(const whit_gguf_keys *k, const whit_gguf_arch
     WHIT_TRY(whit_gguf_key_f64(k, "rope.freq_base", &theta));
     WHIT_TRY(whit_gguf_key_f64(k, "rope.freq_base_swa", &local));
     WHIT_TRY(whit_gguf_key_u32(k, "rope.dimension_count", false, &ropes[0].dims));
+    if (local == 0 && whit_gguf_key_find(k, "rope.dimension_count_swa")) local = theta;
     ropes[0].theta = theta;
     WHIT_TRY(read_scaling(k, c, &ropes[0]));
     ropes[0].has_factors = whit_gguf_find_tensor(k->gguf, "rope_freqs.weight") != NULL;
