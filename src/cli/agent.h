@@ -40,9 +40,16 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
 /* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read, else from $WHIT_API_KEY; "" if
  * neither is set. Errors: argument (others may read the file), io. */
 whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error);
-/* Finds a server of models on this machine (whit serve, llama.cpp, Ollama), says which model it will ask, and sets url
- * and model of the values to texts in `found`, which the caller frees. CLI_OK, or a status after a message. */
-int cli_agent_find(cli_call *call, whit_buf *found);
+/* A server of models on this machine; zero-initialised: not found. */
+typedef struct cli_found_server {
+    whit_buf texts, notes; /* notes: lines for the person, each with its line feed */
+    const char *url, *name;
+    bool hides_key; /* the server is not the person's own: $WHIT_API_KEY is not for it */
+} cli_found_server;
+/* Finds whit serve, llama.cpp or Ollama and its first model, or `wanted` (may be NULL). Free `found` in every case.
+ * Errors: argument (no server answers, with what to do). */
+whit_status cli_find_server(const char *wanted, cli_found_server *found, whit_error *error);
+void cli_found_server_free(cli_found_server *found);
 /* Lets the person edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the server of models that runs on this machine, for whit agent without -m and --url. */
+ * Finds the server of models that runs on this machine, for whit agent and whit edit without -m and --url. */
 #include "cli/agent.h"
 #include "base/items.h"
 #include "endpoint/endpoint.h"
@@ -74,47 +74,55 @@ static const char *pick_model(const json_t *list)
 }
 
 /* Asks a server for its models. False if none answers. */
-static bool ask_server(cli_call *call, const char *address, whit_buf *found)
+static bool ask_server(const char *address, const char *wanted, cli_found_server *found)
 {
-    struct agent_values *values = call->values;
     char url[256];
     whit_buf body = {0};
     whit_error error;
     const enum owner owner = owner_of((unsigned)strtoul(strrchr(address, ':') + 1, NULL, 10));
     if (owner == OWNER_OTHER) {
-        cli_note("%s belongs to another user of this machine, and is not asked (--url http://%s/v1 asks it)", address,
-                 address);
+        whit_buf_printf(&found->notes,
+                        "%s belongs to another user of this machine, and is not asked (--url http://%s/v1 asks it)\n",
+                        address, address);
         return false;
     }
     snprintf(url, sizeof url, "http://%s/v1/models", address);
     bool ok = whit_endpoint_get(url, TIMEOUT_MS, LIST_BYTES_MAX, &body, &error) == WHIT_OK;
     json_t *list = ok ? json_loadb(whit_chars(&body), body.size_bytes, 0, NULL) : NULL;
-    const char *name = values->model ? values->model : pick_model(list);
+    const char *name = wanted ? wanted : pick_model(list);
     size_t n = json_array_size(json_object_get(list, "data"));
     whit_buf_free(&body);
     if (list && name) {
         const size_t n_url = (size_t)snprintf(url, sizeof url, "http://%s/v1", address) + 1;
-        cli_note("asks %s at %s%s", name, url,
-                 values->model || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
-        ok = whit_buf_append(found, url, n_url) && whit_buf_append(found, name, strlen(name) + 1);
-        values->url = whit_chars(found);
-        values->hides_key = owner != OWNER_SELF;
-        values->model = whit_chars(found) + n_url;
+        whit_buf_printf(&found->notes, "asks %s at %s%s\n", name, url,
+                        wanted || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
+        ok = whit_buf_append(&found->texts, url, n_url) && whit_buf_append(&found->texts, name, strlen(name) + 1);
+        found->url = whit_chars(&found->texts);
+        found->name = whit_chars(&found->texts) + n_url;
+        found->hides_key = owner != OWNER_SELF;
     }
-    ok = ok && list && name && !found->failed;
+    ok = ok && list && name && !found->texts.failed;
     json_decref(list);
     return ok;
 }
 
-int cli_agent_find(cli_call *call, whit_buf *found)
+whit_status cli_find_server(const char *wanted, cli_found_server *found, whit_error *error)
 {
     char addresses[N_SERVERS][64];
+    *found = (cli_found_server){.url = NULL};
     for (size_t i = 0; i < N_SERVERS; i++) {
         write_address(i, addresses[i]);
-        if (ask_server(call, addresses[i], found)) return CLI_OK;
+        if (ask_server(addresses[i], wanted, found)) return WHIT_OK;
     }
-    return cli_fail(call, CLI_USAGE,
-                    "which model? nothing answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
-                    "elsewhere; docs/use/agent.md names models that call tools well",
-                    addresses[0], servers[0].what, addresses[1], servers[1].what);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "which model? nothing answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
+                     "elsewhere; docs/use/agent.md names models that call tools well",
+                     addresses[0], servers[0].what, addresses[1], servers[1].what);
+}
+
+void cli_found_server_free(cli_found_server *found)
+{
+    whit_buf_free(&found->texts);
+    whit_buf_free(&found->notes);
+    *found = (cli_found_server){.url = NULL};
 }

@@ -420,6 +420,9 @@ static int read_tasks(struct parallel *p)
     if (!p->tasks) return cli_fail(call, CLI_LIMIT, "not enough memory for tasks");
     if (values->prompt) status = add_task(p, values->prompt);
     const bool is_file = call->n_operands == 1 && access(call->operands[0], R_OK) == 0;
+    if (call->n_operands == 1 && !is_file && !strpbrk(call->operands[0], " \t\n"))
+        return cli_fail(call, CLI_USAGE, "%s: cannot be read; as one task for the model it would be -p %s",
+                        call->operands[0], call->operands[0]);
     for (size_t i = 0; status == CLI_OK && !is_file && i < call->n_operands; i++)
         status = add_task(p, call->operands[i]);
     if (status == CLI_OK && is_file) status = cli_read_text(call, call->operands[0], &p->file);

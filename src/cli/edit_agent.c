@@ -261,7 +261,7 @@ static whit_status texts_write(void *user, const whit_change *changes, size_t n,
 
 static whit_status be_ready(struct cli_edit_agent *a, whit_error *error)
 {
-    WHIT_TRY(cli_edit_model_open(&a->model, &a->wished, &a->cancel, on_text, a, error));
+    WHIT_TRY(cli_edit_model_open(&a->model, &a->wished, &a->cancel, on_text, on_note, a, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
     WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));

@@ -4,6 +4,7 @@
 #define WHIT_CLI_EDIT_AGENT_H
 
 #include "agent/model.h"
+#include "cli/agent.h"
 #include "editor/panel.h"
 
 /* The model that answers; members that the command line leaves unset come from the editor's settings. */
@@ -16,6 +17,7 @@ struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const wh
 
 /* A model, in this process or at an endpoint; zero-initialised: not open. */
 struct cli_edit_model {
+    cli_found_server found; /* where neither a model nor an endpoint is named */
     whit_buf key;
     whit_endpoint *endpoint;
     whit_remote_model remote;
@@ -25,10 +27,11 @@ struct cli_edit_model {
     whit_agent_model answering;
     bool is_open;
 };
-/* Opens the model; `on_text` receives answers in pieces. Errors: argument (no model is named), and those of opening. */
+/* Opens the model; `on_text` receives answers in pieces. Where the wish names no model, a server of this machine is
+ * looked for, and on_note receives the lines about it. Errors: argument (there is no model), and those of opening. */
 whit_status cli_edit_model_open(struct cli_edit_model *m, const struct cli_edit_wish *wish, const volatile bool *cancel,
-                                void (*on_text)(void *user, const char *text, size_t n_bytes), void *user,
-                                whit_error *error);
+                                void (*on_text)(void *user, const char *text, size_t n_bytes),
+                                void (*on_note)(void *user, const char *line), void *user, whit_error *error);
 void cli_edit_model_close(struct cli_edit_model *m);
 
 struct cli_edit_agent;

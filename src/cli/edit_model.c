@@ -8,6 +8,9 @@
 #include "base/items.h"
 #include "base/status.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const whit_panel_wish *settings)
 {
     bool named = line->model || line->url;
@@ -25,7 +28,8 @@ struct cli_edit_wish cli_edit_wish_of(const struct cli_edit_wish *line, const wh
 static whit_status open_remote(struct cli_edit_model *m, const struct cli_edit_wish *wish, const volatile bool *cancel,
                                whit_error *error)
 {
-    WHIT_TRY(cli_agent_key(wish->key_file, &m->key, error));
+    if (!m->found.hides_key || wish->key_file) WHIT_TRY(cli_agent_key(wish->key_file, &m->key, error));
+    if (!m->key.size_bytes && !whit_buf_append(&m->key, "", 1)) return whit_fail_memory(error, "a key", 1);
     whit_endpoint_options at = {.url = wish->url, .key = whit_chars(&m->key), .cancel = cancel};
     WHIT_TRY(whit_endpoint_open(&at, &m->endpoint, error));
     m->remote.endpoint = m->endpoint;
@@ -51,18 +55,38 @@ static whit_status open_local(struct cli_edit_model *m, const struct cli_edit_wi
     return WHIT_OK;
 }
 
+/* Looks for a server of this machine, and wishes for its model. */
+static whit_status find_model(struct cli_edit_model *m, struct cli_edit_wish *wish,
+                              void (*on_note)(void *user, const char *line), void *user, whit_error *error)
+{
+    whit_error why;
+    const whit_status status = cli_find_server(wish->name, &m->found, &why);
+    const char *at = whit_chars(&m->found.notes), *end = at + m->found.notes.size_bytes;
+    for (const char *feed; at < end && (feed = memchr(at, '\n', (size_t)(end - at))); at = feed + 1) {
+        char line[512];
+        snprintf(line, sizeof line, "%.*s", (int)(feed - at), at);
+        on_note(user, line);
+    }
+    if (status != WHIT_OK)
+        return whit_fail(error, status, "%s; model and model_url in edit.conf do the same", why.message);
+    wish->url = m->found.url;
+    wish->name = m->found.name;
+    return WHIT_OK;
+}
+
 whit_status cli_edit_model_open(struct cli_edit_model *m, const struct cli_edit_wish *wish, const volatile bool *cancel,
-                                void (*on_text)(void *user, const char *text, size_t n_bytes), void *user,
-                                whit_error *error)
+                                void (*on_text)(void *user, const char *text, size_t n_bytes),
+                                void (*on_note)(void *user, const char *line), void *user, whit_error *error)
 {
     if (m->is_open) return WHIT_OK;
-    if (!wish->model && !wish->url)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "which model? start with -m MODEL or --url URL, or set model or model_url in edit.conf");
+    struct cli_edit_wish wished = *wish;
+    whit_status status = WHIT_OK;
+    if (!wish->model && !wish->url) status = find_model(m, &wished, on_note, user, error);
     whit_local_options options = {.on_text = on_text, .user = user};
     m->remote = (whit_remote_model){.on_text = on_text, .user = user};
-    whit_status status =
-        wish->model ? open_local(m, wish, cancel, &options, error) : open_remote(m, wish, cancel, error);
+    if (status == WHIT_OK)
+        status =
+            wished.model ? open_local(m, &wished, cancel, &options, error) : open_remote(m, &wished, cancel, error);
     m->is_open = status == WHIT_OK;
     if (status != WHIT_OK) cli_edit_model_close(m);
     return status;
@@ -75,5 +99,6 @@ void cli_edit_model_close(struct cli_edit_model *m)
     whit_model_close(m->model);
     whit_endpoint_close(m->endpoint);
     whit_buf_free(&m->key);
+    cli_found_server_free(&m->found);
     *m = (struct cli_edit_model){0};
 }

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import checks
 from checks import wanted
@@ -96,6 +97,32 @@ done, e = script([], "", "fix it", url=False)
 wanted(done.returncode == 2 and "-m MODEL" in done.stderr and "docs/use/agent.md" in done.stderr, f"no server: {done.stderr}")
 done = subprocess.run([WHIT, "agent", "log", "--project", "p"], env=environment(), capture_output=True, text=True)
 wanted(done.returncode == 0 and "no turns yet" in done.stderr, f"an empty log: {done.stderr}")
+
+# ---- the editor finds the same server, writes after the answer, takes it back, and says where keys go in its panel
+project()
+os.makedirs("config/whit")
+open("config/whit/edit.conf", "w").write("find_servers = no\n")
+endpoint = Endpoint([write("int b;\n"), streamed("Renamed.")])
+env = dict(environment(), WHIT_PORT=str(endpoint.server.server_port))
+os.chdir("p")
+
+
+def later():
+    time.sleep(0.4)  # a key right after a question is not taken for the answer
+
+
+def unchanged():
+    later()
+    wanted(open("src/a.c").read() == "int b;\n", "the editor's agent wrote another text")
+
+
+status, seen = at_terminal([WHIT, "edit", "src/a.c"], [("1:1  0%", "\x1b[20~"), ("Task:", "rename it\r"), ("y yes, n no", "y", later),
+                                                       ("done: 1 turn", "x", later), ("M-w goes to the text", "\x1b[21~", unchanged),
+                                                       ("turn 1 is undone", "\x11", later)], env)
+os.chdir("..")
+wanted(status == 0 and "asks first at http://127.0.0.1:" in seen and read() == "int a;\n", f"the editor: {status} {seen!r}")
+wanted(len(endpoint.requests) == 2 and endpoint.requests[0]["model"] == "first", f"the editor's model: {endpoint.requests}")
+endpoint.server.shutdown()
 
 # ---- what is read is named, on a line of its own
 project()

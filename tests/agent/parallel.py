@@ -176,6 +176,8 @@ wanted(ended.returncode == 1 and "task 2 failed" in ended.stderr and "1 of 3 tas
 wanted(set(tree("third")) == {"a.c", ".whit/agent.json", "files/6.txt", "files/5.txt"}, tree("third"))
 ended = agent("third", Endpoint(False), "-j", "2")
 wanted(ended.returncode == 2 and "which tasks" in ended.stderr, ended)
+ended = agent("third", Endpoint(False), "-j", "2", "absent.txt")
+wanted(ended.returncode == 2 and "absent.txt: cannot be read" in ended.stderr and "-p absent.txt" in ended.stderr, ended)
 ended = agent("third", Endpoint(False), "-j", "2", "--resume", "a b")
 wanted(ended.returncode == 2, ended)
 

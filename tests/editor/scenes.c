@@ -174,6 +174,8 @@ static void start(char *arguments)
         unsetenv("NO_COLOR");
         unsetenv("COLORFGBG");
         unsetenv("COLORTERM");
+        setenv("WHIT_PORT", "1", 1); /* a server of this machine is not looked for */
+        setenv("OLLAMA_HOST", "127.0.0.1:1", 1);
         if (*scene.variable && putenv(scene.variable)) _exit(127);
         execv(program, argv);
         _exit(127);

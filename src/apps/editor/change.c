@@ -68,7 +68,7 @@ void ed_type(ed *e, const char *text, size_t n)
 {
     struct ed_window *window = e->window;
     if (window->doc->buffer->read_only) {
-        ed_complain(e, "%s is read-only", window->doc->buffer->name);
+        ed_complain_read_only(e);
         return;
     }
     for (size_t i = 0; i < window->n_cursors; i++) {
@@ -86,7 +86,7 @@ void ed_paste(ed *e, const char *text, size_t n)
 {
     struct ed_window *window = e->window;
     if (window->doc->buffer->read_only || !n) {
-        if (n) ed_complain(e, "%s is read-only", window->doc->buffer->name);
+        if (n) ed_complain_read_only(e);
         return;
     }
     /* Terminals send the end of a line as a carriage return, which becomes the line ending of this text. */

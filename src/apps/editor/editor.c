@@ -34,6 +34,15 @@ void ed_complain_error(ed *e, const whit_error *error)
     ed_complain(e, "%s", error->message);
 }
 
+void ed_complain_read_only(ed *e)
+{
+    const struct ed_doc *doc = e->window->doc;
+    if (doc == e->panel.doc)
+        ed_complain(e, "the agent's panel is read-only: M-w goes to the text, F9 gives a task");
+    else
+        ed_complain(e, "%s is read-only", doc->buffer->name);
+}
+
 /* ---- documents ----------------------------------------------------------------------------- */
 
 struct watch {
@@ -426,7 +435,7 @@ void ed_run(ed *e, int number)
     const struct ed_command *command = &ed_commands[number];
     if (!(command->flags & ED_EDITS)) whit_buffer_seal(e->window->doc->buffer);
     if ((command->flags & ED_EDITS) && e->window->doc->buffer->read_only) {
-        ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
+        ed_complain_read_only(e);
         return;
     }
     if (command->flags & ED_ONE) ed_only_main(e);

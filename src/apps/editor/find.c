@@ -362,7 +362,7 @@ static void replace_from_cursor(ed *e)
 {
     e->find.n_replaced = 0;
     if (e->window->doc->buffer->read_only) {
-        ed_complain(e, "%s is read-only", e->window->doc->buffer->name);
+        ed_complain_read_only(e);
         return;
     }
     ed_only_main(e);

@@ -77,6 +77,8 @@ struct whit_editor {
 void ed_say(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain_error(ed *e, const whit_error *error);
+/* Says that the current text is read-only; in the agent's panel also which commands lead on. */
+void ed_complain_read_only(ed *e);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
 /* Gives the shown buffer what its file holds now, which undo takes back (but for mapped files); the cursor keeps line
  * and column. */
