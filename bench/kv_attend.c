@@ -2,11 +2,12 @@
  * What attention of one token over a long past costs by type of cache: groups of 256 positions of heads of 128, four
  * queries each, one after the other from memory, on one thread. Prints the CPU time, which other work on the machine
  * changes little, of a group, and of a token of BitNet 2B4T at 8,192 (30 layers, 5 heads, 32 groups).
- *   bench_kv_attend [GROUPS [ROUNDS]]      2400 and 5 by default; f16 takes 133 KB a group */
+ *   bench_kv_attend [GROUPS [ROUNDS [TYPE]]]      2400, 5 and all by default; f16 takes 133 KB a group */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/fpenv.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -50,6 +51,7 @@ static bool make(cache *c, const whit_kernels *k, whit_kv_type type, uint32_t n_
     *c = (cache){.type = type, .n_groups = n_groups, .seconds = 1e9};
     uint8_t *open = whit_alloc(NULL, whit_kv_block_bytes(WHIT_KV_F32, DIM));
     c->blocks = whit_alloc(NULL, bytes * BLOCKS * n_groups);
+    if (c->blocks) whit_map_expect(c->blocks, bytes * BLOCKS * n_groups, true); /* as a session's cache */
     c->queries = whit_alloc(NULL, QUERIES * query_bytes);
     c->partials = whit_alloc(NULL, partial_bytes);
     c->into = whit_alloc(NULL, partial_bytes);
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
     static cache caches[N];
     const uint32_t n_groups = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 2400;
     const unsigned long n_rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 5;
+    const char *only = argc > 3 ? argv[3] : NULL;
     whit_cpu cpu;
     whit_kernels k;
     whit_error error;
@@ -113,10 +116,13 @@ int main(int argc, char **argv)
     if (whit_kernels_select(&cpu, getenv("WHIT_CPU"), &k, &error) != WHIT_OK)
         return fprintf(stderr, "%s\n", error.message), 1;
     for (int i = 0; i < N; i++)
-        if (!n_groups || !make(&caches[i], &k, types[i].type, n_groups)) return fprintf(stderr, "out of memory\n"), 1;
+        if ((!only || !strcmp(only, types[i].name)) && (!n_groups || !make(&caches[i], &k, types[i].type, n_groups)))
+            return fprintf(stderr, "out of memory\n"), 1;
     for (unsigned long r = 0; r < n_rounds; r++)
-        for (int i = 0; i < N; i++) run(&caches[i], &k); /* in turn */
+        for (int i = 0; i < N; i++)
+            if (caches[i].blocks) run(&caches[i], &k); /* in turn */
     for (int i = 0; i < N; i++) {
+        if (!caches[i].blocks) continue;
         const double group = caches[i].seconds / n_groups;
         printf("%-6s %6.2f us a group, %7.1f ms a token\n", types[i].name, 1e6 * group, 1e3 * group * TOKEN_GROUPS);
     }
