@@ -173,13 +173,16 @@ static void on_choice(void *user, const char *text)
     }
 }
 
-/* Reads the ids of the given text. */
-static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids)
+/* Reads the ids of the given text, and its sketch. */
+static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids,
+                     whit_sketch *sketch)
 {
     whit_error error;
     for (size_t i = 0; i < v->calib.n; i++)
-        if (whit_compress_read_text(source, v->calib.items[i], ids, &error) != WHIT_OK)
+        if (whit_compress_read_text(source, v->calib.items[i], ids, &error) != WHIT_OK ||
+            whit_sketch_add_file(sketch, v->calib.items[i], &error) != WHIT_OK)
             return cli_fail_error(call, &error);
+    whit_sketch_finish(sketch);
     uint32_t n_sample = v->n_sample_tokens || v->calib.n ? v->n_sample_tokens : 32768;
     if (!n_sample) return CLI_OK;
     whit_model *model = NULL;
@@ -403,6 +406,7 @@ static int run_compress(cli_call *call)
     whit_source source = {0};
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};
+    whit_sketch sketch = {0};
     whit_buf rows = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
@@ -501,7 +505,8 @@ static int run_compress(cli_call *call)
         else
             status = cli_fail_error(call, &error);
     } else if (v->method != WHIT_COMPRESS_RTN) {
-        status = read_text(call, v, &source, &ids);
+        status = read_text(call, v, &source, &ids, &sketch);
+        if (sketch.n) o.sketch = &sketch;
         o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         o.bos = whit_compress_bos(&source);

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: MIT
- * whit eval: multiple choice by log-likelihood. */
+ * whit eval: multiple choice by log-likelihood, and answers to chats. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/chat_items.h"
 #include "cli/flags.h"
+#include "cli/interval.h"
 #include "cli/task.h"
 #include "cli/verbs.h"
 #include "kernels/math.h"
 
 struct eval_values {
-    const char *task, *labels;
-    uint32_t limit;
+    const char *task, *labels, *chats;
+    uint32_t limit, n_tokens;
     bool json;
     cli_model_flags model;
     cli_session_flags session;
 };
-static const struct eval_values defaults = {0};
+static const struct eval_values defaults = {.n_tokens = 128};
 
 #define AT(member) offsetof(struct eval_values, member)
 static const cli_option options[] = {
     {"--task", CLI_FILE, AT(task), "FILE", "The questions, a line of JSON each, as they are published.", 0, 0},
     {"--labels", CLI_FILE, AT(labels), "FILE", "Their answers, a number a line, where they are kept apart (PIQA).", 0,
      0},
+    {"--chat", CLI_FILE, AT(chats), "FILE",
+     "In place of --task: chats to answer greedily, a line of JSON each: \"messages\" or \"prompt\", with \"tools\" "
+     "and "
+     "\"answer\" where wanted.",
+     0, 0},
+    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer to a chat at most; 128.", 1, 1 << 20},
     {"--limit", CLI_COUNT, AT(limit), "N", "Questions to ask at most; 0, the default, asks all.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
     {0},
@@ -183,17 +191,92 @@ static int report_tally(cli_call *call, const struct eval_values *v, const struc
     return CLI_OK;
 }
 
+/* ---- chats ---------------------------------------------------------------------------------- */
+
+struct chat_tally {
+    size_t n_wanted, n_right, n_tooled, n_calling, n_calls, n_parsed, n_valid;
+    bool is_held;
+};
+
+static int report_chats(cli_call *call, const struct eval_values *v, size_t n, const struct chat_tally *t)
+{
+    const struct {
+        const char *key, *title;
+        size_t n_good, n_all;
+    } shares[] = {{"right", "right answers", t->n_right, t->n_wanted},
+                  {"calling", "answers with calls", t->n_calling, t->n_tooled},
+                  {"calls_parsed", "calls whose arguments are an object", t->n_parsed, t->n_calls},
+                  {"calls_valid", "calls that match their schema", t->n_valid, t->n_calls}};
+    json_t *object = json_pack("{s:o, s:I, s:I, s:b}", "path", cli_json_path(v->chats), "chats", (json_int_t)n, "calls",
+                               (json_int_t)t->n_calls, "held", t->is_held);
+    if (!v->json) cli_print(call, "%zu chats\n", n);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        if (!shares[i].n_all) continue;
+        const cli_interval share = cli_interval_scale(cli_interval_share(shares[i].n_good, shares[i].n_all), 100);
+        cli_interval_set(object, shares[i].key, share);
+        if (!v->json)
+            cli_print(call, "%-36s %6.2f %% (%.1f to %.1f) of %zu\n", shares[i].title, share.value, share.low,
+                      share.high, shares[i].n_all);
+    }
+    if (t->is_held) cli_note("a grammar held calls of these answers: they are valid by themselves");
+    if (v->json)
+        cli_print_json(call, object);
+    else
+        json_decref(object);
+    return CLI_OK;
+}
+
+static int answer_chats(struct examiner *e, const struct eval_values *v)
+{
+    cli_chat_items items;
+    struct chat_tally t = {0};
+    whit_chat_template *chat = NULL;
+    int status = cli_chat_items_read(e->call, v->chats, &items);
+    if (status == CLI_OK) status = cli_chat_items_template(e->call, e->model, &chat);
+    const size_t n = v->limit && v->limit < items.n ? v->limit : items.n;
+    for (size_t i = 0; status == CLI_OK && i < n; i++) {
+        const cli_chat_item *item = &items.items[i];
+        cli_chat_answer answer = {0};
+        status = cli_chat_items_answer(e->call, item, v->chats, e->model, e->session, chat, v->n_tokens, &answer);
+        t.n_wanted += item->wanted != NULL;
+        t.n_right += answer.is_right;
+        t.n_tooled += item->tools != NULL;
+        t.n_calling += answer.n_calls > 0;
+        t.n_calls += answer.n_calls;
+        t.n_parsed += answer.n_parsed;
+        t.n_valid += answer.n_valid;
+        t.is_held |= answer.is_held;
+        cli_chat_answer_free(&answer);
+        cli_progress(NULL, "eval", (double)(i + 1) / (double)n);
+    }
+    cli_progress_end();
+    if (status == CLI_OK) status = report_chats(e->call, v, n, &t);
+    whit_chat_template_close(chat);
+    cli_chat_items_free(&items);
+    return status;
+}
+
+static int answer_task(struct examiner *e, const struct eval_values *v)
+{
+    struct tally tally = {0};
+    cli_text task = {0}, labels = {0};
+    int status = cli_read_text(e->call, v->task, &task);
+    if (status == CLI_OK && v->labels) status = cli_read_text(e->call, v->labels, &labels);
+    if (status == CLI_OK) status = ask_all(e, v, &task, &labels, &tally);
+    cli_progress_end();
+    if (status == CLI_OK) status = report_tally(e->call, v, &tally);
+    free(task.data), free(labels.data);
+    return status;
+}
+
 static int run_eval(cli_call *call)
 {
     const struct eval_values *v = call->values;
     struct examiner e = {.call = call, .task = v->task};
-    struct tally tally = {0};
-    cli_text task = {0}, labels = {0};
     whit_error error;
-    if (!v->task) return cli_fail(call, CLI_USAGE, "questions are wanted: --task FILE");
+    if (!v->task == !v->chats)
+        return cli_fail(call, CLI_USAGE, "questions are wanted: --task FILE or --chat FILE, one of them");
     int status = cli_open_flagged_model(call, &v->model, &e.model);
-    if (status == CLI_OK) status = cli_read_text(call, v->task, &task);
-    if (status == CLI_OK && v->labels) status = cli_read_text(call, v->labels, &labels);
     if (status == CLI_OK) {
         whit_session_options wanted = cli_session_wanted(&v->session, WHIT_ACT_F32);
         if (!wanted.n_ctx_tokens) wanted.n_ctx_tokens = cli_usual_context(e.model);
@@ -206,10 +289,8 @@ static int run_eval(cli_call *call)
         if (status == CLI_OK && whit_session_open(e.model, &wanted, &e.session, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }
-    if (status == CLI_OK) status = ask_all(&e, v, &task, &labels, &tally);
-    cli_progress_end();
-    if (status == CLI_OK) status = report_tally(call, v, &tally);
-    free(task.data), free(labels.data), free(e.held), free(e.tokens);
+    if (status == CLI_OK) status = v->chats ? answer_chats(&e, v) : answer_task(&e, v);
+    free(e.held), free(e.tokens);
     whit_session_close(e.session);
     whit_model_close(e.model);
     return status;
@@ -220,12 +301,14 @@ const cli_verb cli_eval_verb = {
     "",
     0,
     0,
-    "multiple-choice questions by log-likelihood",
+    "multiple-choice questions by log-likelihood; answers to chats",
     "Gives each choice its log-likelihood behind the question, plain and per character, and counts how often the "
     "likeliest is the right one, with the standard error and what chance would give. Reads the published files of "
     "HellaSwag, ARC, PIQA (with --labels), WinoGrande and BoolQ, and lines of {\"context\", \"choices\", \"answer\"}. "
-    "Questions are put as EleutherAI's lm-evaluation-harness does, without examples.\n"
-    "  whit eval -m model.ndf --task hellaswag_val.jsonl --limit 1000 --json",
+    "Questions are put as EleutherAI's lm-evaluation-harness does, without examples. --chat counts answers that have "
+    "the wanted text, and tool calls that can be read and match their schema, with 95 % intervals.\n"
+    "  whit eval -m model.ndf --task hellaswag_val.jsonl --limit 1000 --json\n"
+    "  whit eval -m model.ndf --chat questions.jsonl",
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}, {"SESSION", cli_session_options, AT(session)}},
     sizeof(struct eval_values),
     &defaults,

@@ -47,6 +47,7 @@ bool cli_score_add(cli_score *score, const float *logits, const float *base_logi
     }
     score->sum += nll;
     score->sum_squares += nll * nll;
+    score->n_right += model.top == (size_t)target;
     score->n++;
     return true;
 }

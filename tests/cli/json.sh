@@ -26,7 +26,13 @@ keep inspect-adapter whit inspect adapter.ndf --json
 keep merge whit merge -m model.ndf --adapter adapter.ndf -o merged.ndf --json
 keep verify whit verify model.ndf --json
 keep compress whit compress model.gguf --codec q2 --calib words -c 16 --json -o small.ndf
-keep compare whit compare model.gguf small.ndf -f words -c 16 --json
+cat words words >more
+echo '{"prompt": "the", "answer": "a", "calls": true, "tools": [{"function": {"name": "f", "parameters": {}}}]}' >chats.jsonl
+tiny chat.gguf 1 chat
+keep compare whit compare model.gguf small.ndf small.ndf -f words -f more -c 16 --json
+keep compare-chats whit compare chat.gguf chat.gguf --chat chats.jsonl --json -c 1024
+keep copies whit compare model.gguf small.ndf --copies more -c 128 --json
+keep eval-chats whit eval -m chat.gguf --chat chats.jsonl --json -c 1024
 keep eval whit eval -m model.ndf --task "$SOURCE/tests/fuzz/corpus/task/boolq" --json
 python3 -c 'data = bytearray(open("model.ndf", "rb").read()); data[len(data) // 2] ^= 1; open("damaged.ndf", "wb").write(data)'
 whit verify damaged.ndf --json >verify-damage.json 2>err

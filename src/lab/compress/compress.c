@@ -763,6 +763,11 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
     if (status == WHIT_OK && c->choice_text.size_bytes)
         whit_table_set_string_n(whit_ndf_writer_meta(writer), "whit.bits", whit_chars(&c->choice_text),
                                 c->choice_text.size_bytes);
+    if (status == WHIT_OK && c->options->sketch) {
+        uint8_t bytes[8 * WHIT_SKETCH_HASHES_MAX];
+        whit_table_set_bytes(whit_ndf_writer_meta(writer), WHIT_SKETCH_KEY, bytes,
+                             whit_sketch_write(c->options->sketch, bytes));
+    }
     if (status == WHIT_OK) status = whit_convert(c->source, convert, writer, c->error);
     whit_ndf_writer_close(writer);
     return status;

@@ -7,6 +7,7 @@
 #define WHIT_COMPRESS_COMPRESS_H
 
 #include "base/ranks.h"
+#include "base/sketch.h"
 #include "format/imatrix.h"
 #include "model/source.h"
 
@@ -74,10 +75,11 @@ typedef struct whit_compress_options {
     int32_t bos;       /* first token of every window; -1: no such token */
     uint64_t seed;
     uint32_t n_threads;
-    const char *work;    /* path of the work file; NULL: PATH.work */
-    bool keep_work;      /* the caller removes it: there is more to do */
-    bool resume;         /* resume an interrupted run from its work file */
-    const char *command; /* provenance */
+    const char *work;          /* path of the work file; NULL: PATH.work */
+    bool keep_work;            /* the caller removes it: there is more to do */
+    bool resume;               /* resume an interrupted run from its work file */
+    const char *command;       /* provenance */
+    const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */
     /* Processes that share the calibration text; rank 0 writes files. NULL: this one alone, whose sums have another
      * order. */
     const whit_ranks *ranks;

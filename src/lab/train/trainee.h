@@ -4,6 +4,7 @@
 #ifndef WHIT_TRAIN_TRAINEE_H
 #define WHIT_TRAIN_TRAINEE_H
 
+#include "base/sketch.h"
 #include "format/ndf_write.h"
 #include "runtime/model.h"
 #include "train/params.h"
@@ -21,6 +22,7 @@ typedef struct whit_trainee {
     whit_config config;
     whit_params params;
     whit_graph graph;
+    whit_sketch sketch; /* sketch of the training text, for the file (WHIT_SKETCH_KEY); empty: not written */
     const whit_allocator *allocator;
 } whit_trainee;
 

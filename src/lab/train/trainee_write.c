@@ -155,6 +155,19 @@ static whit_status write_tensor(const whit_trainee *trainee, const whit_param *p
     return status;
 }
 
+/* Adds the sketch of the training text to that of the text that the model was made with before. */
+static void write_sketch(const whit_trainee *trainee, const whit_table *meta, whit_table_builder *builder)
+{
+    whit_value value;
+    whit_sketch sketch = {0};
+    uint8_t bytes[8 * WHIT_SKETCH_HASHES_MAX];
+    if (!trainee->sketch.n) return;
+    if (whit_table_get(meta, WHIT_SKETCH_KEY, &value) && value.type == WHIT_VALUE_BYTES)
+        (void)whit_sketch_read(&sketch, value.bytes, value.count);
+    whit_sketch_join(&sketch, &trainee->sketch);
+    whit_table_set_bytes(builder, WHIT_SKETCH_KEY, bytes, whit_sketch_write(&sketch, bytes));
+}
+
 static void write_tables(const whit_trainee *trainee, const char *command, whit_ndf_writer *writer)
 {
     const whit_ndf *from = trainee->model->file;
@@ -167,6 +180,7 @@ static void write_tables(const whit_trainee *trainee, const char *command, whit_
             const char *key = whit_table_at(tables[i], k, &value);
             whit_table_set_value(builders[i], key, &value);
         }
+    write_sketch(trainee, tables[0], builders[0]);
     whit_table_set_string(builders[0], "whit.version", whit_version());
     if (command) whit_table_set_string(builders[0], "whit.command", command);
     size_t n;

@@ -201,6 +201,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, a, error));
     else
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
+    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
+    whit_sketch_finish(&d->student.sketch);
     d->student.params.learn_scales = !o->refit_scales;
     d->n_batch = o->ranks ? 1 : o->n_sequences;
     d->n_passes = o->ranks ? o->n_sequences * o->n_accumulate : o->n_accumulate;

@@ -473,8 +473,19 @@ static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
     return whit_json_parse(c->name, whit_chars(text), text->size_bytes, text->allocator, &c->json, c->error);
 }
 
+/* *valid: whether the schema holds for the value of its first member, a constant. */
+static whit_status check_constant(whit_json_schema_compiler *c, bool *valid)
+{
+    const whit_json_schema_item whole = {.node = WHIT_JSON_ROOT, .kind = WHIT_JSON_SCHEMA_HOLDS};
+    *valid = whit_json_schema_is_valid(c, whit_json_first(&c->json, WHIT_JSON_ROOT) + 1, whole);
+    if (c->status == WHIT_OK && c->graph->failed)
+        c->status = whit_fail_memory(c->error, "a schema", c->json.text_bytes);
+    return c->status;
+}
+
+/* valid NULL: compiles; else checks the first member of the schema. */
 static whit_status compile_text(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
-                                const char *mark, uint32_t *rule, whit_error *error)
+                                const char *mark, uint32_t *rule, bool *valid, whit_error *error)
 {
     whit_json_schema_compiler c = {.graph = graph, .name = name, .error = error, .n_slots = 2 * MOST_SETS};
     *rule = 0;
@@ -495,7 +506,10 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
     c.slots = whit_zalloc_array(graph->allocator, c.n_slots, sizeof *c.slots);
     bool opened = whit_json_schema_open_references(&c) && c.slots;
     whit_status status = opened ? WHIT_OK : whit_fail_memory(error, "a schema", c.n_slots * sizeof *c.slots);
-    if (opened) status = mark ? compile_texts(&c, mark, rule) : compile_all(&c, rule);
+    if (opened && valid)
+        status = check_constant(&c, valid);
+    else if (opened)
+        status = mark ? compile_texts(&c, mark, rule) : compile_all(&c, rule);
     whit_json_schema_close_references(&c);
     whit_free(graph->allocator, c.slots, c.n_slots * sizeof *c.slots);
     whit_buf_free(&c.items);
@@ -510,11 +524,56 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
 whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                      uint32_t *rule, whit_error *error)
 {
-    return compile_text(graph, name, text, n_bytes, NULL, rule, error);
+    return compile_text(graph, name, text, n_bytes, NULL, rule, NULL, error);
 }
 
 whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                            const char *mark, uint32_t *rule, whit_error *error)
 {
-    return compile_text(graph, name, text, n_bytes, mark, rule, error);
+    return compile_text(graph, name, text, n_bytes, mark, rule, NULL, error);
+}
+
+/* Appends the schema, an object of n members, with the value as the constant that it allows: references from its root
+ * stay what they are, and a constant is valid for itself. */
+static bool join_value(const char *schema, size_t n_bytes, size_t n_members, const char *value, size_t value_bytes,
+                       whit_buf *text)
+{
+    const char *open = memchr(schema, '{', n_bytes);
+    return open && whit_buf_append_str(text, "{\"const\": ") && whit_buf_append(text, value, value_bytes) &&
+        (!n_members || whit_buf_append_str(text, ", ")) &&
+        whit_buf_append(text, open + 1, n_bytes - (size_t)(open + 1 - schema));
+}
+
+whit_status whit_json_schema_check(const char *name, const char *schema, size_t n_bytes, const char *value,
+                                   size_t value_bytes, bool *valid, whit_error *error)
+{
+    whit_json json = {0};
+    whit_automaton graph;
+    whit_buf text = {0};
+    uint32_t rule;
+    whit_error ignored;
+    *valid = false;
+    WHIT_TRY(whit_json_parse(name, schema, n_bytes, NULL, &json, error));
+    const whit_json_type type = whit_json_type_of(&json, WHIT_JSON_ROOT);
+    const bool holds = whit_json_bool(&json, WHIT_JSON_ROOT, false);
+    const size_t n_members = type == WHIT_JSON_OBJECT ? whit_json_count(&json, WHIT_JSON_ROOT) : 0;
+    whit_json_close(&json);
+    const whit_status parsed = whit_json_parse("the value", value, value_bytes, NULL, &json, &ignored);
+    if (parsed == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "a value", value_bytes);
+    if (parsed != WHIT_OK) return WHIT_OK; /* is not JSON, and so not valid */
+    whit_json_close(&json);
+    if (type == WHIT_JSON_BOOL) {
+        *valid = holds;
+        return WHIT_OK;
+    }
+    if (type != WHIT_JSON_OBJECT)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a schema is an object, true or false", name);
+    WHIT_TRY(whit_automaton_open(NULL, &graph, error));
+    whit_status status = join_value(schema, n_bytes, n_members, value, value_bytes, &text)
+        ? compile_text(&graph, name, whit_chars(&text), text.size_bytes, NULL, &rule, valid, error)
+        : whit_fail_memory(error, "a schema", n_bytes + value_bytes);
+    if (status != WHIT_OK) *valid = false;
+    whit_buf_free(&text);
+    whit_automaton_close(&graph);
+    return status;
 }

@@ -15,4 +15,9 @@ whit_status whit_json_schema_compile(whit_automaton *graph, const char *name, co
 whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                            const char *mark, uint32_t *rule, whit_error *error);
 
+/* Whether a text is a JSON value for which the schema holds: *valid. A text that is no JSON is not valid. Errors: a
+ * schema that cannot be read, or a keyword that cannot be checked, as "name: #/path: what". */
+whit_status whit_json_schema_check(const char *name, const char *schema, size_t n_bytes, const char *value,
+                                   size_t value_bytes, bool *valid, whit_error *error);
+
 #endif

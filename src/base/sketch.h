@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * A sketch of a text: a few kilobytes by which it can be found later how much of another text was in it.
+ *
+ * A shingle is SHINGLE_BYTES consecutive bytes, with each run of white space as one space. The sketch holds the
+ * smallest hashes of the text's shingles (bottom-k MinHash; Broder 1997). Of another text, the shingles whose hashes
+ * are within the sketch's range are a random sample of all its shingles; the share of them that are in the sketch
+ * estimates the share of its bytes that lie in common passages of at least SHINGLE_BYTES.
+ *
+ *     begin -> add texts -> finish -> bytes for a file;   open the bytes -> overlap */
+#ifndef WHIT_BASE_SKETCH_H
+#define WHIT_BASE_SKETCH_H
+
+#include "base/mem.h"
+
+enum { WHIT_SKETCH_SHINGLE_BYTES = 48, WHIT_SKETCH_HASHES_MAX = 512 };
+
+/* The value of the metadata key WHIT_SKETCH_KEY: hashes, rising, as little-endian u64. */
+#define WHIT_SKETCH_KEY "provenance.text_sketch"
+
+/* Zero-initialised: empty. Of fixed size, without allocations. */
+typedef struct whit_sketch {
+    uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest so far, and newer ones */
+    size_t n;
+    bool is_full;   /* hashes above `limit` were left out */
+    uint64_t limit; /* if is_full: the largest hash that may belong to the sketch */
+} whit_sketch;
+
+/* Adds the shingles of a text. */
+void whit_sketch_add(whit_sketch *sketch, const void *text, size_t n_bytes);
+/* The same for a file. */
+whit_status whit_sketch_add_file(whit_sketch *sketch, const char *path, whit_error *error);
+/* Sorts the hashes. Call it after the last text. */
+void whit_sketch_finish(whit_sketch *sketch);
+/* Adds the hashes of another finished sketch, and finishes the result: the sketch of both texts. */
+void whit_sketch_join(whit_sketch *sketch, const whit_sketch *other);
+/* Writes the n hashes of a finished sketch, 8 n bytes; returns 8 n. `out` has room for 8 WHIT_SKETCH_HASHES_MAX. */
+size_t whit_sketch_write(const whit_sketch *sketch, uint8_t *out);
+/* Reads what whit_sketch_write wrote. False if it is no such value: its size, or hashes that do not rise. */
+bool whit_sketch_read(whit_sketch *sketch, const uint8_t *data, size_t n_bytes);
+
+typedef struct whit_sketch_overlap {
+    uint64_t n_seen, n_common; /* shingles of the other text in the sketch's range, and those of them in the sketch */
+} whit_sketch_overlap;
+/* Compares a finished sketch with a text. */
+whit_sketch_overlap whit_sketch_compare(const whit_sketch *sketch, const void *text, size_t n_bytes);
+
+#endif

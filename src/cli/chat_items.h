@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Chats as items of a measurement (compare, eval): read from lines of JSON, answered greedily, and judged. */
+#ifndef WHIT_CLI_CHAT_ITEMS_H
+#define WHIT_CLI_CHAT_ITEMS_H
+
+#include "base/items.h"
+#include "cli/cli.h"
+#include "whit/conversation.h"
+
+/* A line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt": TEXT}. */
+typedef struct cli_chat_item {
+    size_t line;
+    json_t *object;
+    char *messages, *tools; /* JSON; tools NULL: no tools */
+    const char *wanted;     /* an answer is right if it has this text; NULL: not judged */
+    bool must_call;         /* "calls": true: a grammar holds the answer to calls, whose schema it follows */
+} cli_chat_item;
+
+typedef struct cli_chat_items {
+    cli_chat_item *items;
+    size_t n;
+    bool has_tools, has_wanted; /* some item has */
+} cli_chat_items;
+
+/* Reads a file of items. CLI_OK or a status already reported; free in every case. */
+int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items);
+void cli_chat_items_free(cli_chat_items *items);
+
+/* One answer; zero-initialised: empty. */
+typedef struct cli_chat_answer {
+    whit_buf text; /* as the model writes it, with markers of calls and thinking */
+    whit_buf ids;  /* int32_t[]: the prompt's and the answer's, except its last */
+    size_t n_prompt;
+    uint32_t n_calls, n_parsed, n_valid; /* calls; with an object as arguments; and of a tool whose schema holds */
+    bool is_right, is_held;              /* has the wanted text; a grammar held its calls */
+} cli_chat_answer;
+void cli_chat_answer_free(cli_chat_answer *answer);
+
+/* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. CLI_OK or a
+ * status already reported. */
+int cli_chat_items_answer(cli_call *call, const cli_chat_item *item, const char *path, const whit_model *model,
+                          whit_session *session, const whit_chat_template *chat, uint32_t n_tokens,
+                          cli_chat_answer *answer);
+
+/* Opens the model's own chat template, with tools described in words if it does not know tools. */
+int cli_chat_items_template(cli_call *call, const whit_model *model, whit_chat_template **chat);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * Confidence intervals of what verbs measure, at 95 %. */
+#ifndef WHIT_CLI_INTERVAL_H
+#define WHIT_CLI_INTERVAL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct cli_interval {
+    double value, low, high;
+    bool is_known; /* false: `low` and `high` cannot be told, as of one item */
+} cli_interval;
+
+/* The mean of units, each a sum over `counts[i]` things (a window's sum over its tokens), and its interval as if units
+ * were drawn independently: the ratio estimator's variance n / (n - 1) sum (x_i - mean c_i)^2 / (sum c_i)^2 (Cochran
+ * 1977, 6.3) times Student's t of n - 1 degrees. Units, not things, are counted, because neighbours within a unit
+ * depend on each other. Differences of two subjects on the same units give the paired interval. */
+cli_interval cli_interval_mean(const double *sums, const double *counts, size_t n);
+/* A share of n items and Wilson's interval (Wilson 1927), which stays within 0 and 1. */
+cli_interval cli_interval_share(size_t n_right, size_t n);
+/* The quotient of two means of independent samples: normal on the logarithm's scale (the delta method). Known only if
+ * both are positive. */
+cli_interval cli_interval_quotient(cli_interval a, cli_interval b);
+/* exp of value and bounds. */
+cli_interval cli_interval_exp(cli_interval x);
+/* All three times a factor. */
+cli_interval cli_interval_scale(cli_interval x, double factor);
+/* Half of the width, or -1 if not known. */
+double cli_interval_half(cli_interval x);
+
+/* Sets `key` to the value and `key`_95 to [low, high], or null if not known. */
+void cli_interval_set(json_t *object, const char *key, cli_interval x);
+
+#endif
