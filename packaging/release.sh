@@ -52,3 +52,24 @@ stage_files() { # BUILD STAGE
     gzip -9n "$2"/usr/share/man/man1/*
     add_service "$2"
 }
+
+# Installs the archive that packaging/archive has made below STAGE with the prefix /usr, and sets `architecture` to the
+# processor's name in the archive's.
+stage_archive() { # ARCHIVE STAGE
+    architecture=${1##*-linux-}
+    architecture=${architecture%.tar.gz}
+    rm -rf "$2" "$2.from"
+    mkdir -p "$2.from" "$2/usr/bin" "$2/usr/share/man" "$2/usr/share/bash-completion/completions" \
+        "$2/usr/share/zsh/site-functions" "$2/usr/share/fish/vendor_completions.d" "$2/usr/share/doc/whit"
+    tar -C "$2.from" --strip-components=1 -xzf "$1"
+    mv "$2.from/whit" "$2/usr/bin/whit"
+    mv "$2.from/man/man1" "$2/usr/share/man/man1"
+    gzip -9n "$2"/usr/share/man/man1/*
+    mv "$2.from/completions/bash/whit" "$2/usr/share/bash-completion/completions/whit"
+    mv "$2.from/completions/zsh/_whit" "$2/usr/share/zsh/site-functions/_whit"
+    mv "$2.from/completions/fish/whit.fish" "$2/usr/share/fish/vendor_completions.d/whit.fish"
+    rm -r "$2.from/completions" "$2.from/man"
+    mv "$2.from"/* "$2/usr/share/doc/whit/"
+    rmdir "$2.from"
+    add_service "$2"
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The container image, the RPM package and the recipes of other package managers, made of a stand-in for the program.
+# The container image, packages of an archive and the recipes of other package managers, made of a stand-in for the program.
 set -eu
 rm -rf release recipes tree made image
 export SOURCE_DATE_EPOCH=1700000000
@@ -63,8 +63,7 @@ END
 if "$SOURCE/packaging/fill-recipes" release 'https://x/"$(id)' https://whit.example recipes 2>said; then exit 1; fi
 if "$SOURCE/packaging/fill-recipes" release http://x/ https://whit.example recipes 2>said; then exit 1; fi
 
-# ---- RPM
-command -v rpmbuild >/dev/null || { echo "no rpmbuild: the RPM package is not looked at"; exit 0; }
+# ---- packages of an archive
 name=whit-$version-linux-x86_64
 mkdir -p tree/$name/man/man1 tree/$name/completions/bash tree/$name/completions/zsh tree/$name/completions/fish
 cp made/whit tree/$name/whit
@@ -72,6 +71,27 @@ cp "$SOURCE/LICENSE" "$SOURCE/README.md" tree/$name/
 echo .TH >tree/$name/man/man1/whit.1
 for file in bash/whit zsh/_whit fish/whit.fish; do echo >"tree/$name/completions/$file"; done
 tar -C tree -czf made/$name.tar.gz $name
+
+# ---- Debian's, of the static program for another processor
+if command -v dpkg-deb >/dev/null; then
+    mv tree/$name tree/whit-$version-linux-riscv64
+    tar -C tree -czf made/whit-$version-linux-riscv64.tar.gz whit-$version-linux-riscv64
+    for folder in first second; do
+        COMPRESSION=none "$SOURCE/packaging/deb/make" made/whit-$version-linux-riscv64.tar.gz made/$folder >list
+        [ "$(cat list)" = "$PWD/made/$folder/whit_${version}_riscv64.deb" ] || { echo "made $(cat list)"; exit 1; }
+    done
+    cmp made/first/*_riscv64.deb made/second/*_riscv64.deb
+    [ "$(dpkg-deb -f made/first/*_riscv64.deb Architecture)" = riscv64 ]
+    [ -z "$(dpkg-deb -f made/first/*_riscv64.deb Depends)" ]
+    dpkg-deb -c made/first/*_riscv64.deb >files
+    for path in /usr/bin/whit /etc/whit/serve.env /usr/lib/systemd/system/whit.service /usr/share/man/man1/whit.1.gz \
+        /usr/share/zsh/vendor-completions/_whit /usr/share/doc/whit/copyright; do
+        grep -q " \.$path\$" files || { echo "the Debian package lacks $path"; exit 1; }
+    done
+fi
+
+# ---- RPM
+command -v rpmbuild >/dev/null || { echo "no rpmbuild: the RPM package is not looked at"; exit 0; }
 for folder in first second; do "$SOURCE/packaging/rpm/make" made/$name.tar.gz made/$folder >/dev/null; done
 cmp made/first/*.rpm made/second/*.rpm
 rpm -qpl made/first/*.rpm >files
