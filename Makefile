@@ -10,7 +10,7 @@
 #   make bench           what this machine reaches: MODEL=FILE, ARGS="-t 1,2"
 #   make distilled       low-bit students of ../shared/models/prose-6M in build/distilled, and their table
 #   make fuzz            fuzzes every reader: FUZZ_SECONDS=60 each, FUZZ_TARGETS="ndf gguf"
-#   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64;
+#   make test-asan       one of the suites alone; also test-release, test-tsan, test-aarch64, test-riscv64;
 #                        of any the tests of some names: TESTS="kernels|threads"
 #   make test-avx512     kernels on an emulated CPU with AVX-512, for machines without one
 #   make test-long       what takes many minutes: a million positions of the screened head,
@@ -23,10 +23,11 @@
 #   make install         PREFIX=/usr/local (with sudo) or $HOME/.local, DESTDIR=
 #   make uninstall       removes what that put there: the same PREFIX and DESTDIR
 #   make static          build-static/whit, one file that runs on any Linux of this architecture
+#   make riscv64         build-static-riscv64/whit, the same for 64-bit RISC-V, by a cross compiler
 #   make deb             build-package/packages/*.deb for Debian and Ubuntu; packaging/packages.mk has the others
 #   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
 #                        with the built-in model, by emscripten
-#   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly
+#   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly, RISC-V
 #   make windows         build-windows/whit-*.zip: whit.exe for 64-bit Windows, by mingw-w64
 #   make test-windows    its suites under wine
 #   make fmt             formats the C files
@@ -40,7 +41,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static wheel npm test-everywhere windows test-windows fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-riscv64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static riscv64 riscv64-libraries wheel npm test-everywhere windows test-windows fmt clean
 .NOTPARALLEL:
 
 build:
@@ -106,6 +107,10 @@ test-aarch64:
 	@tools/build aarch64
 	@$(CTEST) --test-dir build-aarch64
 
+test-riscv64: riscv64-libraries
+	@tools/build riscv64
+	@$(CTEST) --test-dir build-riscv64
+
 test-avx512:
 	@tools/deps install emulate
 	@tools/build release
@@ -163,6 +168,13 @@ static:
 	@tools/cross/static.sh build-static/libraries
 	@TARGETS=whit tools/build static
 
+riscv64-libraries:
+	@tools/deps install riscv
+	@tools/cross/static.sh build-static-riscv64/libraries riscv64-linux-gnu
+
+riscv64: riscv64-libraries
+	@TARGETS=whit tools/build static-riscv64
+
 npm:
 	@tools/deps install wasm
 	@tools/cross/wasm.sh build-wasm
@@ -173,6 +185,8 @@ test-everywhere: npm
 	@tools/deps install test
 	@tools/build release
 	@WHIT_WASM=$(CURDIR)/build-wasm $(CTEST) --test-dir build -C Long -R '^js_'
+	@$(MAKE) --no-print-directory test-riscv64 TESTS='codec|kernels|golden_logits|reproducible|threads'
+	@$(MAKE) --no-print-directory archive-riscv64
 
 windows:
 	@tools/deps install windows
@@ -189,6 +203,6 @@ fmt:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-tsan build-fuzz build-static build-aarch64 build-package build-wasm build-windows
+	@rm -rf build build-debug build-tsan build-fuzz build-static build-static-aarch64 build-static-riscv64 build-aarch64 build-riscv64 build-package build-wasm build-windows
 
 include packaging/packages.mk

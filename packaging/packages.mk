@@ -4,12 +4,13 @@
 #   make deb             build-package/packages/*.deb: whit, libwhit0, libwhit-dev (Debian, Ubuntu)
 #   make archive         build-static/packages/whit-VERSION-linux-ARCHITECTURE.tar.gz: the static program, any Linux
 #   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages, tested by qemu
+#   make archive-riscv64  the same for 64-bit RISC-V, in build-static-riscv64/packages, and a package for Debian
 #   make release         build-release: these, RPM, container image, wheel, bill of materials, sums; KEY=FILE signs them
 #   make package-check   installs the .deb files in a bare Debian of its own, runs and purges them (needs root)
 #   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
 #   make release-check   makes a release twice, in two folders from nothing, and compares all bytes (an hour)
 KEY ?=
-.PHONY: deb archive archive-arm64 release package-check static-check release-check
+.PHONY: deb archive archive-arm64 archive-riscv64 release package-check static-check release-check
 
 deb:
 	@tools/deps install package
@@ -26,6 +27,13 @@ archive-arm64:
 	@packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64
 	@TARGETS="whit hub_serve tiny_model" tools/build release
 	@tests/packaging/foreign.py qemu-aarch64 build-static-aarch64/whit \
+	    build/whit build/tests/hub_serve build/tests/tiny_model
+
+archive-riscv64: riscv64
+	@packaging/deb/make "$$(packaging/archive build-static-riscv64 build-static-riscv64/packages qemu-riscv64)" \
+	    build-static-riscv64/packages
+	@TARGETS="whit hub_serve tiny_model" tools/build release
+	@tests/packaging/foreign.py qemu-riscv64 build-static-riscv64/whit \
 	    build/whit build/tests/hub_serve build/tests/tiny_model
 
 release: archive deb wheel

@@ -339,6 +339,8 @@ static void choose_options(life *l)
 {
 #if defined(__aarch64__)
     static const char *const levels[] = {NULL, "generic", "neon", "dotprod", "i8mm"};
+#elif defined(__riscv)
+    static const char *const levels[] = {NULL, "generic", "rvv"};
 #else
     static const char *const levels[] = {NULL, "generic", "avx2", "avx512", "amx"};
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2",    "avx512", "amx",
-                                                      "neon",    "dotprod", "i8mm",   "simd128"};
+static const char *const isa_names[WHIT_ISA_COUNT] = {"generic", "avx2", "avx512",  "amx", "neon",
+                                                      "dotprod", "i8mm", "simd128", "rvv"};
 
 const char *whit_isa_name(whit_isa isa)
 {
@@ -17,6 +17,7 @@ const char *whit_isa_name(whit_isa isa)
 /* Levels of one family include each other. */
 static int isa_family(whit_isa isa)
 {
+    if (isa >= WHIT_ISA_RVV) return 4;
     if (isa >= WHIT_ISA_SIMD128) return 3;
     return isa >= WHIT_ISA_NEON ? 2 : isa >= WHIT_ISA_AVX2;
 }
@@ -110,6 +111,27 @@ static void detect_model(whit_cpu *cpu)
     }
     fclose(file);
     if (part) snprintf(cpu->model, sizeof cpu->model, "ARM implementer 0x%02x part 0x%03x", implementer, part);
+}
+
+#elif defined(__riscv)
+
+static void detect_isa(whit_cpu *cpu)
+{
+#ifdef WHIT_HAVE_RVV /* the compiler knew vectors */
+    if (whit_system_has_vectors()) cpu->isa = WHIT_ISA_RVV;
+#else
+    (void)cpu;
+#endif
+}
+
+static void detect_model(whit_cpu *cpu)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return;
+    char line[256];
+    for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++)
+        if (sscanf(line, "uarch : %63[^\n]", cpu->model) == 1) break; /* "uarch : sifive,u74-mc" */
+    fclose(file);
 }
 
 #elif defined(__wasm__)

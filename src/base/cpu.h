@@ -18,6 +18,7 @@ typedef enum whit_isa {
     WHIT_ISA_DOTPROD,
     WHIT_ISA_I8MM,
     WHIT_ISA_SIMD128, /* WebAssembly's vectors */
+    WHIT_ISA_RVV,     /* RISC-V's vectors, version 1.0, of at least 128 bits */
     WHIT_ISA_COUNT
 } whit_isa;
 

@@ -43,6 +43,21 @@ static inline void whit_fpenv_write(uint64_t state)
     __asm__ volatile("msr fpcr, %0" : : "r"(state) : "memory");
 }
 
+#elif defined(__riscv)
+
+#define WHIT_FPENV_STATE 0 /* fcsr: nearest, no flags raised; nothing traps, and subnormals are always kept */
+
+static inline uint64_t whit_fpenv_read(void)
+{
+    uint64_t state;
+    __asm__ volatile("frcsr %0" : "=r"(state));
+    return state;
+}
+static inline void whit_fpenv_write(uint64_t state)
+{
+    __asm__ volatile("fscsr %0" : : "r"(state) : "memory");
+}
+
 #elif defined(__wasm__)
 
 #define WHIT_FPENV_STATE 0 /* WebAssembly has no other environment */
@@ -57,7 +72,7 @@ static inline void whit_fpenv_write(uint64_t state)
 }
 
 #else
-#error "whit knows the floating-point control of x86-64, AArch64 and WebAssembly only"
+#error "whit knows the floating-point control of x86-64, AArch64, RISC-V and WebAssembly only"
 #endif
 
 /* Sets our environment and returns the one before it. */

@@ -47,5 +47,7 @@ bool whit_system_tiles(void);
 /* Arm's optional instructions. */
 bool whit_system_has_dotprod(void);
 bool whit_system_has_i8mm(void);
+/* RISC-V: whether the kernel lets programs use vectors of version 1.0. */
+bool whit_system_has_vectors(void);
 
 #endif

@@ -124,4 +124,25 @@ bool whit_system_has_i8mm(void)
     return getauxval(AT_HWCAP2) >> 13 & 1;
 }
 
+#elif defined(__riscv)
+
+#include <sys/auxv.h>
+
+/* Some kernels set HWCAP's bit for the vectors of version 0.7.1, too. Those have other bits in vtype, and refuse a type
+ * that is agnostic of tails and masks: its highest bit is set. */
+bool whit_system_has_vectors(void)
+{
+    if (!(getauxval(AT_HWCAP) >> ('V' - 'A') & 1)) return false;
+    uint64_t length, type, bytes;
+    __asm__ volatile(".option push\n\t"
+                     ".option arch, +v\n\t"
+                     "vsetvli %0, zero, e8, m1, ta, ma\n\t"
+                     "csrr %1, vtype\n\t"
+                     "csrr %2, vlenb\n\t"
+                     ".option pop"
+                     : "=r"(length), "=r"(type), "=r"(bytes));
+    enum { VLENB_MIN = 16 };
+    return !(type >> 63) && length == bytes && bytes >= VLENB_MIN;
+}
+
 #endif

@@ -74,6 +74,8 @@ static void relax(void)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* waits about as long as x86's pause; yield is a nop */
+#elif defined(__riscv)
+    __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory"); /* pause; a nop where it is not known */
 #endif
 }
 

@@ -45,6 +45,17 @@ unpack_source() { # NAME
     )
 }
 
+# Builds an unpacked source with CMake and the toolchain file `toolchain`, and installs it in $directory.
+with_cmake() { # NAME OPTION...
+    name=$1
+    shift
+    cmake -S "$directory/source/$name" -B "$directory/source/$name.build" \
+        -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_INSTALL_PREFIX="$directory" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF "$@" >/dev/null
+    cmake --build "$directory/source/$name.build" -j "$jobs" >/dev/null
+    cmake --install "$directory/source/$name.build" >/dev/null
+}
+
 # Unpacks Debian's packages of the architecture `foreign` below $directory/packages, and has their .pc files say so: the
 # machine itself stays as it is.
 unpack_foreign() { # PACKAGE...

@@ -13,6 +13,7 @@ directory=$(cd "$directory" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 target=x86_64-w64-mingw32
 jobs=${JOBS:-$(nproc)}
+toolchain=$root/cmake/mingw.cmake
 
 # SHA-256, file of the source package.
 checksums='
@@ -26,16 +27,6 @@ c0f8a9cd77c41285d2d48fc68bbee2e460a55042fcd5d3f6b9946c017d4b6846  libmicrohttpd_
 '
 
 . "$root/tools/cross/sources.sh"
-
-with_cmake() { # NAME OPTION...
-    name=$1
-    shift
-    cmake -S "$directory/source/$name" -B "$directory/source/$name.build" \
-        -DCMAKE_TOOLCHAIN_FILE="$root/cmake/mingw.cmake" -DCMAKE_BUILD_TYPE=Release \
-        -DCMAKE_INSTALL_PREFIX="$directory" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF "$@" >/dev/null
-    cmake --build "$directory/source/$name.build" -j "$jobs" >/dev/null
-    cmake --install "$directory/source/$name.build" >/dev/null
-}
 
 with_configure() { # NAME OPTION...
     name=$1
