@@ -17,3 +17,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT WHIT_SANITIZE_ADDRESS A
   # Whole sessions, of the kernels that the others compare one by one.
   whit_rest(nehalem_reproducible nehalem_session_fuzz haswell_reproducible haswell_session_fuzz)
 endif()
+# Vectors of RISC-V, with registers of the smallest length and of twice that.
+if(WHIT_RVV AND CMAKE_CROSSCOMPILING_EMULATOR)
+  add_library(hwcap_vectors SHARED ${CMAKE_CURRENT_LIST_DIR}/hwcap_vectors.c)
+  set_target_properties(hwcap_vectors PROPERTIES C_VISIBILITY_PRESET default)
+  foreach(bits 128 256)
+    foreach(test kernels_equal_matmul kernels_equal_vectors golden_logits reproducible)
+      whit_script(rvv${bits}_${test} ${CMAKE_CURRENT_LIST_DIR}/rvv.sh ${bits} $<TARGET_FILE:test_${test}>)
+      set_property(TEST rvv${bits}_${test} APPEND PROPERTY ENVIRONMENT HWCAP_VECTORS=$<TARGET_FILE:hwcap_vectors>)
+    endforeach()
+  endforeach()
+endif()

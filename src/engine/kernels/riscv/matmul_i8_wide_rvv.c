@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT
+ * Products with int8 activations at the level rvv. */
+#include "kernels/riscv/lanes_rvv.inc"
+
+#include "kernels/wide/quads.inc"
+#include "kernels/wide/matmul_i8.inc"
+#include "kernels/wide/matmul_i8_super.inc"
+#include "kernels/wide/matmul_i8_gemv.inc"

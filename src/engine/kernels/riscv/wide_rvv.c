@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Everything of a token but its matrix products, at the level rvv. */
+#include "kernels/riscv/lanes_rvv.inc"
+
+#include "kernels/wide/vector.inc"
+#include "kernels/wide/attention.inc"
+#include "kernels/wide/attention_f32.inc"
+#include "kernels/wide/attention_codes.inc"
+#include "kernels/wide/kv_store.inc"
+#include "kernels/wide/attention_bitmap.inc"
+#include "kernels/wide/attention_nibbles.inc"
+#include "kernels/wide/attention_packed.inc"
+#include "kernels/wide/screen.inc"
+#include "kernels/wide/recurrent.inc"
+#include "kernels/wide/low_rank.inc"
+#include "kernels/wide/outliers.inc"
