@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What base asks of the operating system beyond POSIX: system_linux.c and system_windows.c implement it, and the
- * build chooses one of them. A system that cannot do a thing says so by the result; nothing here is fatal. */
+ * What base asks of the operating system beyond POSIX: system_linux.c, macos, wasm and windows implement it, and
+ * the build chooses one of them. A system that cannot do a thing says so by the result; nothing here is fatal. */
 #ifndef WHIT_BASE_SYSTEM_H
 #define WHIT_BASE_SYSTEM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What Linux and WebAssembly share of base/system.h. */
+ * What Linux, macOS and WebAssembly share of base/system.h. */
 #include "base/mem.h"
 #include "base/system.h"
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * Calls and names of Linux that the libraries use and macOS lacks or has in another form; every file of the build
+ * sees this one first. */
+#ifndef WHIT_BASE_MACOS_POSIX_H
+#define WHIT_BASE_MACOS_POSIX_H
+
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Times of a file. */
+#define st_mtim st_mtimespec
+#define st_atim st_atimespec
+
+/* GNU's order of arguments. */
+#define qsort_r whit_qsort_r
+void whit_qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
+                  void *context);
+
+/* At most 256 bytes at a time, as getentropy. */
+ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags);
+
+/* A file without a name, in the folder of temporary files. */
+#define MFD_CLOEXEC 1u
+int memfd_create(const char *name, unsigned flags);
+
+/* Returns an error number. */
+int posix_fallocate(int fd, off_t offset, off_t size_bytes);
+
+/* Hints for pages of two megabytes, which macOS chooses by itself. */
+#define MADV_HUGEPAGE   0 /* MADV_NORMAL */
+#define MADV_NOHUGEPAGE 0
+
+#endif
