@@ -28,8 +28,9 @@
 #   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
 #                        with the built-in model, by emscripten
 #   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly, RISC-V
-#   make windows         build-windows/whit-*.zip: whit.exe for 64-bit Windows, by mingw-w64
-#   make test-windows    its suites under wine
+#   make windows         build-windows/packages: a zip of whit.exe, whit.dll and headers for 64-bit Windows, by
+#                        mingw-w64, and an installer
+#   make test-windows    their suites under wine
 #   make fmt             formats the C files
 #   make clean
 PREFIX ?= /usr/local
@@ -194,8 +195,9 @@ windows:
 
 test-windows:
 	@tools/deps install windows
-	@TARGETS="whit hub_serve tiny_model" tools/build release
+	@TARGETS="whit hub_serve tiny_model example_generate" tools/build release
 	@tools/cross/windows-build all
+	@tools/cross/windows-build
 	@$(CTEST) --test-dir build-windows/build
 
 fmt:

@@ -19,4 +19,10 @@ whit_test(generation unit/generation.c)
 add_test(NAME windows_serve COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/packaging/foreign.py ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/whit ${PROJECT_SOURCE_DIR}/build/tests/hub_serve
          ${PROJECT_SOURCE_DIR}/build/tests/tiny_model)
-set_tests_properties(windows_serve PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+add_test(NAME windows_library COMMAND ${CMAKE_CURRENT_LIST_DIR}/packaging/windows_library.sh ${PROJECT_SOURCE_DIR}
+         ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/scratch/library)
+add_test(NAME windows_installer COMMAND ${CMAKE_CURRENT_LIST_DIR}/packaging/windows_installer.py
+         ${CMAKE_CROSSCOMPILING_EMULATOR}
+         ${PROJECT_BINARY_DIR}/../packages/whit-${PROJECT_VERSION}-windows-x64-setup.exe ${PROJECT_VERSION}
+         ${CMAKE_CURRENT_BINARY_DIR}/scratch/installer)
+set_tests_properties(windows_serve windows_library windows_installer PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

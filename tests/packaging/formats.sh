@@ -48,7 +48,7 @@ bash -euc '. ./recipes/PKGBUILD; [ "$pkgver" = "'"$version"'" ] && [ ${#source_x
 if command -v ruby >/dev/null; then ruby -c recipes/whit.rb >/dev/null; fi
 if command -v nix-instantiate >/dev/null; then nix-instantiate --parse recipes/package.nix >/dev/null; fi
 printf 'b\n' >"release/whit-$version-linux-aarch64.tar.gz"
-printf 'c\n' >"release/whit-$version-windows-x86_64.zip"
+printf 'c\n' >"release/whit-$version-windows-x64-setup.exe"
 (cd release && sha256sum -- whit-* >SHA256SUMS)
 "$SOURCE/packaging/fill-recipes" release https://files.example/whit https://whit.example recipes >list
 [ "$(wc -l <list)" = 4 ] || { cat list; exit 1; }
