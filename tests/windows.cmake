@@ -25,4 +25,6 @@ add_test(NAME windows_installer COMMAND ${CMAKE_CURRENT_LIST_DIR}/packaging/wind
          ${CMAKE_CROSSCOMPILING_EMULATOR}
          ${PROJECT_BINARY_DIR}/../packages/whit-${PROJECT_VERSION}-windows-x64-setup.exe ${PROJECT_VERSION}
          ${CMAKE_CURRENT_BINARY_DIR}/scratch/installer)
-set_tests_properties(windows_serve windows_library windows_installer PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+add_test(NAME windows_bench COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_bench.py ${CMAKE_CROSSCOMPILING_EMULATOR}
+         $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf)
+set_tests_properties(windows_serve windows_library windows_installer windows_bench PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

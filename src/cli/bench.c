@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * whit bench: how fast models run here, and how far that is from what the machine allows.
  *
- * Every test has a process of its own (bench_worker.c); their rounds take turns, so that a slow
+ * Every test has a process of its own where there is fork (bench_worker.c); their rounds take turns, so that a slow
  * minute of the machine hits all of them. Shares are medians of per-round ratios. */
-#include <sched.h>
-#include <signal.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/system.h"
 #include "cli/bench.h"
 #include "cli/profile.h"
 #include "cli/ranks.h"
@@ -64,7 +64,7 @@ static const cli_option options[] = {
     {"--spec", CLI_COUNT, AT(n_guesses), "N", "Tokens that --draft guesses at a time; by cost without it.", 1, 31},
     {"--exact-head", CLI_FLAG, AT(exact_head), NULL, "Read the whole head; decoding needs only the largest logits.", 0,
      0},
-    {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy process.", 0, 0},
+    {"--steal", CLI_FLAG, AT(steal), NULL, "Measure again with one core taken by a busy thread.", 0, 0},
     {"--profile", CLI_FLAG, AT(profile), NULL, "Also say where the time of a step goes.", 0, 0},
     {"--kernels", CLI_FLAG, AT(kernels), NULL, "Measure each matrix kernel by itself instead.", 0, 0},
     {"--arrays", CLI_FLAG, AT(arrays), NULL, "Measure quaternary vectors and fields read in place instead.", 0, 0},
@@ -108,28 +108,33 @@ double bench_median(double *values, size_t n)
 
 /* ---- the stolen core ------------------------------------------------------------------------ */
 
-/* Starts a busy process on the last core; -1 on failure. */
-static pid_t steal_core(const whit_cpu *cpu)
+struct thief {
+    unsigned processor; /* that it occupies */
+    pthread_t thread;
+    atomic_bool ends;
+};
+
+static void *run_thief(void *context)
 {
-    pid_t pid = fork();
-    if (pid != 0) return pid;
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    CPU_SET(cpu->core_cpu[cpu->n_cores ? cpu->n_cores - 1 : 0], &mask);
-    sched_setaffinity(0, sizeof mask, &mask);
-    signal(SIGTERM, SIG_DFL);
-    pid_t parent = getppid();
-    for (;;) {
-        for (volatile unsigned i = 0; i < 100000000; i++) continue;
-        if (getppid() != parent) _exit(0);
-    }
+    struct thief *t = context;
+    whit_thread_pin(pthread_self(), t->processor);
+    while (!t->ends)
+        for (volatile unsigned i = 0; i < 1000000; i++) continue;
+    return NULL;
 }
 
-static void give_core_back(pid_t pid)
+/* Starts a busy thread on the last core; false if that fails. */
+static bool steal_core(struct thief *t, const whit_cpu *cpu)
 {
-    if (pid <= 0) return;
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    t->ends = false;
+    t->processor = cpu->core_cpu[cpu->n_cores ? cpu->n_cores - 1 : 0];
+    return pthread_create(&t->thread, NULL, run_thief, t) == 0;
+}
+
+static void give_core_back(struct thief *t)
+{
+    t->ends = true;
+    pthread_join(t->thread, NULL);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -184,7 +189,7 @@ struct bench {
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
     bench_result *results;
-    size_t n_tests;
+    size_t n_tests, n_open; /* workers that were opened, or tried to be */
     whit_cpu cpu;
 };
 
@@ -272,16 +277,18 @@ static whit_status measure_model(struct bench *b, whit_error *error)
     for (size_t i = 0; i < b->n_tests; i++) {
         if (*cli_cancelled()) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         cli_progress(NULL, "opening", (double)i / (double)b->n_tests);
+        b->n_open = i + 1;
         WHIT_TRY(bench_worker_open(&b->tests[i], &b->workers[i], error));
     }
     for (uint32_t round = 0; round < n_rounds; round++)
         for (size_t i = 0; i < b->n_tests; i++) {
             cli_progress(NULL, "measuring", (double)(round * b->n_tests + i) / (double)(n_rounds * b->n_tests));
-            pid_t busy = b->tests[i].stolen ? steal_core(&b->cpu) : 0;
+            struct thief thief;
+            if (b->tests[i].stolen && !steal_core(&thief, &b->cpu))
+                return whit_fail(error, WHIT_ERROR_MEMORY, "the busy thread cannot be started");
             whit_status status = bench_worker_round(&b->workers[i], &b->samples[i * n_rounds + round], error);
-            give_core_back(busy);
+            if (b->tests[i].stolen) give_core_back(&thief);
             WHIT_TRY(status);
-            if (busy < 0) return whit_fail(error, WHIT_ERROR_MEMORY, "the busy process cannot be started");
         }
     for (size_t i = 0; i < b->n_tests; i++) {
         bench_result *result = &b->results[i];
@@ -360,8 +367,7 @@ static int run_bench(cli_call *call)
     whit_status status = make_models(&b, &error);
     if (status == WHIT_OK) status = make_tests(&b, &error);
     if (status == WHIT_OK) status = measure_model(&b, &error);
-    for (size_t i = 0; i < b.n_tests; i++)
-        if (b.workers[i].pid > 0) bench_worker_close(&b.workers[i]);
+    for (size_t i = 0; i < b.n_open; i++) bench_worker_close(&b.workers[i]);
     cli_progress_end();
     unsigned with = v->draft ? BENCH_WITH_DRAFT : 0;
     if (v->steal) with |= BENCH_WITH_STOLEN;

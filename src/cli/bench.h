@@ -5,7 +5,8 @@
  *   bench_model.c   shapes, and random models of them in the cache
  *   bench_pages.c   huge and small pages of a model's files
  *   bench_steps.c   the steps of a test: filling its depth, passes, forgetting
- *   bench_worker.c  one test in a process of its own
+ *   bench_work.c    one test
+ *   bench_worker.c  its process (bench_worker_here.c: none, on Windows)
  *   bench_draft.c   decoding with guesses
  *   bench_ranks.c   tests of a model that several processes run
  *   bench_count.c   what a step reads and multiplies
@@ -57,7 +58,7 @@ typedef struct bench_test {
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
     whit_act_type act;
-    bool stolen; /* a busy process occupies one core */
+    bool stolen; /* a busy thread occupies one core */
     bool profile, exact_head;
     uint32_t adapter_rank; /* rank of a random adapter on every sequence; 0: no adapter */
     const char *cpu;       /* limit of the CPU level, as WHIT_CPU */
@@ -169,12 +170,13 @@ void bench_steps_close(bench_steps *steps);
 /* ---- workers ---------------------------------------------------------------------------------- */
 
 typedef struct bench_worker {
-    pid_t pid;
+    pid_t pid; /* -1: no process */
     int to, from;
+    struct bench_work *here; /* where there are no processes */
     bench_facts facts;
 } bench_worker;
 
-/* Starts the process and waits until the model is open and the depth filled. */
+/* Starts the process and waits until the model is open and the depth filled. To be closed even if it fails. */
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error);
 whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error);
 /* Fetches the profile of all rounds so far; returns the number of lines. */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * One test of whit bench, whichever process it has (bench_worker.c, bench_worker_here.c). */
+#ifndef WHIT_CLI_BENCH_WORK_H
+#define WHIT_CLI_BENCH_WORK_H
+
+#include "cli/bench.h"
+
+typedef struct bench_work bench_work;
+
+/* Opens the model and a session, fills the depth and measures how large the probes must be; facts->isa is set. The test
+ * must outlive the work. */
+whit_status bench_work_open(const bench_test *test, bench_work **work, bench_facts *facts, whit_error *error);
+/* Runs a round. `sample` must be zero-initialised. */
+whit_status bench_work_round(bench_work *work, bench_sample *sample, whit_error *error);
+/* Sums the times of all rounds so far by kind of work; returns the number of lines, 0 without a profile. */
+uint32_t bench_work_profile(const bench_work *work, bench_line lines[BENCH_LINES_MAX]);
+void bench_work_close(bench_work *work); /* accepts NULL */
+
+#endif
