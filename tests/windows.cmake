@@ -1,6 +1,7 @@
 # Suites that `make test-windows` runs under wine. Others need aligned_alloc (which mingw-w64 lacks, since its free takes
 # no such memory), fork, setrlimit or a shell.
 whit_test(windows_posix unit/windows_posix.c)
+target_link_libraries(test_windows_posix PRIVATE whit_sandbox)
 whit_test(threads unit/threads.c)
 whit_test(json unit/json.c)
 whit_test(safetensors unit/safetensors.c)
@@ -25,6 +26,8 @@ add_test(NAME windows_installer COMMAND ${CMAKE_CURRENT_LIST_DIR}/packaging/wind
          ${CMAKE_CROSSCOMPILING_EMULATOR}
          ${PROJECT_BINARY_DIR}/../packages/whit-${PROJECT_VERSION}-windows-x64-setup.exe ${PROJECT_VERSION}
          ${CMAKE_CURRENT_BINARY_DIR}/scratch/installer)
+add_test(NAME windows_agent COMMAND ${CMAKE_CURRENT_LIST_DIR}/agent/windows.py ${CMAKE_CROSSCOMPILING_EMULATOR}
+         $<TARGET_FILE:whit> ${CMAKE_CURRENT_BINARY_DIR}/scratch/agent)
 add_test(NAME windows_bench COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_bench.py ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf)
-set_tests_properties(windows_serve windows_library windows_installer windows_bench PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(windows_serve windows_library windows_installer windows_agent windows_bench PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

@@ -7,6 +7,11 @@ bool whit_path_is_absolute(const char *path)
     return path[0] == '/';
 }
 
+bool whit_path_is_relative(const char *path)
+{
+    return path[0] != '/';
+}
+
 void whit_path_adopt(char *path)
 {
     (void)path;

@@ -4,6 +4,7 @@
 #include "agent/light.h"
 #include "base/items.h"
 #include "base/plain.h"
+#include "base/shell.h"
 #include "cli/agent_tasks.h"
 #include "cli/input.h"
 #include "endpoint/endpoint.h"
@@ -96,18 +97,14 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
 static int run_line(struct cli_tasks *t, const char *line)
 {
     whit_buf output = {0};
-    char piece[4096], *command = NULL;
+    char piece[4096];
     size_t n;
     line += strspn(line, " \t");
     if (!*line) {
         cli_note("!COMMAND runs a line of shell in the project");
         return CLI_OK;
     }
-    if (setenv("WHIT_AGENT_PROJECT", t->project, 1) != 0 ||
-        asprintf(&command, "cd \"$WHIT_AGENT_PROJECT\" && { %s\n} 2>&1", line) < 0)
-        return cli_fail(t->call, CLI_LIMIT, "not enough memory for a command");
-    FILE *run = popen(command, "r");
-    free(command);
+    FILE *run = whit_shell_open(t->project, line);
     if (!run) return cli_fail(t->call, CLI_IO, "the command cannot be run: %s", strerror(errno));
     while ((n = fread(piece, 1, sizeof piece, run)) > 0) {
         cli_write(t->call, piece, n);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "base/system.h"
+#include "sandbox/sandbox.h"
 
 static char folder[PATH_MAX];
 
@@ -175,6 +176,104 @@ static void places_of_posix_are_those_of_windows(void **state)
     assert_null(getenv("WHIT_TEST_VALUE"));
 }
 
+static void names_that_stand_for_other_files_are_not_relative(void **state)
+{
+    static const char *const refused[] = {"a\\b",      "c:a",  "a:stream", "/a",   "con",
+                                          "a/NUL.txt", "Lpt3", "a.",       "b /c", "conout$"};
+    static const char *const taken[] = {"a/b.c", "console", "com", "com10", "nul_", ".gitignore", "..", "a..b"};
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) assert_false(whit_path_is_relative(refused[i]));
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) assert_true(whit_path_is_relative(taken[i]));
+}
+
+/* Descriptors of folders stand for names below them. */
+static void files_are_found_below_open_folders(void **state)
+{
+    struct stat info;
+    (void)state;
+    int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(at >= 0);
+    assert_int_equal(mkdirat(at, "below", 0700), 0);
+    int below = openat(at, "below", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(below, "file", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    assert_true(below >= 0 && fd >= 0);
+    const struct timespec times[2] = {{1000000000, 0}, {1000000001, 500}};
+    assert_int_equal(futimens(fd, times), 0);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_mtim.tv_sec, 1000000001);
+    assert_int_equal(info.st_mtim.tv_nsec, 500);
+    close(fd);
+    assert_int_equal(renameat(below, "file", at, "moved"), 0);
+    assert_int_equal(faccessat(at, "moved", F_OK, AT_SYMLINK_NOFOLLOW), 0);
+    assert_int_equal(faccessat(below, "file", F_OK, AT_SYMLINK_NOFOLLOW), -1);
+    assert_int_equal(unlinkat(at, "moved", 0), 0);
+    DIR *entries = fdopendir(below); /* takes the descriptor */
+    size_t n = 0;
+    while (readdir(entries)) n++;
+    assert_int_equal(n, 2);
+    assert_int_equal(dirfd(entries), below);
+    closedir(entries);
+    assert_int_equal(unlinkat(at, "below", AT_REMOVEDIR), 0);
+    close(at);
+}
+
+/* Runs a line without a sandbox in the test's folder. */
+static whit_sandbox_result run_line(const char *line, uint32_t seconds)
+{
+    const char *arguments[4];
+    whit_sandbox_result result;
+    whit_error error;
+    whit_sandbox_shell(line, arguments);
+    whit_sandbox_command command = {.arguments = arguments,
+                                    .folder = folder,
+                                    .home = folder,
+                                    .environment = (const char *const[]){"WHIT_TEST_NAME=\xC3\xBC", NULL},
+                                    .limits = {.wall_s = seconds, .output_bytes = 1000},
+                                    .is_unconfined = true};
+    assert_int_equal(whit_sandbox_run(&command, &result, &error), WHIT_OK);
+    assert_true(whit_buf_append(&result.output, "", 1));
+    return result;
+}
+
+static const char *output_of(const whit_sandbox_result *result)
+{
+    return (const char *)result->output.data;
+}
+
+static void lines_of_the_shell_end_with_all_that_they_started(void **state)
+{
+    (void)state;
+    setenv("WHIT_TEST_SECRET", "hidden", 1);
+    whit_sandbox_result result = run_line("echo \"a b\"& echo err 1>&2& set WHIT& exit 7", 60);
+    assert_int_equal(result.status, 7);
+    assert_non_null(strstr(output_of(&result), "\"a b\""));
+    assert_non_null(strstr(output_of(&result), "err"));
+    assert_non_null(strstr(output_of(&result), "WHIT_TEST_NAME="));
+    assert_null(strstr(output_of(&result), "hidden"));
+    whit_sandbox_result_free(&result);
+    unsetenv("WHIT_TEST_SECRET");
+
+    result = run_line("for /l %i in (1,1,500) do @echo a line", 60);
+    assert_int_equal(result.status, 0);
+    assert_true(result.output_is_cut);
+    assert_int_equal(result.output.size_bytes, 1001);
+    whit_sandbox_result_free(&result);
+
+    /* What is left running would write the file: the time limit ends it, too. */
+    result = run_line("cmd /c \"for /l %i in (0,0,1) do @echo x> running\"", 1);
+    assert_true(result.timed_out);
+    whit_sandbox_result_free(&result);
+    unlink(path_of("running"));
+    usleep(300000);
+    assert_int_equal(access(path_of("running"), F_OK), -1);
+
+    whit_sandbox_command held = {
+        .arguments = (const char *const[]){"cmd.exe", "exit 0", NULL}, .folder = folder, .home = folder};
+    whit_error error;
+    assert_int_equal(whit_sandbox_run(&held, &result, &error), WHIT_ERROR_UNSUPPORTED);
+    whit_sandbox_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +285,9 @@ int main(void)
         cmocka_unit_test(patterns_match_as_in_posix),
         cmocka_unit_test(paths_have_drives_and_backslashes),
         cmocka_unit_test(places_of_posix_are_those_of_windows),
+        cmocka_unit_test(names_that_stand_for_other_files_are_not_relative),
+        cmocka_unit_test(files_are_found_below_open_folders),
+        cmocka_unit_test(lines_of_the_shell_end_with_all_that_they_started),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -113,9 +114,9 @@ whit_status whit_agent_config_load(whit_agent_config *config, const char *projec
 {
     char path[PATH_MAX] = "";
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (xdg && *xdg == '/')
+    if (xdg && whit_path_is_absolute(xdg))
         snprintf(path, sizeof path, "%s/whit/agent.json", xdg);
-    else if (home && *home == '/')
+    else if (home && whit_path_is_absolute(home))
         snprintf(path, sizeof path, "%s/.config/whit/agent.json", home);
     if (*path) WHIT_TRY(load_settings(config, path, false, error));
     snprintf(path, sizeof path, "%s/%s", project, WHIT_AGENT_CONFIG_FILE);

@@ -2,6 +2,7 @@
 #include "agent/folders.h"
 
 #include "base/hash.h"
+#include "base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 bool whit_agent_path_is_plain(const char *path)
 {
-    if (!*path || *path == '/') return false;
+    if (!*path || !whit_path_is_relative(path)) return false;
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t n = strcspn(part, "/");
         if (memchr(part, '\n', n)) return false; /* a difference names a file in one line */
@@ -44,9 +45,9 @@ static whit_status make_path(const char *project, const char *given, const char 
     int n;
     if (given)
         n = snprintf(path, PATH_MAX, "%s", given);
-    else if (xdg && *xdg == '/')
+    else if (xdg && whit_path_is_absolute(xdg))
         n = snprintf(path, PATH_MAX, "%s/whit", xdg);
-    else if (home && *home == '/')
+    else if (home && whit_path_is_absolute(home))
         n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
     else
         return whit_fail(error, WHIT_ERROR_IO, "no folder for an agent's files: neither %s nor HOME is set", variable);

@@ -2,6 +2,7 @@
  * The lists of guarded names and of the forms of keys, and how names are compared with them. */
 #include "agent/guard.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -374,9 +375,9 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
 {
     const char *xdg = getenv(variable), *home = getenv("HOME");
     int n = 0;
-    if (xdg && *xdg == '/')
+    if (xdg && whit_path_is_absolute(xdg))
         n = snprintf(path, PATH_MAX, "%s/whit", xdg);
-    else if (home && *home == '/')
+    else if (home && whit_path_is_absolute(home))
         n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
     return n > 0 && n < PATH_MAX;
 }

@@ -18,6 +18,16 @@ const char *whit_runner_lacks(whit_runner *runner)
     return whit_sandbox_lacks(&runner->support);
 }
 
+void whit_runner_tell_lack(whit_runner *runner, const char *lacks)
+{
+    char line[400];
+    if (runner->was_said || !runner->note) return;
+    snprintf(line, sizeof line, "commands are not run: %s (--no-sandbox runs them unheld, each after a question)",
+             lacks);
+    runner->note(runner->user, line);
+    runner->was_said = true;
+}
+
 /* Appends a line of JSON about the command to the list. If that fails the run fails, so that no run goes unrecorded. */
 static whit_status note(const whit_runner *runner, const char *copy, const char *line,
                         const whit_sandbox_result *result, whit_error *error)
@@ -99,8 +109,8 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     if (status == WHIT_OK) status = whit_scratch_update(scratch, runner->project, &all, error);
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
-    const char *const arguments[] = {"/bin/sh", "-c", line, NULL},
-                      *const write[] = {scratch->tree, scratch->home, NULL};
+    const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
+    whit_sandbox_shell(line, arguments);
     whit_sandbox_command command = {
         .arguments = arguments,
         .folder = scratch->tree,

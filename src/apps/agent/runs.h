@@ -26,6 +26,8 @@ typedef struct whit_runner {
 
 /* Returns why commands cannot run in the sandbox here, or NULL if they can. */
 const char *whit_runner_lacks(whit_runner *runner);
+/* Tells the person once why commands are not run, and which option runs them nevertheless. */
+void whit_runner_tell_lack(whit_runner *runner, const char *lacks);
 
 /* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to
  * the list (agent-HASH.runs.jsonl beside the journal). `seconds` 0: the configuration's. Before

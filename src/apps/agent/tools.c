@@ -351,6 +351,7 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
         if (!is_agreed(place, "outside the sandbox it would run: ", line, "the command was not run", result)) return;
     } else if (lacks) {
         whit_buf_printf(result, "error: commands are not run: %s", lacks);
+        whit_runner_tell_lack(place->runner, lacks);
         return;
     }
     if (whit_runner_run(place->runner, "run", place->staged, line, (uint32_t)limit, &ran, &error) == WHIT_OK)

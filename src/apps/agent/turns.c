@@ -242,13 +242,27 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change)
     return whole;
 }
 
-/* Flushes all written files at once: a flush per file takes a hundred times as long for a hundred files. */
-static whit_status flush_files(const whit_turns *journal, whit_error *error)
+static whit_status flush_file(const whit_turns *journal, const char *path, whit_error *error)
+{
+    char full[PATH_MAX];
+    WHIT_TRY(resolve_path(journal->project, NULL, path, full, error));
+    int fd = open(full, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return WHIT_OK; /* it was removed */
+    whit_status status = fd >= 0 && fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, full, "flush to disk");
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+/* Flushes all written files at once, where the system can: a flush per file takes a hundred times as long for a hundred
+ * files. */
+static whit_status flush_files(const whit_turns *journal, const whit_change *changes, size_t n, whit_error *error)
 {
     int fd = open(journal->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && syncfs(fd) == 0;
-    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, journal->project, "flush to disk");
+    bool ok = fd >= 0 && syncfs(fd) == 0, is_lacking = fd >= 0 && !ok && errno == ENOSYS;
+    whit_status status = ok || is_lacking ? WHIT_OK : whit_fail_errno(error, journal->project, "flush to disk");
     if (fd >= 0) close(fd);
+    for (size_t i = 0; is_lacking && status == WHIT_OK && i < n; i++)
+        status = flush_file(journal, changes[i].path, error);
     return status;
 }
 
@@ -473,7 +487,7 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
             name_beside(full, beside))
             unlink(beside);
     }
-    if (status == WHIT_OK) status = flush_files(journal, error);
+    if (status == WHIT_OK) status = flush_files(journal, changes, l.head.n_changes, error);
     frame_head end = {.record = RECORD_END, .number = 0};
     if (status == WHIT_OK) status = append_frame(journal, &end, NULL, 0, error);
     loaded_free(&l);
@@ -618,7 +632,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
         if (status == WHIT_OK) status = put_file(journal, known, &changes[done], true, error);
         if (status == WHIT_OK) done++;
     }
-    if (status == WHIT_OK) status = flush_files(journal, error);
+    if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
     char first[200] = "";
     if (status != WHIT_OK && error) snprintf(first, sizeof first, "%.199s", error->message);
     frame_head end = {.record = RECORD_END, .number = status == WHIT_OK ? head.number : 0};
@@ -630,7 +644,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
                          "%s, and what was written of the turn could not be taken back (%s): it will be when the "
                          "project is opened next",
                          first, why.message);
-    if (status != WHIT_OK) (void)flush_files(journal, &inner);
+    if (status != WHIT_OK) (void)flush_files(journal, changes, n, &inner);
     whit_status ended = append_frame(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
     if (status == WHIT_OK) status = ended;
     if (status == WHIT_OK) status = remember(journal, &head, UINT32_MAX, n_bytes, error);

@@ -231,6 +231,11 @@ static whit_status start_run(struct run *r, whit_error *error)
     return status;
 }
 
+void whit_sandbox_shell(const char *line, const char *arguments[4])
+{
+    arguments[0] = "/bin/sh", arguments[1] = "-c", arguments[2] = line, arguments[3] = NULL;
+}
+
 static void fill_limits(whit_sandbox_limits *limits)
 {
     if (!limits->wall_s) limits->wall_s = 600;

@@ -71,6 +71,9 @@ typedef struct whit_sandbox_result {
     uint64_t wall_ns;
 } whit_sandbox_result;
 
+/* The arguments that let the system's shell run a line. */
+void whit_sandbox_shell(const char *line, const char *arguments[4]);
+
 /* Runs a command to its end and ends what it has left running. Without a terminal, without descriptors
  * but its own, stdin is empty. Errors: unsupported (whit_sandbox_lacks), io (a path of the rules, the
  * program), memory. A command that fails is not an error: its exit status says so. */

@@ -111,17 +111,28 @@ int tcflush(int fd, int queue)
 int ioctl(int fd, unsigned long request, ...)
 {
     CONSOLE_SCREEN_BUFFER_INFO info;
-    va_list arguments;
-    va_start(arguments, request);
-    struct winsize *size = va_arg(arguments, struct winsize *);
-    va_end(arguments);
     if (request != TIOCGWINSZ || !GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(fd), &info)) {
         errno = ENOTTY;
         return -1;
     }
+    va_list arguments;
+    va_start(arguments, request);
+    struct winsize *size = va_arg(arguments, struct winsize *);
+    va_end(arguments);
     *size = (struct winsize){.ws_row = (unsigned short)(info.srWindow.Bottom - info.srWindow.Top + 1),
                              .ws_col = (unsigned short)(info.srWindow.Right - info.srWindow.Left + 1)};
     return 0;
+}
+
+pid_t getsid(pid_t process)
+{
+    (void)process;
+    return 1; /* a process has one console at most */
+}
+
+pid_t tcgetsid(int fd)
+{
+    return isatty(fd) ? getsid(0) : -1;
 }
 
 int tcgetattr(int fd, struct termios *settings)

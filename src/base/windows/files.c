@@ -85,6 +85,18 @@ static unsigned at_most(size_t n_bytes)
     return n_bytes < 1u << 30 ? (unsigned)n_bytes : 1u << 30;
 }
 
+/* What is written to a console's input goes to its output. */
+static ssize_t write_console(const void *bytes, size_t n_bytes)
+{
+    HANDLE output = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
+                                OPEN_EXISTING, 0, NULL);
+    DWORD n;
+    if (output == INVALID_HANDLE_VALUE) return whit_wide_error();
+    ssize_t result = WriteFile(output, bytes, (DWORD)n_bytes, &n, NULL) ? (ssize_t)n : whit_wide_error();
+    CloseHandle(output);
+    return result;
+}
+
 ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
 {
     HANDLE handle = handle_of(fd);
@@ -92,6 +104,8 @@ ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
     if (handle == INVALID_HANDLE_VALUE) return -1;
     if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode) && n_bytes > 8192)
         n_bytes = 8192; /* a console refuses large blocks */
+    if (GetFileType(handle) == FILE_TYPE_CHAR && GetNumberOfConsoleInputEvents(handle, &n))
+        return write_console(bytes, n_bytes);
     if (!WriteFile(handle, bytes, at_most(n_bytes), &n, NULL)) return whit_wide_error();
     return (ssize_t)n;
 }
@@ -196,4 +210,31 @@ int fchmod(int fd, mode_t mode)
     /* Access is by lists that a file inherits from its folder; a user's own folders are closed to other users. */
     (void)mode;
     return handle_of(fd) == INVALID_HANDLE_VALUE ? -1 : 0;
+}
+
+int futimens(int fd, const struct timespec times[2])
+{
+    const uint64_t unix_epoch = UINT64_C(116444736000000000); /* in 100 ns since 1601 */
+    FILETIME when[2];
+    for (int i = 0; i < 2; i++) {
+        uint64_t ticks = unix_epoch + (uint64_t)times[i].tv_sec * 10000000 + (uint64_t)times[i].tv_nsec / 100;
+        when[i] = (FILETIME){.dwLowDateTime = (DWORD)ticks, .dwHighDateTime = (DWORD)(ticks >> 32)};
+    }
+    HANDLE handle = handle_of(fd);
+    if (handle == INVALID_HANDLE_VALUE) return -1;
+    return SetFileTime(handle, NULL, &when[0], &when[1]) ? 0 : whit_wide_error();
+}
+
+int syncfs(int fd)
+{
+    (void)fd;
+    errno = ENOSYS; /* a volume is flushed for administrators alone */
+    return -1;
+}
+
+ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes, unsigned flags)
+{
+    (void)from, (void)from_at, (void)to, (void)to_at, (void)n_bytes, (void)flags;
+    errno = ENOSYS;
+    return -1;
 }

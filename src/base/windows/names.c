@@ -282,6 +282,17 @@ char *whit_posix_mkdtemp(char *pattern)
     return NULL;
 }
 
+/* The present name of an open folder; false, with errno, where that fails. */
+static bool folder_name(int fd, char *path, size_t path_bytes)
+{
+    wchar_t wide[WHIT_WIDE_MAX];
+    HANDLE handle = (HANDLE)_get_osfhandle(fd);
+    DWORD n = handle == INVALID_HANDLE_VALUE ? 0 : GetFinalPathNameByHandleW(handle, wide, WHIT_WIDE_MAX, 0);
+    if (n && n < WHIT_WIDE_MAX) return whit_wide_text(wide, true, path, path_bytes);
+    errno = EBADF;
+    return false;
+}
+
 struct whit_posix_dir {
     HANDLE search;
     bool has_next;
@@ -314,6 +325,15 @@ DIR *whit_posix_opendir(const char *path)
     if (ok) whit_wide_error();
     free(folder);
     return NULL;
+}
+
+DIR *fdopendir(int fd)
+{
+    char path[PATH_MAX];
+    if (!folder_name(fd, path, sizeof path)) return NULL;
+    DIR *folder = opendir(path);
+    if (folder) folder->fd = fd;
+    return folder;
 }
 
 struct dirent *whit_posix_readdir(DIR *folder)
@@ -390,19 +410,14 @@ int whit_posix_scandir(const char *path, struct dirent ***entries, int (*wanted)
     return -1;
 }
 
+/* ---- names below an open folder -------------------------------------------------------------- */
+
 /* Joins a folder's name and `path`; false, with errno, where that fails. */
 static bool path_at(int folder, const char *path, char joined[PATH_MAX])
 {
-    wchar_t wide[WHIT_WIDE_MAX];
     size_t n = 0;
     if (folder != AT_FDCWD && !whit_path_is_absolute(path)) {
-        HANDLE handle = (HANDLE)_get_osfhandle(folder);
-        DWORD n_wide = handle == INVALID_HANDLE_VALUE ? 0 : GetFinalPathNameByHandleW(handle, wide, WHIT_WIDE_MAX, 0);
-        if (!n_wide || n_wide >= WHIT_WIDE_MAX) {
-            errno = EBADF;
-            return false;
-        }
-        if (!whit_wide_text(wide, true, joined, PATH_MAX - 1)) return false;
+        if (!folder_name(folder, joined, PATH_MAX - 1)) return false;
         n = strlen(joined);
         joined[n++] = '/';
     }
@@ -431,4 +446,31 @@ int whit_posix_unlinkat(int folder, const char *path, int flags)
     char joined[PATH_MAX];
     if (!path_at(folder, path, joined)) return -1;
     return flags & AT_REMOVEDIR ? rmdir(joined) : unlink(joined);
+}
+
+int faccessat(int folder, const char *path, int mode, int flags)
+{
+    char joined[PATH_MAX];
+    struct stat info;
+    if (!path_at(folder, path, joined)) return -1;
+    if (flags & AT_SYMLINK_NOFOLLOW && mode == F_OK) return lstat(joined, &info);
+    return access(joined, mode);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    char joined[PATH_MAX], target[PATH_MAX];
+    return path_at(from_folder, from, joined) && path_at(to_folder, to, target) ? rename(joined, target) : -1;
+}
+
+int mkdirat(int folder, const char *path, mode_t mode)
+{
+    char joined[PATH_MAX];
+    return path_at(folder, path, joined) ? mkdir(joined, mode) : -1;
+}
+
+int symlinkat(const char *target, int folder, const char *path)
+{
+    (void)folder;
+    return symlink(target, path);
 }

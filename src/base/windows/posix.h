@@ -9,6 +9,7 @@
 #define WHIT_BASE_WINDOWS_POSIX_H
 
 #include "posix_files.h"
+#include "posix_folders.h"
 #include "posix_system.h"
 #include "posix_text.h"
 

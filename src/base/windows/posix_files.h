@@ -17,6 +17,7 @@
 #define O_NOCTTY    0
 #define O_NOFOLLOW  0x01000000
 #define O_DIRECTORY 0x02000000
+#define O_PATH      0 /* a folder can be opened whatever its mode is */
 #define AT_FDCWD    (-100)
 
 #define AT_SYMLINK_NOFOLLOW 0x100
@@ -51,17 +52,9 @@ struct statvfs {
     unsigned long f_flag;
 };
 
-struct dirent {
-    unsigned char d_type; /* DT_ */
-    char d_name[3 * NAME_MAX + 1];
-};
-typedef struct whit_posix_dir DIR;
-enum { DT_UNKNOWN = 0, DT_DIR = 4, DT_REG = 8, DT_LNK = 10 };
-
 enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
 
 int whit_posix_open(const char *path, int flags, ...);
-int whit_posix_openat(int folder, const char *path, int flags, ...);
 FILE *whit_posix_fopen(const char *path, const char *mode);
 ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes);
 ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes);
@@ -74,11 +67,9 @@ int whit_posix_flock(int fd, int operation);
 int whit_posix_fstat(int fd, struct whit_posix_stat *info);
 int whit_posix_stat(const char *path, struct whit_posix_stat *info);
 int whit_posix_lstat(const char *path, struct whit_posix_stat *info);
-int whit_posix_fstatat(int folder, const char *path, struct whit_posix_stat *info, int flags);
 int whit_posix_statvfs(const char *path, struct statvfs *info);
 int whit_posix_access(const char *path, int mode);
 int whit_posix_unlink(const char *path);
-int whit_posix_unlinkat(int folder, const char *path, int flags);
 int whit_posix_rmdir(const char *path);
 int whit_posix_rename(const char *from, const char *to);
 int whit_posix_mkdir(const char *path, mode_t mode);
@@ -88,25 +79,21 @@ char *whit_posix_realpath(const char *path, char *resolved);
 char *whit_posix_mkdtemp(char *pattern);
 int whit_posix_memfd(const char *name, unsigned flags);
 int link(const char *from, const char *to);
-int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int symlink(const char *target, const char *path);
 ssize_t readlink(const char *path, char *target, size_t target_bytes);
 int fchmod(int fd, mode_t mode);
+/* Sets the times of the last access and change. */
+int futimens(int fd, const struct timespec times[2]);
+/* Fail with ENOSYS: callers flush or copy by other means. */
+int syncfs(int fd);
+ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes, unsigned flags);
 int whit_posix_chmod(const char *path, mode_t mode);
-int whit_posix_scandir(const char *path, struct dirent ***entries, int (*wanted)(const struct dirent *),
-                       int (*order)(const struct dirent **, const struct dirent **));
-int whit_posix_alphasort(const struct dirent **a, const struct dirent **b);
-DIR *whit_posix_opendir(const char *path);
-struct dirent *whit_posix_readdir(DIR *folder);
-int whit_posix_closedir(DIR *folder);
-int whit_posix_dirfd(DIR *folder);
 
 #undef stat
 #undef fstat
 #undef access
 #undef ftruncate
 #define open                                          whit_posix_open
-#define openat                                        whit_posix_openat
 #define fopen                                         whit_posix_fopen
 #define read                                          whit_posix_read
 #define write                                         whit_posix_write
@@ -120,11 +107,9 @@ int whit_posix_dirfd(DIR *folder);
 #define stat                                          whit_posix_stat
 #define fstat                                         whit_posix_fstat
 #define lstat                                         whit_posix_lstat
-#define fstatat                                       whit_posix_fstatat
 #define statvfs_of                                    whit_posix_statvfs
 #define access                                        whit_posix_access
 #define unlink                                        whit_posix_unlink
-#define unlinkat                                      whit_posix_unlinkat
 #define rmdir                                         whit_posix_rmdir
 #define rename                                        whit_posix_rename
 #define mkdir                                         whit_posix_mkdir
@@ -134,12 +119,6 @@ int whit_posix_dirfd(DIR *folder);
 #define mkdtemp                                       whit_posix_mkdtemp
 #define memfd_create                                  whit_posix_memfd
 #define chmod                                         whit_posix_chmod
-#define opendir                                       whit_posix_opendir
-#define readdir                                       whit_posix_readdir
-#define scandir                                       whit_posix_scandir
-#define alphasort                                     whit_posix_alphasort
-#define closedir                                      whit_posix_closedir
-#define dirfd                                         whit_posix_dirfd
 #define fdopen                                        _fdopen
 #define fileno                                        _fileno
 #define MFD_CLOEXEC                                   1u

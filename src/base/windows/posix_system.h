@@ -136,6 +136,8 @@ enum { TIOCGWINSZ = 0x5413 };
 int tcgetattr(int fd, struct termios *settings);
 int tcsetattr(int fd, int when, const struct termios *settings);
 int ioctl(int fd, unsigned long request, ...);
+pid_t getsid(pid_t process);
+pid_t tcgetsid(int fd);
 int whit_posix_isatty(int fd);
 #undef isatty
 #define isatty whit_posix_isatty

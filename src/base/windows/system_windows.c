@@ -63,6 +63,29 @@ bool whit_path_is_absolute(const char *path)
     return path[0] == '/' || path[0] == '\\' || (has_drive && (path[2] == '/' || path[2] == '\\'));
 }
 
+/* Does a part of a path name a device, whatever its suffix is? */
+static bool is_device(const char *part)
+{
+    static const char *const devices[] = {"con", "prn", "aux", "nul", "conin$", "conout$"};
+    const size_t n = strcspn(part, "/. ");
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
+        if (n == strlen(devices[i]) && strncasecmp(part, devices[i], n) == 0) return true;
+    return n > 3 && (strncasecmp(part, "com", 3) == 0 || strncasecmp(part, "lpt", 3) == 0) &&
+        (n == 4 ? part[3] >= '0' && part[3] <= '9' : (uint8_t)part[3] >= 0x80); /* superscript digits, too */
+}
+
+bool whit_path_is_relative(const char *path)
+{
+    if (path[0] == '/' || strpbrk(path, "\\:")) return false;
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        const size_t n = strcspn(part, "/");
+        if (is_device(part)) return false;
+        const bool is_step = n <= 2 && strspn(part, ".") >= n;
+        if (n && !is_step && (part[n - 1] == '.' || part[n - 1] == ' ')) return false; /* Windows drops them */
+    }
+    return true;
+}
+
 void whit_path_adopt(char *path)
 {
     for (; *path; path++)

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT
+ * The request for a copy that shares its blocks, which ioctl refuses here. */
+#ifndef WHIT_WINDOWS_LINUX_FS_H
+#define WHIT_WINDOWS_LINUX_FS_H
+#define FICLONE 0x40049409
+#endif

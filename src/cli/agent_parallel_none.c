@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * whit agent -j where there is no fork: refused. */
+#include "cli/agent.h"
+
+int cli_agent_parallel(cli_call *call, const char *project)
+{
+    (void)project;
+    return cli_fail(call, CLI_REFUSED, "-j is not in the program for this system: give the tasks one after the other");
+}
