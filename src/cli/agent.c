@@ -328,7 +328,7 @@ static int run_task(cli_call *call, const char *project)
 {
     struct agent_values *values = call->values;
     cli_found_server found = {.url = NULL};
-    const bool finds = !values->url && !values->local && !values->acp && !values->preview;
+    const bool finds = !values->url && !values->local && !values->acp && !values->preview; /* --acp: for each session */
     whit_error error;
     int status = CLI_OK;
     if (finds) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * whit agent --acp: the Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it
- * receives progress, is shown every change and asked about it. One session at a time.
+ * receives progress, is shown every change and asked about it. Each session is kept in a file of its own after every
+ * answer, and "session/load" brings it back in another process. Of several sessions one is open: a prompt to another
+ * one opens that instead.
  *
  * A second thread reads, so that "session/cancel" arrives while a model answers; the first does all other work. */
 #include <limits.h>
@@ -9,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "agent/light.h"
 #include "agent/rpc.h"
+#include "agent/tools.h"
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/items.h"
@@ -31,7 +35,9 @@ struct acp {
     struct cli_tasks tasks;
     bool has_session;
     char session[32], folder[PATH_MAX];
-    volatile bool cancel; /* cancels the running task; set with the lock held */
+    json_t *sessions;       /* {id: {folder, servers, in, out}}: sessions of this process, the open one included */
+    cli_found_server found; /* the server that was found where the options name none */
+    volatile bool cancel;   /* cancels the running task; set with the lock held */
     uint64_t n_calls;
     json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
     /* Shared by the two threads: */
@@ -39,7 +45,7 @@ struct acp {
     pthread_cond_t more;
     json_t *queue[QUEUE_ALL];
     size_t first, n;
-    uint64_t n_read, n_begun, n_cancelled; /* prompts: read; begun; read when the last cancel came */
+    char running[32]; /* session of the running prompt; "" between prompts */
     bool ended, is_flooded;
 };
 
@@ -54,6 +60,28 @@ static json_t *as_busy(json_t *message)
     return busy ? busy : json_object(); /* a notification */
 }
 
+static const char *session_of(const json_t *message)
+{
+    return whit_or_empty(json_string_value(json_object_get(json_object_get(message, "params"), "sessionId")));
+}
+
+static bool is_method(const json_t *message, const char *method)
+{
+    const char *name = json_string_value(json_object_get(message, "method"));
+    return name && strcmp(name, method) == 0;
+}
+
+/* Cancels the running prompt and the waiting prompts of a session. The lock is held. */
+static void cancel_session(struct acp *a, const char *session)
+{
+    if (strcmp(session, a->running) == 0) whit_flag_put(&a->cancel, true);
+    for (size_t i = 0; i < a->n; i++) {
+        json_t *waiting = a->queue[(a->first + i) % QUEUE_ALL];
+        if (is_method(waiting, "session/prompt") && strcmp(session, session_of(waiting)) == 0)
+            json_object_set_new(waiting, "cancelled", json_true());
+    }
+}
+
 static void *read_all(void *user)
 {
     struct acp *a = user;
@@ -63,9 +91,8 @@ static void *read_all(void *user)
         if (got == WHIT_RPC_OTHER) message = json_true(); /* answered as an invalid request */
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
-        if (method && strcmp(method, "session/cancel") == 0) {
-            a->n_cancelled = a->n_read;
-            whit_flag_put(&a->cancel, true);
+        if (is_method(message, "session/cancel")) {
+            cancel_session(a, session_of(message));
             json_decref(message);
         } else if (a->n >= QUEUE_ALL) { /* the client floods us: end, rather than drop messages silently */
             json_decref(message);
@@ -74,7 +101,6 @@ static void *read_all(void *user)
         } else {
             bool is_busy = method && a->n >= QUEUE_MAX;
             if (is_busy) message = as_busy(message);
-            a->n_read += !is_busy && method && strcmp(method, "session/prompt") == 0;
             a->queue[(a->first + a->n++) % QUEUE_ALL] = message;
         }
         pthread_cond_signal(&a->more);
@@ -88,8 +114,8 @@ static void *read_all(void *user)
     return NULL;
 }
 
-/* Returns the next message; NULL at the end of the input. With `wanted` it returns the reply to that request; other
- * messages stay queued, and a cancelled task stops waiting. */
+/* Returns the next message; NULL at the end of the input. A prompt counts as running from here on. With `wanted` it
+ * returns the reply to that request; other messages stay queued, and a cancelled task stops waiting. */
 static json_t *next(struct acp *a, int64_t wanted)
 {
     json_t *message = NULL;
@@ -102,6 +128,10 @@ static json_t *next(struct acp *a, int64_t wanted)
             for (size_t k = i; k + 1 < a->n; k++)
                 a->queue[(a->first + k) % QUEUE_ALL] = a->queue[(a->first + k + 1) % QUEUE_ALL];
             a->n--;
+        }
+        if (message && !wanted && is_method(message, "session/prompt")) {
+            snprintf(a->running, sizeof a->running, "%s", session_of(message));
+            whit_flag_put(&a->cancel, json_is_true(json_object_get(message, "cancelled")) || a->ended);
         }
         if (message || a->ended || (wanted && a->cancel)) break;
         pthread_cond_wait(&a->more, &a->lock);
@@ -117,12 +147,17 @@ static void update(struct acp *a, json_t *what)
     whit_rpc_notify(&a->rpc, "session/update", json_pack("{s:s, s:o}", "sessionId", a->session, "update", what));
 }
 
-static void acp_text(void *user, const char *text, size_t n)
+static void send_text(struct acp *a, const char *kind, const char *text, size_t n)
 {
     json_t *value = json_stringn(text, n);
-    update(user,
-           json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", "agent_message_chunk", "content", "type", "text", "text",
+    update(a,
+           json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", kind, "content", "type", "text", "text",
                      value ? value : json_string("?")));
+}
+
+static void acp_text(void *user, const char *text, size_t n)
+{
+    send_text(user, "agent_message_chunk", text, n);
 }
 
 /* A line for display, without controls and with hidden characters marked. NULL: out of memory. */
@@ -224,6 +259,14 @@ static bool acp_agreed(void *user, const char *reason, size_t n_files)
     return yes;
 }
 
+/* Keeps the conversation while a task runs; an error is reported when the task ends. */
+static void acp_keep(void *user)
+{
+    whit_error ignored;
+    struct acp *a = user;
+    (void)cli_tasks_keep(&a->tasks, &ignored);
+}
+
 static bool acp_ask(void *user, const char *question, whit_buf *answer)
 {
     (void)user, (void)question, (void)answer;
@@ -234,8 +277,60 @@ static bool acp_ask(void *user, const char *question, whit_buf *answer)
 
 static void close_session(struct acp *a)
 {
-    if (a->has_session) cli_tasks_close(&a->tasks);
+    json_t *known = json_object_get(a->sessions, a->session);
+    if (!a->has_session) return;
+    json_object_set_new(known, "in", json_integer((json_int_t)a->tasks.report.tokens_in));
+    json_object_set_new(known, "out", json_integer((json_int_t)a->tasks.report.tokens_out));
+    cli_tasks_close(&a->tasks);
     a->has_session = false;
+}
+
+/* Names the model's server in the options, if they name no model. Errors: argument (no server answers). */
+static whit_status find_server(struct acp *a, whit_error *error)
+{
+    struct agent_values *values = a->call->values;
+    if (values->url || values->local) return WHIT_OK;
+    cli_found_server_free(&a->found);
+    a->found = (cli_found_server){.url = NULL};
+    WHIT_TRY(cli_find_server(values->model, &a->found, error));
+    cli_print_notes(whit_chars(&a->found.notes), a->found.notes.size_bytes);
+    values->url = a->found.url;
+    values->model = a->found.name;
+    values->hides_key = a->found.hides_key;
+    return WHIT_OK;
+}
+
+/* Closes the open session and opens another entry of `sessions`, with the conversation that its file holds. False after
+ * a refusal of the request `id`. */
+static bool open_session(struct acp *a, const json_t *id, const char *session)
+{
+    const struct agent_values *values = a->call->values;
+    const json_t *known = json_object_get(a->sessions, session);
+    const bool has_file = values->keep || values->resume; /* the options name one */
+    whit_error error;
+    close_session(a);
+    snprintf(a->session, sizeof a->session, "%s", session);
+    snprintf(a->folder, sizeof a->folder, "%s", whit_or_empty(json_string_value(json_object_get(known, "folder"))));
+    if (find_server(a, &error) != WHIT_OK) {
+        whit_rpc_refuse(&a->rpc, id, -32603, error.message);
+        return false;
+    }
+    a->tasks = (struct cli_tasks){.call = a->call,
+                                  .cancel = &a->cancel,
+                                  .on_text = acp_text,
+                                  .user = a,
+                                  .project = a->folder,
+                                  .id = has_file ? NULL : a->session,
+                                  .servers = json_deep_copy(json_object_get(known, "servers"))};
+    a->has_session = true;
+    if (cli_tasks_open(&a->tasks) != CLI_OK) {
+        close_session(a);
+        whit_rpc_refuse(&a->rpc, id, -32603, "the session cannot be opened; stderr says why");
+        return false;
+    }
+    a->tasks.report.tokens_in = (uint64_t)json_integer_value(json_object_get(known, "in"));
+    a->tasks.report.tokens_out = (uint64_t)json_integer_value(json_object_get(known, "out"));
+    return true;
 }
 
 /* Converts a server of the protocol, {name, command, args, env}, to the configuration's form; NULL if it is not a
@@ -289,40 +384,125 @@ static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
     return true;
 }
 
+/* Reads the folder and the servers of a request into `sessions`. False after a refusal. */
+static bool read_session(struct acp *a, const json_t *id, const json_t *params, const char *session)
+{
+    const char *given = json_string_value(json_object_get(params, "cwd"));
+    char folder[PATH_MAX];
+    whit_error error;
+    if (!realpath(given ? given : a->project, folder)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "cwd is not a folder");
+        return false;
+    }
+    json_t *servers = json_object();
+    const char *reason = "not enough memory";
+    if (servers && !read_servers(json_object_get(params, "mcpServers"), servers, &error)) {
+        reason = error.message;
+        json_decref(servers);
+        servers = NULL;
+    }
+    bool ok = servers &&
+        json_object_set_new(a->sessions, session, json_pack("{s:s, s:o}", "folder", folder, "servers", servers)) == 0;
+    if (!ok) whit_rpc_refuse(&a->rpc, id, -32602, reason);
+    return ok;
+}
+
 static void new_session(struct acp *a, const json_t *id, const json_t *params)
 {
-    const char *folder = json_string_value(json_object_get(params, "cwd"));
-    whit_error error;
-    close_session(a);
-    json_t *servers = json_object();
-    if (!realpath(folder ? folder : a->project, a->folder)) {
-        json_decref(servers);
-        whit_rpc_refuse(&a->rpc, id, -32602, "cwd is no folder");
+    char session[32];
+    uint64_t drawn = whit_now_ns();
+    ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
+    (void)ignored;
+    snprintf(session, sizeof session, "whit-%llx", (unsigned long long)drawn);
+    if (!read_session(a, id, params, session) || !open_session(a, id, session)) {
+        json_object_del(a->sessions, session);
         return;
     }
-    if (!servers || !read_servers(json_object_get(params, "mcpServers"), servers, &error)) {
-        whit_rpc_refuse(&a->rpc, id, -32602, servers ? error.message : "not enough memory");
-        json_decref(servers);
-        return;
-    }
-    a->tasks = (struct cli_tasks){.call = a->call,
-                                  .cancel = &a->cancel,
-                                  .on_text = acp_text,
-                                  .user = a,
-                                  .project = a->folder,
-                                  .servers = servers};
-    a->has_session = true;
-    if (cli_tasks_open(&a->tasks) != CLI_OK) {
-        close_session(a);
-        whit_rpc_refuse(&a->rpc, id, -32603, "the session cannot be opened; stderr says why");
-        return;
-    }
-    snprintf(a->session, sizeof a->session, "whit-%llx", (unsigned long long)whit_now_ns());
     whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
 }
 
+/* Checks that a session of an earlier process was kept for this folder, and that its file can be read, while the open
+ * session is still there. Errors: argument (none was kept), format, io. */
+static whit_status check_kept(struct acp *a, const char *session, whit_error *error)
+{
+    const char *digits = session + strlen("whit-");
+    const char *folder = json_string_value(json_object_get(json_object_get(a->sessions, session), "folder"));
+    whit_agent_messages kept = {.list = json_array()};
+    char path[PATH_MAX];
+    bool there = false;
+    bool is_id = strncmp(session, "whit-", strlen("whit-")) == 0 && *digits && strlen(digits) <= 16 &&
+        digits[strspn(digits, "0123456789abcdef")] == 0;
+    whit_status status = is_id ? cli_tasks_path(a->call->values, whit_or_empty(folder), session, path, error) : WHIT_OK;
+    if (is_id && status == WHIT_OK) status = whit_agent_messages_load(&kept, path, &there, error);
+    whit_agent_messages_free(&kept);
+    if (status != WHIT_OK || there) return status;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "no conversation of this session was kept for this folder; begin one with session/new");
+}
+
+/* Sends a kept conversation to the editor: texts of both sides, and a line for each call. */
+static void replay_session(struct acp *a)
+{
+    size_t i, k;
+    const json_t *message, *call;
+    json_array_foreach(a->tasks.messages.list, i, message)
+    {
+        const char *role = whit_or_empty(json_string_value(json_object_get(message, "role")));
+        const json_t *content = json_object_get(message, "content");
+        const bool is_user = strcmp(role, "user") == 0;
+        if (!is_user && strcmp(role, "assistant") != 0) continue;
+        if (json_string_length(content))
+            send_text(a, is_user ? "user_message_chunk" : "agent_message_chunk", json_string_value(content),
+                      json_string_length(content));
+        json_array_foreach(json_object_get(message, "tool_calls"), k, call)
+        {
+            const json_t *function = json_object_get(call, "function");
+            char line[WHIT_TOOL_LINE_BYTES];
+            whit_tool_tell(whit_or_empty(json_string_value(json_object_get(function, "name"))),
+                           whit_or_empty(json_string_value(json_object_get(function, "arguments"))), line);
+            acp_note(a, line);
+        }
+    }
+}
+
+static void load_session(struct acp *a, const json_t *id, const json_t *params)
+{
+    const struct agent_values *values = a->call->values;
+    const char *given = json_string_value(json_object_get(params, "sessionId"));
+    whit_error error;
+    if (values->keep || values->resume) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "--session and --resume name the conversation: use session/new");
+        return;
+    }
+    char session[32];
+    snprintf(session, sizeof session, "%s", whit_or_empty(given));
+    json_t *before = json_incref(json_object_get(a->sessions, session));
+    bool ok = read_session(a, id, params, session);
+    if (ok && check_kept(a, session, &error) != WHIT_OK) {
+        whit_rpc_refuse(&a->rpc, id, -32602, error.message);
+        ok = false;
+    }
+    ok = ok && open_session(a, id, session);
+    if (!ok && before) json_object_set(a->sessions, session, before);
+    if (!ok && !before) json_object_del(a->sessions, session);
+    json_decref(before);
+    if (!ok) return;
+    replay_session(a);
+    whit_rpc_reply(&a->rpc, id, json_object());
+}
+
+/* Appends the name of a resource: a file of the project by its relative path, which the tools take. */
+static void append_name(const char *folder, const char *uri, whit_buf *task)
+{
+    static const char scheme[] = "file://";
+    const size_t n = strlen(folder);
+    const char *path = strncmp(uri, scheme, strlen(scheme)) == 0 ? uri + strlen(scheme) : "";
+    const bool is_inside = strncmp(path, folder, n) == 0 && path[n] == '/' && path[n + 1] && !strchr(path, '%');
+    whit_buf_printf(task, "[%s]\n", is_inside ? path + n + 1 : uri);
+}
+
 /* Reads the texts of a prompt and the names of its other contents. False if it has neither. */
-static bool read_prompt(const json_t *params, whit_buf *task)
+static bool read_prompt(const char *folder, const json_t *params, whit_buf *task)
 {
     size_t i;
     json_t *part;
@@ -336,7 +516,7 @@ static bool read_prompt(const json_t *params, whit_buf *task)
         if (!uri) uri = json_object_get(resource, "uri");
         const char *words = json_is_string(text) ? json_string_value(text) : "";
         says = says || json_is_string(uri) || words[strspn(words, " \t\r\n")];
-        if (json_is_string(uri)) whit_buf_printf(task, "[%s]\n", json_string_value(uri));
+        if (json_is_string(uri)) append_name(folder, json_string_value(uri), task);
         if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
     }
     whit_buf_append(task, "", 1);
@@ -349,11 +529,17 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     const char *session = json_string_value(json_object_get(params, "sessionId"));
     whit_buf task = {0};
     whit_error error;
-    if (!a->has_session || !session || strcmp(session, a->session) != 0) {
-        whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session");
+    if (!session || !json_object_get(a->sessions, session)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session: begin it with session/new or session/load");
         return;
     }
-    if (!read_prompt(params, &task)) {
+    if (whit_flag_is_set(&a->cancel)) { /* cancelled before it began */
+        whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", "cancelled"));
+        return;
+    }
+    const bool is_open = a->has_session && strcmp(session, a->session) == 0;
+    if (!is_open && !open_session(a, id, session)) return;
+    if (!read_prompt(a->folder, params, &task)) {
         whit_buf_free(&task);
         whit_rpc_refuse(&a->rpc, id, -32602, "the prompt has no text");
         return;
@@ -371,10 +557,13 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
                               .written = acp_written,
                               .ask = acp_ask,
                               .note = acp_note,
+                              .keep = acp_keep,
                               .cancel = &a->cancel,
                               .user = a};
     whit_agent_report *report = &a->tasks.report;
     whit_status status = whit_agent_run(&how, &a->tasks.answering, &a->tasks.messages, report, &error);
+    whit_error unkept;
+    if (cli_tasks_keep(&a->tasks, &unkept) != WHIT_OK) acp_note(a, unkept.message);
     acp_written(a, 0, NULL, 0); /* drops changes still open after a failure */
     bool spent = values->n_tokens && report->tokens_in + report->tokens_out >= values->n_tokens;
     const char *reason = "max_turn_requests";
@@ -408,7 +597,7 @@ static void handle(struct acp *a, const json_t *message)
     } else if (strcmp(method, "initialize") == 0) {
         whit_rpc_reply(&a->rpc, id,
                        json_pack("{s:i, s:{s:b, s:{s:b, s:b, s:b}}, s:{s:s, s:s}, s:[]}", "protocolVersion", 1,
-                                 "agentCapabilities", "loadSession", 0, "promptCapabilities", "image", 0, "audio", 0,
+                                 "agentCapabilities", "loadSession", 1, "promptCapabilities", "image", 0, "audio", 0,
                                  "embeddedContext", 1, "agentInfo", "name", "whit", "version", whit_version(),
                                  "authMethods"));
     } else if (strcmp(method, "authenticate") == 0) {
@@ -416,10 +605,13 @@ static void handle(struct acp *a, const json_t *message)
     } else if (strcmp(method, "session/new") == 0) {
         new_session(a, id, params);
     } else if (strcmp(method, "session/prompt") == 0) {
-        pthread_mutex_lock(&a->lock);
-        whit_flag_put(&a->cancel, ++a->n_begun <= a->n_cancelled || a->ended); /* cancelled before it began */
-        pthread_mutex_unlock(&a->lock);
         prompt(a, id, params);
+        pthread_mutex_lock(&a->lock);
+        a->running[0] = 0;
+        whit_flag_put(&a->cancel, a->ended); /* a cancelled prompt does not cancel what follows */
+        pthread_mutex_unlock(&a->lock);
+    } else if (strcmp(method, "session/load") == 0) {
+        load_session(a, id, params);
     } else if (id) {
         whit_rpc_refuse(&a->rpc, id, -32601, "not offered");
     }
@@ -431,6 +623,7 @@ int cli_agent_acp(cli_call *call, const char *project)
     pthread_t reader;
     json_t *message;
     if (!a) return cli_fail(call, CLI_LIMIT, "not enough memory for a session");
+    a->sessions = json_object();
     a->call = call;
     a->project = project;
     a->rpc.in = STDIN_FILENO;
@@ -452,6 +645,8 @@ int cli_agent_acp(cli_call *call, const char *project)
     while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_ALL]);
     close_session(a);
     json_decref(a->shown);
+    json_decref(a->sessions);
+    cli_found_server_free(&a->found);
     whit_rpc_free(&a->rpc);
     pthread_cond_destroy(&a->more);
     pthread_mutex_destroy(&a->lock);

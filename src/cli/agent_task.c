@@ -178,18 +178,38 @@ static int open_local(struct cli_tasks *t)
     return CLI_OK;
 }
 
+whit_status cli_tasks_path(const struct agent_values *values, const char *project, const char *id, char path[PATH_MAX],
+                           whit_error *error)
+{
+    char suffix[64] = ".talk.json";
+    if (id) snprintf(suffix, sizeof suffix, "-%.40s.talk.json", id);
+    return whit_agent_state_path(project, values->state, "agent", suffix, path, error);
+}
+
+whit_status cli_tasks_keep(const struct cli_tasks *t, whit_error *error)
+{
+    return whit_agent_messages_save(&t->messages, t->kept, error);
+}
+
+/* Keeps the conversation while a task runs; an error is reported when the task ends. */
+static void task_keep(void *user)
+{
+    whit_error ignored;
+    (void)cli_tasks_keep(user, &ignored);
+}
+
 /* Chooses the file where the conversation is kept, and reserves it. If another agent that works in this project has the
  * usual file, a new one is taken beside it. */
 static whit_status choose_file(struct cli_tasks *t, whit_error *error)
 {
     const struct agent_values *values = t->call->values;
-    char suffix[32] = ".talk.json";
+    char suffix[32];
     if (values->keep && snprintf(t->kept, sizeof t->kept, "%s", values->keep) >= (int)sizeof t->kept)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "--session: the path is too long");
-    if (!values->keep) WHIT_TRY(whit_agent_state_path(t->project, values->state, "agent", suffix, t->kept, error));
+    if (!values->keep) WHIT_TRY(cli_tasks_path(values, t->project, t->id, t->kept, error));
     WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
     if (t->kept_lock >= 0) return WHIT_OK;
-    if (values->keep || values->resume)
+    if (values->keep || values->resume || t->id)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s: another agent that still runs keeps its conversation there; end it, or use another file "
                          "(--session FILE)",
@@ -229,9 +249,9 @@ int cli_tasks_open(struct cli_tasks *t)
     size_t limit = t->answering.context_bytes ? t->answering.context_bytes : 400000;
     whit_status made = whit_agent_messages_begin(&t->messages, t->project, limit, &error);
     if (made == WHIT_OK) made = choose_file(t, &error);
-    if (made == WHIT_OK && (values->keep || values->resume))
+    if (made == WHIT_OK && (values->keep || values->resume || t->id))
         made = whit_agent_messages_load(&t->messages, t->kept, &there, &error);
-    if (there && made == WHIT_OK)
+    if (there && made == WHIT_OK && !t->id)
         cli_note("%s: resumed after %zu messages", values->keep ? values->keep : "the last conversation",
                  json_array_size(t->messages.list) - 1);
     else if (values->resume && made == WHIT_OK)
@@ -318,13 +338,14 @@ int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
                               .why = &t->why,
                               .ask = task_ask,
                               .note = task_note,
+                              .keep = task_keep,
                               .user = t};
     t->why.size_bytes = 0;
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     if (ran != WHIT_OK) end_view(t);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
     /* Keep the conversation after a failure, too. */
-    if (whit_agent_messages_save(&t->messages, t->kept, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
+    if (cli_tasks_keep(t, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     return status;
 }
 
@@ -333,12 +354,12 @@ int cli_agent_task(cli_call *call, const char *project)
     const struct agent_values *values = call->values;
     struct cli_tasks t = {.call = call, .cancel = cli_cancelled(), .user = &t, .project = project};
     if (!values->json && isatty(STDOUT_FILENO)) t.on_text = task_text;
+    if (values->acp && !values->preview && !(values->url && values->local)) return cli_agent_acp(call, project);
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
     if (values->preview)
         return cli_fail(call, CLI_USAGE,
                         "--preview is of apply, undo and redo; a task shows each change before it is written");
-    if (values->acp) return cli_agent_acp(call, project);
     int status = cli_tasks_open(&t);
     if (status == CLI_OK) status = values->prompt ? cli_tasks_run(&t, values->prompt, false) : cli_tasks_type(&t);
     cli_tasks_close(&t);

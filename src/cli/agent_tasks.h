@@ -16,6 +16,7 @@ struct cli_tasks {
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces; may be NULL */
     void *user;
     const char *project;
+    const char *id; /* an editor's session, which has a file of its own; NULL: the project's conversation */
     whit_buf key;
     whit_endpoint *endpoint;
     whit_remote_model remote;
@@ -42,13 +43,18 @@ struct cli_tasks {
 
 /* ---- a task --------------------------------------------------------------------------------- */
 
-/* Opens the model, with the first five members set. CLI_OK, or an exit status after a message; close in every case. */
+/* Opens the model, with the first six members set. CLI_OK, or an exit status after a message; close in every case. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 /* Runs a task and keeps the conversation. only_reads: a plan is wanted, and nothing is written. */
 int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
 /* Runs tasks as they are typed, until the input ends. */
 int cli_tasks_type(struct cli_tasks *tasks);
+/* Writes the path of the file that keeps an editor's session. Errors: io. */
+whit_status cli_tasks_path(const struct agent_values *values, const char *project, const char *id, char path[PATH_MAX],
+                           whit_error *error);
+/* Keeps the conversation in its file. Errors: io. */
+whit_status cli_tasks_keep(const struct cli_tasks *tasks, whit_error *error);
 /* Prints what was spent so far. */
 void cli_tasks_cost(const struct cli_tasks *tasks);
 

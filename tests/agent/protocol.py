@@ -2,13 +2,12 @@
 """Tools of MCP servers, whit mcp, and an editor that hosts the agent (ACP)."""
 import json
 import os
-import queue
 import shutil
 import subprocess
 import sys
-import threading
 import time
 
+import acp
 import checks
 from checks import wanted
 from endpoint import Endpoint, at_terminal, message, streamed
@@ -161,41 +160,8 @@ wanted([g["result"]["protocolVersion"] for g in got] == ["2024-11-05", "2025-06-
 
 
 # ---- an editor
-class Editor:
-    def __init__(self, answers, *more):
-        self.endpoint = Endpoint(answers)
-        self.process = subprocess.Popen([WHIT, "agent", "--acp", "--url", self.endpoint.url, "--project", "p", *more], env=environment(),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        self.got, self.updates, self.asked, self.say_yes, self.n = queue.Queue(), [], [], True, 0
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            m = json.loads(line)
-            if m.get("method") == "session/update":
-                self.updates.append(m["params"]["update"])
-            elif m.get("method") == "session/request_permission":
-                self.asked.append(m["params"])
-                outcome = {"outcome": "selected", "optionId": "yes" if self.say_yes else "no"}
-                self.send({"id": m["id"], "result": {"outcome": outcome}})
-            else:
-                self.got.put(m)
-
-    def send(self, m):
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **m}) + "\n")
-        self.process.stdin.flush()
-
-    def ask(self, method, **params):
-        self.n += 1
-        self.send({"id": self.n, "method": method, "params": params})
-        return self.n
-
-    def answer(self):
-        return self.got.get(timeout=60)
-
-    def end(self):
-        self.process.stdin.close()
-        wanted(self.process.wait(timeout=60) == 0, f"the end: {self.process.stderr.read()}")
+def Editor(answers, *more):
+    return acp.Editor(WHIT, environment(), answers, *more)
 
 
 project()

@@ -614,6 +614,12 @@ static bool is_within_bounds(const loop *l, uint32_t n_before)
         !(o->n_tokens_max && r->tokens_in + r->tokens_out >= o->n_tokens_max);
 }
 
+/* A sub-agent's messages are not part of the conversation that is kept. */
+static void keep_messages(const loop *l)
+{
+    if (l->options->keep && !l->number) l->options->keep(l->options->user);
+}
+
 static whit_status run_loop(loop *l, const char *task, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -623,6 +629,7 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
     l->report->done = false;
     l->report->answer.size_bytes = 0;
     whit_status status = whit_agent_messages_add(l->messages, "user", NULL, task, strlen(task), error);
+    if (status == WHIT_OK) keep_messages(l);
     while (status == WHIT_OK && !l->report->done && is_within_bounds(l, n_before)) {
         json_t *answer;
         whit_agent_messages_shorten(l->messages);
@@ -635,6 +642,7 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
         l->report->n_answers++;
         status = one_answer(l, answer, error);
         json_decref(answer);
+        keep_messages(l);
         whit_changes_free(&l->staged);
         l->staged = (whit_changes){.open = o->open};
     }

@@ -36,7 +36,10 @@ typedef struct whit_agent_options {
     const whit_open_texts *open; /* texts that are open and not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     void (*note)(void *user, const char *line); /* told about progress, line by line */
-    const volatile bool *cancel;                /* ends the run between answers, too; NULL: never */
+    /* Called when the messages have changed and each call in them has its result: after the task was added and after
+     * each answer. NULL: not wanted. */
+    void (*keep)(void *user);
+    const volatile bool *cancel; /* ends the run between answers, too; NULL: never */
     void *user;
 } whit_agent_options;
 

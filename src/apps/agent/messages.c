@@ -270,14 +270,18 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
     const json_t *list = json_object_get(all, "messages");
     whit_status status = WHIT_OK;
     if (!all)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: line %d: %s", name, at.line, at.text);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: line %d: %s; this conversation is damaged: move the file away to begin a new one", name,
+                           at.line, at.text);
     else if (!json_is_array(list) || json_integer_value(json_object_get(all, "whit_session")) != 1)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no session of an agent", name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no session of an agent; name another file", name);
     json_array_foreach(list, i, message)
     {
         if (status != WHIT_OK) break;
         if (!is_message(message))
-            status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: message %zu is none", name, i + 1);
+            status =
+                whit_fail(error, WHIT_ERROR_FORMAT,
+                          "%s: message %zu is damaged; move the file away to begin a new conversation", name, i + 1);
         else if (i && json_array_append(messages->list, message) != 0) /* the first is the system's, made anew */
             status = no_memory(error);
     }

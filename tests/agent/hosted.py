@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""An editor's conversations (ACP): kept while a task runs, brought back in another process, kept apart by folder."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import checks
+from acp import Editor
+from checks import wanted
+from endpoint import Endpoint, message
+
+WHIT = sys.argv[1]
+
+
+def environment(**more):
+    env = dict(os.environ, no_proxy="*", HOME=os.path.abspath("home"), **more)
+    for name in ("STATE", "CACHE", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = os.path.abspath(name.lower())
+    return env
+
+
+def project():
+    for folder in ("p", "q", "state", "cache", "config", "home"):
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in ("p", "q", "home"):
+        os.makedirs(folder)
+    open("p/a.c", "w").write("int a;\n")
+
+
+def editor(answers, *more, **env):
+    e = Editor(WHIT, environment(**env), answers, *more)
+    e.offers = e.result("initialize", protocolVersion=1, clientCapabilities={})["agentCapabilities"]
+    return e
+
+
+def said(e, kind="agent_message_chunk"):
+    return [u["content"]["text"] for u in e.updates if u["sessionUpdate"] == kind]
+
+
+def begin(e, folder="p"):
+    return e.result("session/new", cwd=os.path.abspath(folder), mcpServers=[])["sessionId"]
+
+
+def load(e, session, folder="p"):
+    return {"sessionId": session, "cwd": os.path.abspath(folder), "mcpServers": []}
+
+
+def words(endpoint):
+    return [m["content"] for m in endpoint.requests[-1]["messages"][1:]]
+
+
+def write(text):
+    return message("I write.", [("write", {"path": "b.c", "content": text})])
+
+
+# An endpoint that is busy for a minute: the agent waits.
+BUSY = (503, b"", {"Retry-After": "60"})
+
+# ---- killed while the second answer is awaited: what was agreed to is written, and the conversation is there
+project()
+a = editor([write("int b;\n"), BUSY])
+wanted(a.offers["loadSession"] is True, f"capabilities: {a.offers}")
+session = begin(a)
+a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Write b."}, {"type": "resource_link", "name": "a.c", "uri": "file://" + os.path.abspath("p/a.c")}])
+while len(a.endpoint.requests) < 2:
+    time.sleep(0.01)
+a.kill()
+wanted(open("p/b.c").read() == "int b;\n" and len(a.asked) == 1, f"what was agreed to: {a.asked}")
+a = editor([message("Go on.")])
+wanted(a.result("session/load", **load(a, session)) == {}, "session/load")
+notes = [u["title"] for u in a.updates if u["sessionUpdate"] == "tool_call"]
+wanted(said(a, "user_message_chunk") == ["Write b.\n[a.c]\n"] and said(a) == ["I write."] and "b.c" in notes[0], f"replayed: {a.updates}")
+wanted(a.task(session, "And now?") == {"stopReason": "end_turn"}, "a task after session/load")
+got = words(a.endpoint)
+wanted(got[:2] == ["Write b.\n[a.c]\n", "I write."] and "turn 1" in got[2] and got[3] == "And now?", f"the conversation: {got}")
+
+# ---- another folder's session, and names that are not sessions, are refused; the open session stays
+for kept in (load(a, session, "q"), load(a, "whit-0"), load(a, "../../p/a.c"), load(a, "whit-" + "0" * 99), load(a, 3), {"cwd": os.path.abspath("p")}):
+    wanted("no conversation" in a.refusal("session/load", **kept), f"loaded: {kept}")
+wanted("cwd" in a.refusal("session/load", **load(a, session, "none")), "a folder that is absent")
+a.endpoint.answers = [message("Here.")]
+wanted(a.task(session, "Still there?") == {"stopReason": "end_turn"} and len(words(a.endpoint)) == 6, f"the open session: {words(a.endpoint)}")
+
+# ---- two processes do not write one file
+b = editor([])
+wanted("stderr" in b.refusal("session/load", **load(b, session)), "a session that another process has")
+b.end()
+wanted("another agent that still runs" in b.errors, f"the reason: {b.errors}")
+a.end()
+
+# ---- two sessions of one process: each has its conversation, and a cancel is for its own
+project()
+a = editor([message("one"), message("two"), message("three"), message("four")])
+first, second = begin(a), begin(a, "q")
+for session, text in ((first, "1"), (second, "2"), (first, "3")):
+    a.task(session, text)
+wanted(words(a.endpoint) == ["1", "one", "3"], f"the first session: {words(a.endpoint)}")
+a.send({"method": "session/cancel", "params": {"sessionId": first}})
+a.send({"method": "session/cancel", "params": {}})
+wanted(a.task(second, "4") == {"stopReason": "end_turn"} and words(a.endpoint) == ["2", "two", "4"], f"the second session: {words(a.endpoint)}")
+a.endpoint.answers = [BUSY]
+running = a.ask("session/prompt", sessionId=first, prompt=[{"type": "text", "text": "wait"}])
+waiting = a.ask("session/prompt", sessionId=second, prompt=[{"type": "text", "text": "never"}])
+while len(a.endpoint.requests) < 5:
+    time.sleep(0.01)
+a.send({"method": "session/cancel", "params": {"sessionId": second}})
+a.send({"method": "session/cancel", "params": {"sessionId": first}})
+ends = [a.answer(), a.answer()]
+wanted([(m["id"], m["result"]["stopReason"]) for m in ends] == [(running, "cancelled"), (waiting, "cancelled")], f"cancelled: {ends}")
+wanted(not any("never" in json.dumps(r) for r in a.endpoint.requests), "a prompt that was cancelled before it began")
+
+# ---- the editor is killed, or cancels, while it is asked: nothing is written
+for ending in ("cancel", "kill"):
+    a.endpoint.answers = [write("int late;\n")] * 2
+    a.say_yes = None
+    a.has_asked.clear()
+    a.ask("session/prompt", sessionId=first, prompt=[{"type": "text", "text": "Write."}])
+    wanted(a.has_asked.wait(60), "the question")
+    if ending == "cancel":
+        a.send({"method": "session/cancel", "params": {"sessionId": first}})
+        wanted(a.answer()["result"] == {"stopReason": "cancelled"}, "cancelled at the question")
+    else:
+        a.process.stdin.close()
+        wanted(a.process.wait(timeout=60) == 0, "the editor is gone")
+    wanted(not os.path.exists("p/b.c"), f"{ending}: written without an answer")
+a.endpoint.server.shutdown()
+
+# ---- a damaged record is left as it is, and the reason is told
+[path] = glob.glob(f"state/whit/agent-*-{first}.talk.json")
+record = open(path).read()
+for damaged in (record[:len(record) // 2], "", "[]", record.replace('"user"', "7")):
+    open(path, "w").write(damaged)
+    a = editor([])
+    reason = a.refusal("session/load", **load(a, first))
+    wanted("move the file away" in reason or "name another file" in reason, f"damaged: {reason}")
+    wanted(begin(a).startswith("whit-"), "a new session after that")
+    a.end()
+    wanted(open(path).read() == damaged, "a damaged record is replaced")
+os.remove(path)
+a = editor([])
+wanted("no conversation" in a.refusal("session/load", **load(a, first)), "a record that was removed")
+a.end()
+
+# ---- without --url the server is found when a session begins; until then the reason is told
+project()
+a = editor(None, WHIT_PORT="1", OLLAMA_HOST="127.0.0.1:1")
+reason = a.refusal("session/new", cwd=os.path.abspath("p"), mcpServers=[])
+wanted("whit serve" in reason, f"no server: {reason}")
+a.end()
+e = Endpoint([message("found")])
+a = editor(None, WHIT_PORT=str(e.server.server_port))
+wanted(a.task(begin(a), "x") == {"stopReason": "end_turn"} and e.requests[0]["model"] == "first", "a server that is found")
+a.end()
+
+# ---- at a terminal, too: killed in a task, the conversation holds what was done so far; elsewhere there is none
+project()
+e = Endpoint([write("int b;\n"), BUSY])
+agent = [WHIT, "agent", "--url", e.url, "--allow", "write"]
+run = {"env": environment(), "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+killed = subprocess.Popen([*agent, "--project", "p", "-p", "Write b."], **run)
+while len(e.requests) < 2:
+    time.sleep(0.01)
+killed.kill()
+killed.wait()
+e.answers = [message("done"), message("none")]
+for folder, told, n in (("p", "resumed after 3 messages", 5), ("q", "no earlier conversation", 2)):
+    done = subprocess.Popen([*agent, "--project", folder, "-p", "Go on.", "--resume"], **run)
+    _, err = done.communicate(timeout=60)
+    wanted(done.returncode == 0 and told in err and len(e.requests[-1]["messages"]) == n, f"{folder}: {err}")
+wanted(open("p/b.c").read() == "int b;\n" and not os.listdir("q"), "the files")
+[path] = [p for p in glob.glob("state/whit/agent-*.talk.json") if "Write b." in open(p).read()]
+record = open(path).read()[:99]
+open(path, "w").write(record)
+done = subprocess.Popen([*agent, "--project", "p", "-p", "Go on.", "--resume"], **run)
+_, err = done.communicate(timeout=60)
+wanted(done.returncode == 3 and "move the file away" in err and open(path).read() == record, f"damaged: {err}")
+sys.exit(checks.failed)
