@@ -147,8 +147,7 @@ bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason,
     return whit_light_agreed(reason, n_files, why);
 }
 
-/* Shows all changes on stdout, except with --json; `shown` receives the same text for the terminal of the question. */
-static whit_status show_all(cli_call *call, const whit_changes *set, whit_buf *shown, whit_error *error)
+whit_status cli_agent_show_all(cli_call *call, const whit_changes *set, whit_buf *shown, whit_error *error)
 {
     const struct agent_values *values = call->values;
     for (size_t i = 0; i < whit_changes_count(set); i++)
@@ -182,7 +181,7 @@ int cli_agent_write(cli_call *call, whit_changes *set, const char *project, cons
     const struct agent_values *values = call->values;
     whit_error error;
     whit_buf shown = {0};
-    int asked = show_all(call, set, &shown, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+    int asked = cli_agent_show_all(call, set, &shown, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     bool writes = whit_changes_count(set) && !values->preview;
     if (asked == CLI_OK && writes) asked = ask_about(call, set, &shown, project);
     whit_buf_free(&shown);

@@ -28,6 +28,10 @@ static inline bool cli_agent_may_write(const struct agent_values *values)
 void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes);
 /* Prints the exact difference that a change makes on stdout. */
 whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error *error);
+/* Shows all changes on stdout, except with --json; `shown` receives the same text for the terminal of the question.
+ * Errors: memory. */
+struct whit_changes;
+whit_status cli_agent_show_all(cli_call *call, const struct whit_changes *set, whit_buf *shown, whit_error *error);
 /* Is the question asked on a terminal that has not shown the text of stdout (--json, a pipe, a file)? */
 bool cli_agent_asks_elsewhere(cli_call *call);
 /* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. `why` gets the person's words

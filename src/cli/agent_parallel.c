@@ -6,9 +6,12 @@
  * changed are put on the project, checked by the gate there, shown, asked about and written as one turn. If another
  * task has changed one of these files meanwhile, or the gate refuses them, the task is run once more on the project as
  * it is then, and told why. */
+#include "agent/folders.h"
 #include "agent/gate.h"
 #include "agent/guard.h"
+#include "agent/light.h"
 #include "agent/scratch.h"
+#include "agent/tools.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/items.h"
@@ -150,6 +153,24 @@ static void close_task(struct task *task)
     free_snapshot(&task->before);
 }
 
+/* Gives the copy the project's settings where it lacks them, since ignored files are not copied: a task's own gate runs
+ * the same checks as the gate after it. */
+static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
+{
+    char from[PATH_MAX + 32], to[PATH_MAX + 32];
+    whit_buf text = {0};
+    snprintf(from, sizeof from, "%s/%s", p->project, WHIT_AGENT_CONFIG_FILE);
+    snprintf(to, sizeof to, "%s/%s", tree, WHIT_AGENT_CONFIG_FILE);
+    if (access(from, F_OK) != 0 || access(to, F_OK) == 0) return WHIT_OK;
+    whit_status status = whit_read_file(from, FILE_BYTES_MAX, &text, error);
+    *strrchr(to, '/') = 0;
+    if (status == WHIT_OK) status = whit_agent_make_folders(to, error);
+    to[strlen(to)] = '/';
+    if (status == WHIT_OK) status = whit_write_file(to, whit_chars(&text), text.size_bytes, error);
+    whit_buf_free(&text);
+    return status;
+}
+
 /* Begins a copy of the project for a task, the same one when it is run again. */
 static whit_status open_copy(struct parallel *p, struct task *task, whit_error *error)
 {
@@ -161,6 +182,7 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
     task->is_open = true;
     whit_scratch_empty(&task->scratch);
     WHIT_TRY(whit_scratch_update(&task->scratch, p->project, NULL, error));
+    WHIT_TRY(copy_config(p, task->scratch.tree, error));
     return take_snapshot(&task->before, task->scratch.tree, error);
 }
 
@@ -307,6 +329,31 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
+/* The changes that a check is to run on. */
+struct checked {
+    const struct parallel *parallel;
+    const whit_changes *set;
+    bool is_refused; /* a person did not agree to a check */
+};
+
+/* Is the check to run? Outside the sandbox a person is asked, after the changes that it is to run on were shown. */
+static bool may_check(void *user, const char *line)
+{
+    struct checked *checked = user;
+    cli_call *call = checked->parallel->call;
+    whit_buf shown = {0}, reason = {0};
+    whit_error ignored;
+    if (!checked->parallel->runner.no_sandbox) return true;
+    const bool is_agreed = whit_light_has_terminal() &&
+        cli_agent_show_all(call, checked->set, &shown, &ignored) == WHIT_OK &&
+        whit_tool_reason(&reason, "outside the sandbox this check would run: ", line) &&
+        cli_agent_agreed(call, &shown, whit_chars(&reason), 0, NULL);
+    whit_buf_free(&shown);
+    whit_buf_free(&reason);
+    checked->is_refused |= !is_agreed;
+    return is_agreed;
+}
+
 /* Puts what an ended task changed on the project. */
 static void apply_task(struct parallel *p, struct task *task)
 {
@@ -316,10 +363,11 @@ static void apply_task(struct parallel *p, struct task *task)
     whit_error error;
     char conflict[PATH_MAX];
     bool passed = true;
+    struct checked checked = {.parallel = p, .set = &set};
     whit_status status = stage_task(p, task, &set, conflict, &error);
     const size_t n = whit_changes_count(&set);
     if (status == WHIT_OK && n && !conflict[0])
-        status = whit_gate_pass(&p->runner, &set, NULL, NULL, &passed, &why, &error);
+        status = whit_gate_pass(&p->runner, &set, may_check, &checked, &passed, &why, &error);
     if (status != WHIT_OK) {
         task->state = TASK_FAILED;
         cli_note("task %zu: %s", number, error.message);
@@ -327,6 +375,9 @@ static void apply_task(struct parallel *p, struct task *task)
         char reason[PATH_MAX + 64];
         snprintf(reason, sizeof reason, "another task has changed %s", conflict);
         retry_task(p, task, reason);
+    } else if (checked.is_refused) {
+        task->state = TASK_FAILED;
+        cli_note("task %zu: a check outside the sandbox was not agreed to: nothing is written", number);
     } else if (!passed) {
         char reason[REASON_BYTES];
         whit_guard_hide_keys(&why);

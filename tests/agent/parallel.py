@@ -181,6 +181,21 @@ wanted(ended.returncode == 2 and "absent.txt: cannot be read" in ended.stderr an
 ended = agent("third", Endpoint(False), "-j", "2", "--resume", "a b")
 wanted(ended.returncode == 2, ended)
 
+# Settings that are ignored by version control hold in a task's copy, and without the sandbox no check runs a task's code
+# before a person has agreed: here nobody is there.
+for more in ([], ["--no-sandbox"]):
+    project("ignored")
+    open("ignored/p/.gitignore", "w").write(".whit/\n")
+    open("ignored/p/t.sh", "w").write("exit 0\n")
+    json.dump({"check": ["sh t.sh"]}, open("ignored/p/.whit/agent.json", "w"))
+    witness = os.path.abspath("ignored/witness")
+    endpoint = Endpoint(False)
+    endpoint.reply = lambda messages: (write("t.sh", f"touch {witness}\nexit 1\n")
+                                       if messages[-1]["role"] == "user" and "TASK" in messages[-1]["content"] else END)
+    ended = agent("ignored", endpoint, "-j", "2", *more, "TASK 1: x")
+    wanted(not os.path.exists(witness), "a task's code ran outside the sandbox, unseen")
+    wanted(tree("ignored")["t.sh"] == "exit 0\n" and "done again" not in ended.stderr, ended)
+
 # -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
 project("local")
 if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:
