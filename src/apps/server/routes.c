@@ -29,7 +29,7 @@ enum {
 #define GEMINI    WHIT_VENDOR_GEMINI
 
 /* Rows without a method name the form of errors below a path where nothing else stands. */
-static const whit_route routes[] = {
+const whit_route whit_routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
     {"GET", "/icon.svg", whit_icon_get, PUBLIC | BARE, OPENAI},
@@ -90,11 +90,7 @@ static const whit_route routes[] = {
     {NULL, "/v1beta/*", NULL, BARE, GEMINI},
 };
 
-const whit_route *whit_routes(size_t *n)
-{
-    *n = sizeof routes / sizeof routes[0];
-    return routes;
-}
+const size_t whit_n_routes = sizeof whit_routes / sizeof whit_routes[0];
 
 /* ---- finding a row ------------------------------------------------------------------------------- */
 
@@ -125,8 +121,8 @@ static struct match find_route(const char *method, const char *path)
 {
     struct match found = {.vendor = WHIT_VENDOR_OPENAI};
     bool has_v1 = !strncmp(path, "/v1/", 4), any = false;
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        const whit_route *row = &routes[i];
+    for (size_t i = 0; i < whit_n_routes; i++) {
+        const whit_route *row = &whit_routes[i];
         const char *plain = has_v1 && !(row->flags & WHIT_ROUTE_BARE) ? path + 3 : path, *rest = NULL;
         size_t n_rest = 0;
         if (!path_matches(row->path, plain, &rest, &n_rest)) continue;

@@ -53,6 +53,7 @@ struct whit_call {
 };
 
 /* The rows, in the order in which they are tried. */
-const whit_route *whit_routes(size_t *n);
+extern const whit_route whit_routes[];
+extern const size_t whit_n_routes;
 
 #endif

@@ -95,33 +95,6 @@ void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_k
     }
 }
 
-/* The bytes of tiles that cover a rank's columns of a matrix's outputs. */
-static uint64_t tile_bytes(const whit_plan *plan, const whit_plan_step *step, const whit_tensor *tensor)
-{
-    const whit_plan_value *output = &plan->values[step->output - 1]; /* experts: the outputs of one of them */
-    const uint64_t n_tiles = (output->width + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
-    const whit_columns own = step->own.end ? step->own : whit_split_columns(plan->ranks, output);
-    const uint64_t n_own = (own.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - own.begin / WHIT_TILE_ROWS;
-    return whit_codec_tensor_bytes(tensor) * n_own / n_tiles;
-}
-
-uint64_t whit_split_weight_bytes(const whit_plan *plan, const whit_tensor *tensors, uint64_t *whole_bytes)
-{
-    uint64_t bytes = 0;
-    *whole_bytes = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const whit_plan_step *step = &plan->steps[i];
-        if (step->weight < 0 || step->op == WHIT_PLAN_EMBED) continue;
-        const whit_tensor *tensor = &tensors[step->weight];
-        const uint64_t whole = whit_codec_tensor_bytes(tensor);
-        const bool is_again = step->own.begin && i && plan->steps[i - 1].output == step->output;
-        if (!is_again) *whole_bytes += whole;
-        const bool is_matrix = step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
-        bytes += is_matrix && step->is_split ? tile_bytes(plan, step, tensor) : whole;
-    }
-    return bytes;
-}
-
 /* ---- splitting ------------------------------------------------------------------------------- */
 
 struct splitter {

@@ -35,10 +35,6 @@ whit_columns whit_split_share(const whit_ranks *ranks, uint32_t rank, const whit
 /* Bytes of a row of a rank's share: of int8 activations, codes and then scales and sums of the steps. */
 size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
 
-/* Bytes of the tensors of a split plan that this rank multiplies by, vectors included; *whole_bytes: in one process.
- * Tables that are only looked up are not counted: their pages are given back. */
-uint64_t whit_split_weight_bytes(const whit_plan *plan, const whit_tensor *tensors, uint64_t *whole_bytes);
-
 enum { WHIT_SPLIT_RANGES = 3 };
 /* The channels that this rank convolves, in up to WHIT_SPLIT_RANGES ranges in ascending order; the others are empty.
  * ranks NULL, or a step that is not split: all channels are the first range. */

@@ -382,7 +382,7 @@ whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_st
     case WHIT_STEP_BERT: return apply_bert(splitter, error);
     case WHIT_STEP_SPLIT: {
         bool plain = step->a == WHIT_SPLIT_ISOLATED && step->flags == WHIT_STEP_FLAG_REGEX;
-        whit_scan_fn *scan = plain && !splitter->no_scan ? whit_scan_for(pattern, step->text_bytes) : NULL;
+        whit_scan_fn *scan = plain ? whit_scan_for(pattern, step->text_bytes) : NULL;
         if (scan) return cut_by_scan(splitter, scan, error);
         break;
     }

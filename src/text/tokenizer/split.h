@@ -18,7 +18,6 @@ typedef struct whit_splitter {
     whit_buf texts[2], pieces[2], ranges;
     int text_in_use, pieces_in_use; /* the next step writes the other one */
     bool at_start;                  /* the text stands at the start of the whole input */
-    bool no_scan;                   /* match known patterns with PCRE2 too (tests) */
 } whit_splitter;
 
 void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator);

@@ -146,11 +146,6 @@ void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes)
         if (all[i]->capacity_bytes > keep_bytes) whit_buf_free(all[i]);
 }
 
-void whit_tokenizer_set_no_scan(whit_tokenizer *tokenizer, bool no_scan)
-{
-    tokenizer->splitter.no_scan = no_scan;
-}
-
 /* ---- added tokens -------------------------------------------------------------------------- */
 
 /* Byte `depth` of an added token's text; -1 where it ends before, -2 where it is damaged. */

@@ -42,7 +42,4 @@ void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes);
 whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, size_t n_bytes,
                                   const whit_encode_options *options, whit_buf *ids, whit_error *error);
 
-/* Match known patterns with PCRE2 too: the slow way that the fast one is tested against. */
-void whit_tokenizer_set_no_scan(whit_tokenizer *tokenizer, bool no_scan);
-
 #endif
