@@ -95,44 +95,36 @@ static bool wait_readable(int fd, uint64_t until_ns)
     return poll(&wanted, 1, (int)((until_ns - now_ns) / 1000000) + 1) >= 0 || errno == EINTR;
 }
 
-whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
+static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
 {
-    /* O_NONBLOCK: a FIFO without a writer must not hang the open, nor a silent one the program. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     uint64_t until_ns = 0;
-    if (fd < 0) return whit_fail_errno(error, path, "open");
-    whit_status status = WHIT_OK;
     struct stat info;
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
-        goto cleanup;
-    }
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
     for (;;) {
-        if (!whit_buf_reserve(buf, 65536)) {
-            status = whit_fail_memory(error, path, buf->size_bytes + 65536);
-            goto cleanup;
-        }
+        if (!whit_buf_reserve(buf, 65536)) return whit_fail_memory(error, path, buf->size_bytes + 65536);
         ssize_t n = read(fd, buf->data + buf->size_bytes, 65536);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) {
             if (!until_ns) until_ns = whit_now_ns() + WAIT_NS;
             if (wait_readable(fd, until_ns)) continue;
-            status = whit_fail(error, WHIT_ERROR_IO, "%s: what writes it has not come to an end within %d s", path,
-                               (int)(WAIT_NS / 1000000000));
-            goto cleanup;
+            return whit_fail(error, WHIT_ERROR_IO, "%s: what writes it has not come to an end within %d s", path,
+                             (int)(WAIT_NS / 1000000000));
         }
-        if (n < 0) {
-            status = whit_fail_errno(error, path, "read");
-            goto cleanup;
-        }
-        if (n == 0) break;
+        if (n < 0) return whit_fail_errno(error, path, "read");
+        if (n == 0) return WHIT_OK;
         buf->size_bytes += (size_t)n;
-        if (buf->size_bytes > limit_bytes) {
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: larger than %zu bytes", path, limit_bytes);
-            goto cleanup;
-        }
+        if (buf->size_bytes > limit_bytes)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: larger than %zu bytes", path, limit_bytes);
     }
-cleanup:
+}
+
+whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
+{
+    /* O_NONBLOCK: a FIFO without a writer must not hang the open, nor a silent one the program. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return whit_fail_errno(error, path, "open");
+    whit_status status = read_descriptor(fd, path, limit_bytes, buf, error);
     close(fd);
     return status;
 }

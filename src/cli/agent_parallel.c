@@ -241,7 +241,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     const whit_status status = task->pid > 0 ? WHIT_OK : whit_fail_errno(error, log, "start a task with");
     if (fd >= 0) close(fd);
     whit_buf_free(&prompt);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     task->state = TASK_RUNS;
     p->n_running++;
     return WHIT_OK;

@@ -651,7 +651,7 @@ static whit_status write_model(const struct shape *shape, whit_ndf_writer *write
     m.writing = true;
     whit_status status = tensors(&m);
     cli_progress_end();
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     return whit_ndf_writer_commit(writer, NULL, error);
 }
 

@@ -61,7 +61,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
     whit_source source;
     whit_status status = whit_source_open(path, NULL, &source, error);
     *inexact = status == WHIT_ERROR_UNSUPPORTED; /* it may have corrections */
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     *inexact = wanted->coded && has_float_layers(&source);
     if (!*inexact || !whit_compress_knows_form(wanted->coded)) {
         status = whit_export_gguf(&source, wanted, output, error);

@@ -495,27 +495,22 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     options.mirostat_tau = flags->mirostat_tau;
     options.mirostat_eta = flags->mirostat_eta;
 
-    int status = CLI_LIMIT;
+    int status = CLI_OK;
     size_t n = flags->biases.n;
     int32_t *ids = malloc((n + 1) * sizeof *ids);
     float *values = malloc((n + 1) * sizeof *values);
     *sampler = NULL;
-    if (!ids || !values) {
-        cli_fail(call, CLI_LIMIT, "out of memory");
-        goto cleanup;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!parse_bias(flags->biases.items[i], &ids[i], &values[i])) {
+    if (!ids || !values) status = cli_fail(call, CLI_LIMIT, "out of memory");
+    for (size_t i = 0; status == CLI_OK && i < n; i++)
+        if (!parse_bias(flags->biases.items[i], &ids[i], &values[i]))
             status =
                 cli_fail(call, CLI_USAGE, "--logit-bias takes ID+BIAS or ID-BIAS, not '%s'", flags->biases.items[i]);
-            goto cleanup;
-        }
     options.bias_ids = ids;
     options.bias_values = values;
     options.n_biases = n;
     whit_error error;
-    status = whit_sampler_open(model, &options, sampler, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
-cleanup:
+    if (status == CLI_OK && whit_sampler_open(model, &options, sampler, &error) != WHIT_OK)
+        status = cli_fail_error(call, &error);
     free(ids);
     free(values);
     return status;

@@ -63,24 +63,45 @@ static whit_status write_logits(whit_session *session, const whit_step_token *to
         whit_status status = whit_session_step(session, tokens + done, n, error);
         for (size_t i = 0; i < n && status == WHIT_OK; i++)
             status = whit_writer_append(writer, whit_session_logits(session, i), n_vocab * sizeof(float), error);
-        if (status != WHIT_OK) return status;
+        WHIT_TRY(status);
         done += n;
         cli_progress(NULL, "logits", (double)done / (double)n_tokens);
     }
     return WHIT_OK;
 }
 
+/* Writes the logits of the tokens to the file of -o, of a session that it opens and closes. */
+static int run_tokens(cli_call *call, const whit_model *model, const cli_adapters *adapters,
+                      const whit_step_token *tokens, size_t n_tokens)
+{
+    const struct logits_values *values = call->values;
+    whit_session *session = NULL;
+    whit_writer writer = {.fd = -1};
+    whit_error error;
+    whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
+    if (!wanted.n_ctx_tokens) wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
+    size_t n_vocab = whit_model_vocab_size(model);
+    cli_want_all_logits(&wanted, n_vocab);
+    whit_status status = whit_session_open(model, &wanted, &session, &error);
+    if (status == WHIT_OK) status = whit_session_mount(session, 0, adapters->mounts, adapters->n, &error);
+    if (status == WHIT_OK) status = whit_writer_open(values->output, NULL, &writer, &error);
+    if (status == WHIT_OK)
+        status = write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error);
+    if (status == WHIT_OK) status = whit_writer_commit(&writer, &error);
+    if (status == WHIT_OK) cli_note("%s: %zu x %zu float32 numbers", values->output, n_tokens, n_vocab);
+    whit_writer_discard(&writer);
+    whit_session_close(session);
+    return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
 static int run_logits(cli_call *call)
 {
     const struct logits_values *values = call->values;
     whit_model *model = NULL;
-    whit_session *session = NULL;
     cli_adapters adapters = {0};
-    whit_writer writer = {.fd = -1};
     cli_text text = {0};
     whit_step_token *tokens = NULL;
     size_t n_tokens = 0;
-    whit_error error;
 
     if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
     const cli_named_file output = {"-o", values->output},
@@ -92,23 +113,7 @@ static int run_logits(cli_call *call)
     if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
     if (status == CLI_OK) status = cli_read_text(call, values->tokens, &text);
     if (status == CLI_OK) status = parse_ids(call, values->tokens, &text, &tokens, &n_tokens);
-    if (status != CLI_OK) goto cleanup;
-
-    whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
-    if (!wanted.n_ctx_tokens) wanted.n_ctx_tokens = n_tokens < UINT32_MAX ? (uint32_t)n_tokens : UINT32_MAX;
-    size_t n_vocab = whit_model_vocab_size(model);
-    cli_want_all_logits(&wanted, n_vocab);
-    if (whit_session_open(model, &wanted, &session, &error) != WHIT_OK ||
-        whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK ||
-        whit_writer_open(values->output, NULL, &writer, &error) != WHIT_OK ||
-        write_logits(session, tokens, n_tokens, wanted.n_batch_tokens, n_vocab, &writer, &error) != WHIT_OK ||
-        whit_writer_commit(&writer, &error) != WHIT_OK)
-        status = cli_fail_error(call, &error);
-    else
-        cli_note("%s: %zu x %zu float32 numbers", values->output, n_tokens, n_vocab);
-cleanup:
-    whit_writer_discard(&writer);
-    whit_session_close(session);
+    if (status == CLI_OK) status = run_tokens(call, model, &adapters, tokens, n_tokens);
     cli_close_adapters(&adapters);
     whit_model_close(model);
     free(text.data);

@@ -189,6 +189,30 @@ static int check_window(cli_call *call, const struct perplexity_values *values, 
     return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
 }
 
+/* Plans the windows of the tokens, opens the sessions, measures and prints. */
+static int measure_windows(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids,
+                           size_t n_ids, struct window_plan *plan)
+{
+    const struct perplexity_values *values = call->values;
+    cli_score score = {0};
+    plan->bos = adds_bos(subject->model);
+    if (!plan->n_ctx) plan->n_ctx = cli_usual_context(subject->model);
+    int status = check_window(call, values, plan->n_ctx);
+    if (status != CLI_OK) return status;
+    plan->n_windows = n_ids / plan->n_ctx + (!values->second_half && n_ids % plan->n_ctx > 1);
+    if (values->n_chunks && plan->n_windows > values->n_chunks) plan->n_windows = values->n_chunks;
+    if (!plan->n_windows)
+        return cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", values->file, n_ids,
+                        plan->n_ctx);
+    cli_remark_context(subject->model, plan->n_ctx);
+    status = open_session(call, values, subject, plan);
+    if (status == CLI_OK && base->model) status = open_session(call, values, base, plan);
+    if (status == CLI_OK) status = measure_text(call, subject, base, ids, n_ids, plan, &score);
+    if (status == CLI_OK) report_score(call, values, plan, &score);
+    cli_score_free(&score);
+    return status;
+}
+
 static int run_perplexity(cli_call *call)
 {
     const struct perplexity_values *values = call->values;
@@ -198,7 +222,6 @@ static int run_perplexity(cli_call *call)
     cli_text text = {0};
     int32_t *ids = NULL;
     size_t n_ids = 0;
-    cli_score score = {0};
 
     if (!values->file) return cli_fail(call, CLI_USAGE, "no text given; type 'whit perplexity MODEL -f TEXT'");
     if (values->base && values->kv_base >= 0)
@@ -225,25 +248,7 @@ static int run_perplexity(cli_call *call)
     if (status == CLI_OK) status = cli_read_text(call, values->file, &text);
     if (status == CLI_OK)
         status = cli_tokenize(call, subject.model, text.data, text.size_bytes, true, false, &ids, &n_ids);
-    if (status != CLI_OK) goto cleanup;
-
-    plan.bos = adds_bos(subject.model);
-    if (!plan.n_ctx) plan.n_ctx = cli_usual_context(subject.model);
-    if ((status = check_window(call, values, plan.n_ctx)) != CLI_OK) goto cleanup;
-    plan.n_windows = n_ids / plan.n_ctx + (!values->second_half && n_ids % plan.n_ctx > 1);
-    if (values->n_chunks && plan.n_windows > values->n_chunks) plan.n_windows = values->n_chunks;
-    if (!plan.n_windows) {
-        status = cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", values->file, n_ids,
-                          plan.n_ctx);
-        goto cleanup;
-    }
-    cli_remark_context(subject.model, plan.n_ctx);
-    status = open_session(call, values, &subject, &plan);
-    if (status == CLI_OK && base.model) status = open_session(call, values, &base, &plan);
-    if (status == CLI_OK) status = measure_text(call, &subject, &base, ids, n_ids, &plan, &score);
-    if (status == CLI_OK) report_score(call, values, &plan, &score);
-cleanup:
-    cli_score_free(&score);
+    if (status == CLI_OK) status = measure_windows(call, &subject, &base, ids, n_ids, &plan);
     close_subject(&base);
     close_subject(&subject);
     free(text.data);

@@ -362,57 +362,74 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     return cli_keep_turn(call, keep, turn);
 }
 
-/* As run_chat. */
-static int continue_text(cli_call *call, whit_model *model)
-{
-    struct run_values *values = call->values;
-    const whit_model *drafter;
-    whit_model *opened = NULL;
-    whit_session *session = NULL;
-    whit_sampler *sampler = NULL;
-    cli_adapters adapters = {0};
-    cli_keep keep = {0};
-    cli_grammar grammar = {0};
-    whit_buf kept = {0};
-    struct text text = {.n_held = 0};
+/* The parts of a text that is continued. */
+struct continuation {
+    whit_model *model, *drafter; /* drafter: NULL, or a model that was opened for it */
+    whit_session *session;
+    whit_sampler *sampler;
+    cli_adapters adapters;
+    cli_keep keep;
+    cli_grammar grammar;
     cli_stage stage;
+    struct text text;
+    whit_buf kept; /* the answer, for --json */
     uint64_t seed;
-    whit_error error;
+};
 
-    int status = cli_stage_open(call, values->program, &stage);
-    if (status == CLI_OK && !model) status = cli_open_flagged_model(call, &values->model, &model);
-    if (status == CLI_OK) status = cli_split_model(call, model);
-    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, model, &adapters);
-    if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, model, &grammar);
-    if (status != CLI_OK) goto cleanup;
+static int open_session(cli_call *call, struct continuation *c)
+{
+    const struct run_values *values = call->values;
+    const whit_model *drafter;
+    whit_error error;
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(values->n_draft);
-    status = cli_choose_drafter(call, &values->session, values->n_draft, model, &drafter, &opened);
-    if (status != CLI_OK) goto cleanup;
-    if (whit_session_open_drafting(model, &wanted, drafter, &session, &error) != WHIT_OK ||
-        cli_limit_experts(&values->session, session, &error) != WHIT_OK ||
-        whit_session_mount(session, 0, adapters.mounts, adapters.n, &error) != WHIT_OK) {
-        status = cli_fail_error(call, &error);
-        goto cleanup;
-    }
-    status = cli_keep_open(call, &values->keep, session, "text", &values->sampler, &keep);
-    if (status == CLI_OK) status = begin_text(call, model, &keep, &text);
-    if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, model, &seed, &sampler);
-    if (status == CLI_OK) status = leave_last(call, session, &text);
-    if (status != CLI_OK) goto cleanup;
+    int status = cli_choose_drafter(call, &values->session, values->n_draft, c->model, &drafter, &c->drafter);
+    if (status != CLI_OK) return status;
+    if (whit_session_open_drafting(c->model, &wanted, drafter, &c->session, &error) != WHIT_OK ||
+        cli_limit_experts(&values->session, c->session, &error) != WHIT_OK ||
+        whit_session_mount(c->session, 0, c->adapters.mounts, c->adapters.n, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
+    return CLI_OK;
+}
 
-    struct output output = {call, values->json ? &kept : NULL, keep.file ? &text.ids : NULL};
-    const size_t n_given = n_ids(&text);
-    /* Reserve the memory now: the ids being fed must not move while others are appended. */
-    if (!whit_buf_reserve(&text.ids, whit_session_context_size(session) * sizeof(int32_t))) {
-        status = cli_fail(call, CLI_LIMIT, "out of memory");
-        goto cleanup;
-    }
-    const int32_t *ids = WHIT_ITEMS(const int32_t, &text.ids);
+/* Opens the parts, with the model unless it is given. close_continuation is to follow in every case. */
+static int open_continuation(cli_call *call, struct continuation *c)
+{
+    struct run_values *values = call->values;
+    int status = cli_stage_open(call, values->program, &c->stage);
+    if (status == CLI_OK && !c->model) status = cli_open_flagged_model(call, &values->model, &c->model);
+    if (status == CLI_OK) status = cli_split_model(call, c->model);
+    if (status == CLI_OK) status = cli_open_adapters(call, &values->adapters, c->model, &c->adapters);
+    if (status == CLI_OK) status = cli_open_grammar(call, &values->grammar, c->model, &c->grammar);
+    if (status == CLI_OK) status = open_session(call, c);
+    if (status == CLI_OK) status = cli_keep_open(call, &values->keep, c->session, "text", &values->sampler, &c->keep);
+    if (status == CLI_OK) status = begin_text(call, c->model, &c->keep, &c->text);
+    if (status == CLI_OK) status = cli_open_sampler(call, &values->sampler, c->model, &c->seed, &c->sampler);
+    if (status == CLI_OK) status = leave_last(call, c->session, &c->text);
+    return status;
+}
+
+static void close_continuation(struct continuation *c)
+{
+    cli_stage_close(&c->stage);
+    cli_keep_close(&c->keep);
+    whit_session_close(c->session);
+    whit_model_close(c->drafter);
+    whit_sampler_close(c->sampler);
+    cli_close_grammar(&c->grammar);
+    cli_close_adapters(&c->adapters);
+    whit_model_close(c->model);
+    whit_buf_free(&c->kept);
+    whit_buf_free(&c->text.ids);
+    free(c->text.prompt.data);
+}
+
+static whit_generate_options generate_options(const struct run_values *values, const struct continuation *c,
+                                              struct output *output)
+{
     whit_generate_options generate = whit_generate_options_default();
-    uint32_t n_ctx = whit_session_context_size(session);
-    cli_remark_context(model, n_ctx);
-    uint32_t room = n_given < n_ctx ? n_ctx - (uint32_t)n_given : 0;
+    const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
+    uint32_t room = n_given < n_ctx ? (uint32_t)(n_ctx - n_given) : 0;
     if (values->session.endless) room = INT32_MAX;
     uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts by itself */
     if (values->n_tokens == NOT_GIVEN)
@@ -425,49 +442,66 @@ static int continue_text(cli_call *call, whit_model *model)
     generate.ignore_end = values->ignore_end;
     generate.stop = values->stops.items;
     generate.n_stop = values->stops.n;
-    generate.n_present = whit_session_position(session, 0);
+    generate.n_present = whit_session_position(c->session, 0);
     generate.on_text = on_text;
     generate.on_token = on_token;
-    generate.user = &output;
-    status = cli_stage_begin(call, &stage, ids, n_given);
-    if (status != CLI_OK) goto cleanup;
-    cli_grammar_after(&grammar, stage.stages, stage.n_stages);
-    generate.stages = grammar.stages;
-    generate.n_stages = grammar.n_stages;
-    cli_keep_begin(&keep, sampler, grammar.n_stages);
+    generate.user = output;
+    return generate;
+}
+
+/* Prints statistics and, for the built-in toy, a hint. */
+static void print_remarks(const struct run_values *values, const struct continuation *c,
+                          const whit_generate_result *result)
+{
+    if (!values->no_statistics) print_statistics(c->session, result, c->seed);
+    if (!values->no_statistics) cli_note_experts(c->session);
+    if (!values->no_statistics) cli_note_ranks(c->session);
+    if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
+        cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
+                 "pull " CLI_FIRST_MODEL "'");
+}
+
+static int generate_text(cli_call *call, struct continuation *c)
+{
+    struct run_values *values = call->values;
+    struct output output = {call, values->json ? &c->kept : NULL, c->keep.file ? &c->text.ids : NULL};
+    const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
+    whit_error error;
+    /* Reserve the memory now: the ids being fed must not move while others are appended. */
+    if (!whit_buf_reserve(&c->text.ids, n_ctx * sizeof(int32_t))) return cli_fail(call, CLI_LIMIT, "out of memory");
+    const int32_t *ids = WHIT_ITEMS(const int32_t, &c->text.ids);
+    cli_remark_context(c->model, (uint32_t)n_ctx);
+    whit_generate_options generate = generate_options(values, c, &output);
+    int status = cli_stage_begin(call, &c->stage, ids, n_given);
+    if (status != CLI_OK) return status;
+    cli_grammar_after(&c->grammar, c->stage.stages, c->stage.n_stages);
+    generate.stages = c->grammar.stages;
+    generate.n_stages = c->grammar.n_stages;
+    cli_keep_begin(&c->keep, c->sampler, c->grammar.n_stages);
+    const cli_text *prompt = &c->text.prompt;
     bool fits = values->session.endless || n_given <= n_ctx; /* else it is refused, not shown */
-    if (!values->json && !values->no_display_prompt && fits) on_text(&output, text.prompt.data, text.prompt.size_bytes);
+    if (!values->json && !values->no_display_prompt && fits) on_text(&output, prompt->data, prompt->size_bytes);
     whit_generate_result result = whit_generate_result_default();
-    whit_status ended = whit_generate(session, sampler, ids, n_given, &generate, &result, &error);
-    if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) {
-        status = cli_fail_error(call, &error);
-    } else {
-        status = keep_text(call, &keep, &text, n_given, session, sampler, result.finish);
-        if (*cli_cancelled()) status = CLI_INTERRUPTED;
-        if (values->json)
-            cli_print_json(call, describe_answer(text.prompt.data, text.prompt.size_bytes, &kept, &result, seed));
-        else
-            cli_write_data(call, "\n", 1);
-        cli_flush(call);
-        if (!values->no_statistics) print_statistics(session, &result, seed);
-        if (!values->no_statistics) cli_note_experts(session);
-        if (!values->no_statistics) cli_note_ranks(session);
-        if (cli_is_tales(values->model.path) && values->prompt && isatty(STDERR_FILENO))
-            cli_note("tales, the built-in toy, can do nothing but tell tales; for a model that answers: 'whit "
-                     "pull " CLI_FIRST_MODEL "'");
-    }
-cleanup:
-    cli_stage_close(&stage);
-    cli_keep_close(&keep);
-    whit_session_close(session);
-    whit_model_close(opened);
-    whit_sampler_close(sampler);
-    cli_close_grammar(&grammar);
-    cli_close_adapters(&adapters);
-    whit_model_close(model);
-    whit_buf_free(&kept);
-    whit_buf_free(&text.ids);
-    free(text.prompt.data);
+    whit_status ended = whit_generate(c->session, c->sampler, ids, n_given, &generate, &result, &error);
+    if (ended != WHIT_OK && ended != WHIT_ERROR_CANCELLED) return cli_fail_error(call, &error);
+    status = keep_text(call, &c->keep, &c->text, n_given, c->session, c->sampler, result.finish);
+    if (*cli_cancelled()) status = CLI_INTERRUPTED;
+    if (values->json)
+        cli_print_json(call, describe_answer(prompt->data, prompt->size_bytes, &c->kept, &result, c->seed));
+    else
+        cli_write_data(call, "\n", 1);
+    cli_flush(call);
+    print_remarks(values, c, &result);
+    return status;
+}
+
+/* As run_chat. */
+static int continue_text(cli_call *call, whit_model *model)
+{
+    struct continuation continuation = {.model = model};
+    int status = open_continuation(call, &continuation);
+    if (status == CLI_OK) status = generate_text(call, &continuation);
+    close_continuation(&continuation);
     return status;
 }
 

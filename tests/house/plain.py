@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Counts what the house's language has left of its old dialect: marks in comments by room, long paragraphs in
 documents, static functions whose name is one word and stands in over three files, headers with over 40 prototypes,
-casts of a member `data` (base/items.h has typed views), statements with two or more conditional operators. plain.txt
-has the ceilings, which may only fall; `plain.py --write` writes today's counts there."""
+casts of a member `data` (base/items.h has typed views), statements with two or more conditional operators, deviations
+from the error path (docs/dev/style.md), functions of headers that only tests call. plain.txt has the ceilings, which
+may only fall; `plain.py --write` writes today's counts there."""
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -28,6 +30,13 @@ PROTOTYPES = 40  # of a header
 
 def tracked(*patterns):
     return subprocess.run(["git", "ls-files", *patterns], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+@functools.cache
+def code_of(path):
+    """The file's text without comments."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return COMMENT.sub("", file.read())
 
 
 def room_of(path):
@@ -75,8 +84,7 @@ def count_conditionals(code):
 def find_shapes(counts):
     for path in tracked("src"):
         if path.endswith((".c", ".h", ".inc")):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                code = LITERAL.sub("0", COMMENT.sub("", file.read()))
+            code = LITERAL.sub("0", code_of(path))
             counts["casts of data"] += len(CAST.findall(code))
             counts["conditionals"] += count_conditionals(code)
 
@@ -108,6 +116,47 @@ def find_prototypes(counts):
             counts["prototypes " + path] = n
 
 
+ERRORS = {
+    "gotos": re.compile(r"\bgoto \w+;"),
+    "returns without WHIT_TRY": re.compile(r"if \(status != WHIT_OK\) return status;"),
+    # Chained steps with nothing to release after them.
+    "loose chains": re.compile(r"whit_status status = [^;{}]*;\n(?:    if \(status == WHIT_OK\)\s+status = [^;{}]*;\n)+"
+                               r"    return status;\n"),
+}
+UNCHECKED = re.compile(r"^WHIT_API whit_status\b", re.M)
+
+
+def find_errors(counts):
+    for path in tracked("src", "include"):
+        if path.endswith((".c", ".h", ".inc")):
+            code = code_of(path)
+            for name, pattern in ERRORS.items():
+                counts[name] += len(pattern.findall(code))
+            if path.startswith("include/"):
+                counts["unchecked results"] += len(UNCHECKED.findall(code))
+
+
+def find_tested_only(counts):
+    """Prototypes of headers whose name occurs, outside tests, only there and at its definition."""
+    uses = collections.Counter()
+    tests = set()
+    declared = set()
+    for path in tracked("src", "include", "bench", "tools", "examples", "bindings", "tests"):
+        if not path.endswith((".c", ".h", ".inc", ".py", ".js")):
+            continue
+        code = code_of(path)
+        names = re.findall(r"\bwhit_\w+", code)
+        if path.startswith("tests/"):
+            tests.update(names)
+            continue
+        uses.update(names)
+        if path.endswith(".h") and not path.startswith("include/"):  # embedders call the public interface
+            declared.update(re.findall(r"^(?!typedef|static)[\w \t*]*?\b(whit_\w+)\([^;{}]*\);", code, re.M))
+    for name in declared & tests:
+        if uses[name] <= 2:
+            counts["tested only " + name] = 1
+
+
 def main():
     counts = collections.Counter()
     find_marks(counts)
@@ -115,6 +164,8 @@ def main():
     find_statics(counts)
     find_prototypes(counts)
     find_shapes(counts)
+    find_errors(counts)
+    find_tested_only(counts)
     counts = {key: n for key, n in counts.items() if n}
     ceilings_path = "tests/house/plain.txt"
     if "--write" in sys.argv:
@@ -140,6 +191,10 @@ def main():
         status = 1
     if count_conditionals("a = b ? c : d; e = f ? g : h ? i : j;") != 1 or not CAST.match("(const char *)text->data"):
         print("a shape is no longer counted")
+        status = 1
+    chain = "    whit_status status = a();\n    if (status == WHIT_OK) status = b();\n    return status;\n"
+    if not ERRORS["loose chains"].search(chain) or ERRORS["loose chains"].search(chain.replace("    ret", "    f();\n ret")):
+        print("a loose chain is no longer found")
         status = 1
     if count_prototypes("extern run_fn a, b;\nint f(int);\nstruct s { int x; };\nstatic inline int g(void)\n{\n}\n") != 4:
         print("prototypes are no longer counted")

@@ -589,7 +589,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     whit_buffer_flush(buffer, NULL);
     whit_status status = whit_file_save(buffer->path, buffer->text, spare, &buffer->file, &now, error);
     buffer->file.identity = now;
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
     /* The file was written in place under the map that the text's pieces are in: read it again. */

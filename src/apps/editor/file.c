@@ -282,7 +282,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
 {
     whit_status status = save_beside(spare, text, source, error);
     if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy in");
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
         status = whit_fail_errno(error, path, "write");

@@ -115,7 +115,7 @@ whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remov
         span.data = memcpy(chunk->data + chunk->used_bytes, data, n_insert);
     }
     whit_status status = whit_text_splice(text, offset, n_remove, &span, n_insert > 0, error);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     if (chunk) chunk->used_bytes += n_insert;
     if (kept) *kept = span.data;
     return WHIT_OK;

@@ -73,18 +73,15 @@ whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *option
     *chain = (whit_chain){.options = *options, .allocator = allocator};
     if (n_vocab == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tokens to pick from");
     whit_status status = check_options(options, error);
-    if (status != WHIT_OK) goto cleanup;
-    status = whit_candidates_open(n_vocab, allocator, &chain->candidates, error);
-    if (status != WHIT_OK) goto cleanup;
-    status = whit_history_open(n_vocab, options->n_history_tokens, allocator, &chain->history, error);
-    if (status != WHIT_OK) goto cleanup;
+    if (status == WHIT_OK) status = whit_candidates_open(n_vocab, allocator, &chain->candidates, error);
+    if (status == WHIT_OK)
+        status = whit_history_open(n_vocab, options->n_history_tokens, allocator, &chain->history, error);
     chain->history.breakers = breakers;
-    status = copy_biases(chain, error);
-    if (status != WHIT_OK) goto cleanup;
-    whit_chain_reset(chain);
-    return WHIT_OK;
-cleanup:
-    whit_chain_close(chain);
+    if (status == WHIT_OK) status = copy_biases(chain, error);
+    if (status == WHIT_OK)
+        whit_chain_reset(chain);
+    else
+        whit_chain_close(chain);
     return status;
 }
 

@@ -156,7 +156,7 @@ static whit_status render(whit_conversation *c, whit_thinking thinking, whit_err
         status = whit_chat_render(c->chat, &request, &prompt, error);
     }
     whit_buf_free(&messages);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     whit_chat_prompt_close(c->prompt);
     c->prompt = prompt;
     return WHIT_OK;

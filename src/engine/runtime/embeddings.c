@@ -153,7 +153,7 @@ static whit_status run_batch(struct batch *b, whit_error *error)
         whit_fpenv caller = whit_fpenv_enter();
         whit_status status = read_step(b, n, error);
         whit_fpenv_leave(caller);
-        if (status != WHIT_OK) return status;
+        WHIT_TRY(status);
     }
     return WHIT_OK;
 }

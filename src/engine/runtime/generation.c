@@ -183,7 +183,7 @@ static whit_status finish_generation(whit_generation *g, whit_finish how, whit_e
     if (flushed != WHIT_OK) n = 0;
     whit_status added = whit_held_add(&g->held, text, n, true, flushed == WHIT_OK ? error : NULL);
     give_text(g);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     return flushed != WHIT_OK ? flushed : added;
 }
 

@@ -173,7 +173,7 @@ whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *opt
                                model->path, words[i]);
         if (status == WHIT_OK) memcpy(places[i], ids.data, sizeof **places);
         whit_buf_free(&ids);
-        if (status != WHIT_OK) return status;
+        WHIT_TRY(status);
     }
     return WHIT_OK;
 }

@@ -157,7 +157,8 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     return WHIT_OK;
 }
 
-static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *error)
+/* Opens and checks one part beside the main file; `path` is the caller's, for the file's name. */
+static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, int *fd, whit_error *error)
 {
     const char *main_path = ndf->files[0].map.path;
     char target[PATH_MAX];
@@ -165,29 +166,31 @@ static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *er
      * beside the link: in a folder of links, all targets may have other names elsewhere. */
     bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
     const char *beside[] = {target, main_path};
-    whit_buf path = {.allocator = ndf->allocator};
     const char *name = (const char *)ndf->file_names + ndf->file_entries[number].name.offset;
-    whit_status status;
     whit_error inner = {0};
-    int fd = -1;
-    for (int i = is_link ? 0 : 1; i < 2 && fd < 0; i++) {
+    for (int i = is_link ? 0 : 1; i < 2 && *fd < 0; i++) {
         const char *slash = strrchr(beside[i], '/');
-        path.size_bytes = 0;
-        if (!whit_buf_printf(&path, "%.*s%s", slash ? (int)(slash + 1 - beside[i]) : 0, beside[i], name)) {
-            status = whit_fail_memory(error, "a file name", path.size_bytes);
-            goto cleanup;
-        }
-        fd = open_to_read(whit_chars(&path));
+        path->size_bytes = 0;
+        if (!whit_buf_printf(path, "%.*s%s", slash ? (int)(slash + 1 - beside[i]) : 0, beside[i], name))
+            return whit_fail_memory(error, "a file name", path->size_bytes);
+        *fd = open_to_read(whit_chars(path));
     }
     whit_ndf_file_view *file = &ndf->files[number];
-    const char *text = whit_chars(&path);
-    status = fd < 0 ? whit_fail_errno(&inner, text, "open")
-                    : map_file(&(whit_ndf_input){.fd = fd}, text, ndf->allocator, file, &inner);
+    const char *text = whit_chars(path);
+    whit_status status = *fd < 0 ? whit_fail_errno(&inner, text, "open")
+                                 : map_file(&(whit_ndf_input){.fd = *fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);
     if (status != WHIT_OK)
         whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)", inner.message, number + 1,
                   ndf->n_files_room, main_path);
-cleanup:
+    return status;
+}
+
+static whit_status open_part_file(whit_ndf *ndf, uint32_t number, whit_error *error)
+{
+    whit_buf path = {.allocator = ndf->allocator};
+    int fd = -1;
+    whit_status status = open_beside(ndf, number, &path, &fd, error);
     if (fd >= 0) close(fd);
     whit_buf_free(&path);
     return status;

@@ -234,6 +234,21 @@ static whit_status list_frames(work *job, whit_error *error)
     return WHIT_OK;
 }
 
+/* Hashes and checks all frames; the damage found is in job->result. */
+static void check_frames(work *job, whit_pool *pool)
+{
+    whit_pool_run(pool, hash_chunks, job, (uint32_t)job->n_chunks, 1);
+    for (uint32_t i = 0; i < job->n_frames; i++) {
+        const checked *at = &job->frames[i];
+        if (i && at->file_number != at[-1].file_number && at[-1].file_number == 0) check_tail(job);
+        check_frame(job, at);
+    }
+    if (job->ndf->n_files == 1) check_tail(job);
+    if (job->result.n_damaged) return;
+    if (!whit_ndf_is_loose(job->ndf)) check_seal(job);
+    check_appended(job);
+}
+
 whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage, void *user,
                             whit_ndf_verify_result *result, whit_error *error)
 {
@@ -241,25 +256,15 @@ whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_da
     whit_pool *pool = NULL;
     whit_status status = list_frames(&job, error);
     if (status == WHIT_OK && n_threads != 1) status = whit_pool_open(n_threads, ndf->allocator, &pool, error);
-    if (status != WHIT_OK) goto cleanup;
-    whit_pool_run(pool, hash_chunks, &job, (uint32_t)job.n_chunks, 1);
-    for (uint32_t i = 0; i < job.n_frames; i++) {
-        const checked *at = &job.frames[i];
-        if (i && at->file_number != at[-1].file_number && at[-1].file_number == 0) check_tail(&job);
-        check_frame(&job, at);
+    if (status == WHIT_OK) {
+        check_frames(&job, pool);
+        if (result) *result = job.result;
     }
-    if (ndf->n_files == 1) check_tail(&job);
-    if (job.result.n_damaged == 0) {
-        if (!whit_ndf_is_loose(ndf)) check_seal(&job);
-        check_appended(&job);
-    }
-    if (result) *result = job.result;
     if (job.result.n_damaged == 1)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s", job.first);
     else if (job.result.n_damaged)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s (and %" PRIu64 " more places)", job.first,
                            job.result.n_damaged - 1);
-cleanup:
     whit_pool_close(pool);
     whit_free(ndf->allocator, job.leaves, job.n_chunks * WHIT_HASH_BYTES);
     whit_free(ndf->allocator, job.frames, job.n_frames * sizeof *job.frames);

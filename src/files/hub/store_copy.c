@@ -15,7 +15,7 @@ static whit_status make_above(const whit_hub_entry *entry, char *path, whit_erro
         bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
         whit_status status = failed ? whit_fail_errno(error, path, "make the folder") : WHIT_OK;
         *slash = '/';
-        if (status != WHIT_OK) return status;
+        WHIT_TRY(status);
     }
     return WHIT_OK;
 }

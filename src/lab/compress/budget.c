@@ -412,7 +412,7 @@ static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n
     }
     whit_status status = measure(c, assigned, n + 1, kl);
     whit_free(a, assigned, bytes);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     uint32_t best = n;
     for (uint32_t v = 0; v < n; v++)
         if (kl[v] < kl[best]) best = v;

@@ -229,7 +229,7 @@ static whit_status encode_program(struct binary *b, const char *text, size_t n_b
     if (status == WHIT_OK) status = encode_list(b, HAS_B, body);
     if (status == WHIT_OK) status = pop(b, 0, root);
     lang_arena_free(&arena);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     uint32_t fields[2] = {VERSION, (uint32_t)((b->out->size_bytes - HEAD_BYTES) / TRIPLE_BYTES)};
     memcpy(b->out->data + 4, fields, sizeof fields);
     memcpy(b->out->data + 16, root, WHIT_HASH_BYTES);
@@ -619,7 +619,7 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     text->size_bytes = 0;
     whit_status status = decode(&b, data, n_bytes, root);
     free_parts(&b);
-    if (status != WHIT_OK) return status;
+    WHIT_TRY(status);
     status = whit_lang_encode(name, whit_chars(text), text->size_bytes, &again, other, &inner);
     if (status != WHIT_OK)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is no program's: %s", name, inner.message);

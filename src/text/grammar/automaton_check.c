@@ -226,6 +226,45 @@ static void find_classes(whit_automaton *graph)
     }
 }
 
+/* Refuses rules that call themselves before they write and parts that cannot end; sets the heights of nodes. `stack`:
+ * two stacks of `capacity` nodes; `height`, `seen`: (n_nodes). */
+static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, size_t capacity, uint16_t *height,
+                               uint8_t *seen, uint32_t *bad_rule, whit_error *error)
+{
+    find_ends(c, stack, false);
+    uint32_t node;
+    if (find_left_recursion(c, stack, stack + capacity, seen, &node)) {
+        for (uint32_t rule = 0; rule < c->n_rules; rule++)
+            if (c->rules[rule] == node || *bad_rule == WHIT_AUTOMATON_NONE) *bad_rule = rule;
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule calls itself before it has written anything", name);
+    }
+    for (uint32_t i = 0; i < c->n_repetitions; i++) {
+        whit_automaton_repetition *r = &c->repetitions[i];
+        if (c->empty[r->body]) {
+            r->min = 0;
+            if (r->max != WHIT_AUTOMATON_UNBOUNDED && r->max > 64)
+                return whit_fail(error, WHIT_ERROR_LIMIT,
+                                 "%s: a part that may be empty is repeated up to %u times (64 at most): let it not be "
+                                 "empty, or repeat it without a bound",
+                                 name, r->max);
+        }
+        find_loop(c, r, stack);
+    }
+    for (uint32_t i = 0; i < c->n_nodes; i++) height[i] = UINT16_MAX;
+    settle(c, height, stack, stack + capacity);
+    for (uint32_t i = 0; i < c->n_nodes; i++) c->nodes[i].height = height[i];
+    whit_status status = WHIT_OK;
+    if (height[c->rules[0]] == UINT16_MAX) {
+        find_ends(c, stack, true);
+        status = c->empty[c->rules[0]]
+            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text takes rules within rules more than %u deep",
+                        name, WHIT_AUTOMATON_MAX_DEPTH)
+            : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+    }
+    find_classes(c->graph);
+    return status;
+}
+
 whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint32_t *bad_rule, whit_error *error)
 {
     *bad_rule = WHIT_AUTOMATON_NONE;
@@ -255,42 +294,7 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
         status = whit_fail_memory(error, "a grammar", 2 * room * sizeof *stack);
     else
         status = index_users(&c, error);
-    if (status != WHIT_OK) goto cleanup;
-    find_ends(&c, stack, false);
-    uint32_t node;
-    if (find_left_recursion(&c, stack, stack + room, seen, &node)) {
-        for (uint32_t rule = 0; rule < c.n_rules; rule++)
-            if (c.rules[rule] == node || *bad_rule == WHIT_AUTOMATON_NONE) *bad_rule = rule;
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule calls itself before it has written anything", name);
-        goto cleanup;
-    }
-    for (uint32_t i = 0; i < c.n_repetitions; i++) {
-        whit_automaton_repetition *r = &c.repetitions[i];
-        if (c.empty[r->body]) {
-            r->min = 0;
-            if (r->max != WHIT_AUTOMATON_UNBOUNDED && r->max > 64) {
-                status =
-                    whit_fail(error, WHIT_ERROR_LIMIT,
-                              "%s: a part that may be empty is repeated up to %u times (64 at most): let it not be "
-                              "empty, or repeat it without a bound",
-                              name, r->max);
-                goto cleanup;
-            }
-        }
-        find_loop(&c, r, stack);
-    }
-    for (uint32_t i = 0; i < c.n_nodes; i++) height[i] = UINT16_MAX;
-    settle(&c, height, stack, stack + room);
-    for (uint32_t i = 0; i < c.n_nodes; i++) c.nodes[i].height = height[i];
-    if (height[c.rules[0]] == UINT16_MAX) {
-        find_ends(&c, stack, true);
-        status = c.empty[c.rules[0]]
-            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text takes rules within rules more than %u deep",
-                        name, WHIT_AUTOMATON_MAX_DEPTH)
-            : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
-    }
-    find_classes(graph);
-cleanup:
+    if (status == WHIT_OK) status = check_nodes(&c, name, stack, room, height, seen, bad_rule, error);
     whit_free(graph->allocator, stack, 2 * room * sizeof *stack);
     whit_free(graph->allocator, height, c.n_nodes * sizeof *height);
     whit_free(graph->allocator, seen, c.n_nodes);

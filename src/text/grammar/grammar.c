@@ -14,6 +14,23 @@ static whit_status fail_pool(const whit_state_pool *pool, whit_error *error)
     return whit_fail_memory(error, "the states of a grammar", pool->frames.size_bytes);
 }
 
+/* Opens the state pools and the masks of a grammar whose graph is set; the caller closes it on failure. */
+static whit_status open_parts(whit_grammar *g, const char *name, size_t mask_bytes, whit_error *error)
+{
+    WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &g->exact, error));
+    WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &g->bounded, error));
+    g->masks = whit_zalloc_array(g->allocator, g->n_masks, g->vocabulary->n_words * sizeof *g->masks);
+    g->mask_owner = whit_zalloc_array(g->allocator, g->n_masks, sizeof *g->mask_owner);
+    g->path = whit_zalloc_array(g->allocator, g->vocabulary->longest_bytes + 1, sizeof *g->path);
+    if (!g->masks || !g->mask_owner || !g->path)
+        return whit_fail_memory(error, "the masks of a grammar", g->n_masks * mask_bytes);
+    g->begin = whit_state_pool_begin(&g->exact, 0);
+    if (g->exact.failed) return fail_pool(&g->exact, error);
+    if (g->begin == WHIT_MACHINE_DEAD)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+    return WHIT_OK;
+}
+
 whit_status whit_grammar_make(const whit_grammar_vocabulary *vocabulary, whit_automaton *graph, const char *name,
                               whit_grammar **grammar, whit_error *error)
 {
@@ -33,26 +50,11 @@ whit_status whit_grammar_make(const whit_grammar_vocabulary *vocabulary, whit_au
     g->n_masks = (uint32_t)(MASK_BYTES / mask_bytes);
     if (g->n_masks > MOST_MASKS) g->n_masks = MOST_MASKS;
     if (g->n_masks < FEWEST_MASKS) g->n_masks = FEWEST_MASKS;
-    whit_status status = whit_state_pool_open(&g->graph, allocator, &g->exact, error);
-    if (status == WHIT_OK) status = whit_state_pool_open(&g->graph, allocator, &g->bounded, error);
-    if (status != WHIT_OK) goto cleanup;
-    g->masks = whit_zalloc_array(allocator, g->n_masks, vocabulary->n_words * sizeof *g->masks);
-    g->mask_owner = whit_zalloc_array(allocator, g->n_masks, sizeof *g->mask_owner);
-    g->path = whit_zalloc_array(allocator, vocabulary->longest_bytes + 1, sizeof *g->path);
-    if (!g->masks || !g->mask_owner || !g->path) {
-        status = whit_fail_memory(error, "the masks of a grammar", g->n_masks * mask_bytes);
-        goto cleanup;
-    }
-    g->begin = whit_state_pool_begin(&g->exact, 0);
-    if (g->exact.failed) status = fail_pool(&g->exact, error);
-    if (status == WHIT_OK && g->begin == WHIT_MACHINE_DEAD)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
-    if (status == WHIT_OK) {
+    whit_status status = open_parts(g, name, mask_bytes, error);
+    if (status == WHIT_OK)
         *grammar = g;
-        return WHIT_OK;
-    }
-cleanup:
-    whit_grammar_close(g);
+    else
+        whit_grammar_close(g);
     return status;
 }
 

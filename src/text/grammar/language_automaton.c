@@ -220,18 +220,17 @@ uint32_t whit_language_emit(whit_language *l, uint32_t node, whit_language_form 
 {
     machine m = {.language = l, .states.allocator = l->allocator, .numbers.allocator = l->allocator};
     uint32_t *rules = NULL, begin = WHIT_AUTOMATON_NONE;
-    *empty = false;
-    if (l->failed || !find_classes(&m) || !explore(&m, node)) goto done;
-    *empty = !m.lives[0];
-    if (*empty) goto done;
-    rules = whit_zalloc_array(l->allocator, m.n_states, sizeof *rules);
-    if (!rules) l->failed = true;
-    for (uint32_t s = 0; s < m.n_states && !l->failed; s++)
-        if (m.lives[s]) rules[s] = whit_automaton_rule(graph);
-    for (uint32_t s = 0; s < m.n_states && !l->failed && !graph->failed; s++)
-        if (m.lives[s]) whit_automaton_define(graph, rules[s], emit_state(&m, s, form, graph, rules));
-    if (!l->failed) begin = whit_automaton_call(graph, rules[0], next);
-done:
+    const bool is_explored = !l->failed && find_classes(&m) && explore(&m, node);
+    *empty = is_explored && !m.lives[0];
+    if (is_explored && !*empty) {
+        rules = whit_zalloc_array(l->allocator, m.n_states, sizeof *rules);
+        if (!rules) l->failed = true;
+        for (uint32_t s = 0; s < m.n_states && !l->failed; s++)
+            if (m.lives[s]) rules[s] = whit_automaton_rule(graph);
+        for (uint32_t s = 0; s < m.n_states && !l->failed && !graph->failed; s++)
+            if (m.lives[s]) whit_automaton_define(graph, rules[s], emit_state(&m, s, form, graph, rules));
+        if (!l->failed) begin = whit_automaton_call(graph, rules[0], next);
+    }
     whit_free(l->allocator, rules, m.n_states * sizeof *rules);
     whit_free(l->allocator, m.lives, m.n_states + 1);
     whit_free(l->allocator, m.steps, (size_t)m.n_states * m.n_classes * sizeof *m.steps + 1);

@@ -297,52 +297,56 @@ static bool list_values(array *a, whit_buf *values)
 }
 
 /* Each value at most once: of few values in any order, of many in the order of the list. A place is the set of values
- * that were written, or the number of elements and the last value. */
-static uint32_t differing_array(array *a, uint32_t unique, uint32_t next)
+ * that were written, or the number of elements and the last value. `values`, `ways`: the caller's, empty. */
+static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_buf *values, whit_buf *ways)
 {
     whit_json_schema_compiler *c = a->c;
     whit_automaton *g = c->graph;
-    whit_buf values = {.allocator = g->allocator}, ways = {.allocator = g->allocator};
-    uint32_t begin = WHIT_AUTOMATON_NONE;
     bool none;
-    if (!element_schemas(a, UINT32_MAX, 0, &none)) goto done;
-    if (a->n_prefix || a->n_watches || !list_values(a, &values)) {
+    if (!element_schemas(a, UINT32_MAX, 0, &none)) return WHIT_AUTOMATON_NONE;
+    if (a->n_prefix || a->n_watches || !list_values(a, values)) {
         if (c->status == WHIT_OK) whit_json_schema_refuse(c, unique, "that items differ cannot be enforced");
-        goto done;
+        return WHIT_AUTOMATON_NONE;
     }
-    uint32_t n = (uint32_t)(values.size_bytes / sizeof n), max = a->max < n ? a->max : n;
+    uint32_t n = (uint32_t)(values->size_bytes / sizeof n), max = a->max < n ? a->max : n;
     bool in_order = n > VALUES_MAX;
     uint64_t n_places = in_order ? (uint64_t)(n + 1) * (max + 1) : UINT64_C(1) << n;
     if (n > ORDERED_MAX || n_places > PLACES_MAX) {
         whit_json_schema_refuse(c, unique, "that so many items differ cannot be enforced");
-        goto done;
+        return WHIT_AUTOMATON_NONE;
     }
     uint32_t rules[PLACES_MAX];
     for (uint64_t i = 0; i < n_places; i++) rules[i] = whit_automaton_rule(g);
     for (uint32_t i = 0; i < n_places && !g->failed; i++) {
         uint32_t at = in_order ? i / (n + 1) : (uint32_t)__builtin_popcount(i), way;
-        ways.size_bytes = 0;
+        ways->size_bytes = 0;
         if (at >= a->min && at <= a->max) {
             way = whit_automaton_text(g, "]", 1, WHIT_AUTOMATON_RET);
-            if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
+            if (!whit_buf_append(ways, &way, sizeof way)) g->failed = true;
         }
         for (uint32_t k = in_order ? i % (n + 1) : 0; k < n && at < max; k++) {
             if (!in_order && i >> k & 1) continue;
             uint32_t to = in_order ? (at + 1) * (n + 1) + k + 1 : i | 1u << k;
             whit_buf text = {.allocator = g->allocator};
-            whit_json_schema_write(c, (WHIT_ITEMS(const uint32_t, &values))[k], &text);
+            whit_json_schema_write(c, (WHIT_ITEMS(const uint32_t, values))[k], &text);
             if (text.failed) g->failed = true;
             way = whit_automaton_text(g, text.data, text.size_bytes,
                                       whit_automaton_call(g, rules[to], WHIT_AUTOMATON_RET));
             whit_buf_free(&text);
             if (at) way = whit_json_schema_sign(c, ",", way);
-            if (!whit_buf_append(&ways, &way, sizeof way)) g->failed = true;
+            if (!whit_buf_append(ways, &way, sizeof way)) g->failed = true;
         }
         whit_automaton_define(g, rules[i],
-                              whit_automaton_split(g, WHIT_ITEMS(const uint32_t, &ways), ways.size_bytes / sizeof way));
+                              whit_automaton_split(g, WHIT_ITEMS(const uint32_t, ways), ways->size_bytes / sizeof way));
     }
-    begin = whit_automaton_text(g, "[", 1, whit_automaton_call(g, rules[0], next));
-done:
+    return whit_automaton_text(g, "[", 1, whit_automaton_call(g, rules[0], next));
+}
+
+static uint32_t differing_array(array *a, uint32_t unique, uint32_t next)
+{
+    const whit_allocator *allocator = a->c->graph->allocator;
+    whit_buf values = {.allocator = allocator}, ways = {.allocator = allocator};
+    uint32_t begin = write_differing(a, unique, next, &values, &ways);
     whit_buf_free(&values);
     whit_buf_free(&ways);
     return begin;

@@ -465,41 +465,37 @@ static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set s
     return whit_automaton_split(c->graph, NULL, 0);
 }
 
-uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
+/* `list`, `schemas`: the caller's, empty; o->list lies in `list`. */
+static uint32_t write_object(object *o, uint32_t next, whit_buf *list, whit_buf *schemas)
 {
+    whit_json_schema_compiler *c = o->c;
+    const whit_json_schema_set set = o->set;
     whit_automaton *g = c->graph;
-    whit_buf list = {.allocator = g->allocator}, schemas = {.allocator = g->allocator};
-    uint32_t begin = WHIT_AUTOMATON_NONE, min_others, max_others, n_declared = 0, pair;
+    uint32_t min_others, max_others, n_declared = 0, pair;
     bool possible = true, closed = false, asked = false;
-    object o = {.c = c, .set = set};
-    if (!list_properties(c, set, &list) || !find_names(&o)) goto done;
-    o.list = WHIT_ITEMS(property, &list);
-    o.n = (uint32_t)(list.size_bytes / sizeof(property));
+    if (!list_properties(c, set, list) || !find_names(o)) return WHIT_AUTOMATON_NONE;
+    o->list = WHIT_ITEMS(property, list);
+    o->n = (uint32_t)(list->size_bytes / sizeof(property));
     for (uint32_t i = 0; i < set.n; i++) {
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
-        uint32_t others = others_of(&o, set.items[i].node, NULL, 0);
+        uint32_t others = others_of(o, set.items[i].node, NULL, 0);
         closed |= is_false(&c->json, others);
         asked |= others != WHIT_JSON_NONE;
         n_declared += whit_json_count(&c->json, whit_json_schema_get(c, set.items[i].node, "properties")) != 0;
         n_declared += whit_json_count(&c->json, whit_json_schema_get(c, set.items[i].node, "patternProperties")) != 0;
     }
-    o.open = !closed && (asked || n_declared == 0);
-    for (uint32_t i = 0; i < o.n; i++)
-        if (!compile_property(&o, &o.list[i], &schemas)) goto done;
-    if (!fit_counts(c, set, &o, &min_others, &max_others, &possible)) goto done;
-    bool others = possible && max_others && other_property(&o, &schemas, &pair);
-    if (!possible || (min_others && !others)) {
-        if (c->status == WHIT_OK) begin = whit_automaton_split(g, NULL, 0);
-        goto done;
-    }
-    if (min_others > 1) {
-        begin = refuse_many(c, set);
-        goto done;
-    }
+    o->open = !closed && (asked || n_declared == 0);
+    for (uint32_t i = 0; i < o->n; i++)
+        if (!compile_property(o, &o->list[i], schemas)) return WHIT_AUTOMATON_NONE;
+    if (!fit_counts(c, set, o, &min_others, &max_others, &possible)) return WHIT_AUTOMATON_NONE;
+    bool others = possible && max_others && other_property(o, schemas, &pair);
+    if (!possible || (min_others && !others))
+        return c->status == WHIT_OK ? whit_automaton_split(g, NULL, 0) : WHIT_AUTOMATON_NONE;
+    if (min_others > 1) return refuse_many(c, set);
     uint32_t end = whit_automaton_text(g, "}", 1, next), first = end, more = end;
     if (others) write_others(c, pair, min_others, max_others, end, &first, &more);
-    for (uint32_t i = o.n; i-- > 0 && c->status == WHIT_OK;) {
-        const property *p = &o.list[i];
+    for (uint32_t i = o->n; i-- > 0 && c->status == WHIT_OK;) {
+        const property *p = &o->list[i];
         if (p->dropped) continue;
         /* A member begins in two ways: nothing is written yet, or a comma comes first. */
         uint32_t member = key_and_value(c, p, more);
@@ -508,8 +504,15 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
         first = p->required ? member : whit_automaton_split(g, firsts, 2);
         more = p->required ? with_comma : whit_automaton_split(g, mores, 2);
     }
-    begin = whit_automaton_text(g, "{", 1, first);
-done:
+    return whit_automaton_text(g, "{", 1, first);
+}
+
+uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
+{
+    const whit_allocator *allocator = c->graph->allocator;
+    whit_buf list = {.allocator = allocator}, schemas = {.allocator = allocator};
+    object o = {.c = c, .set = set};
+    uint32_t begin = write_object(&o, next, &list, &schemas);
     close_names(&o);
     whit_buf_free(&list);
     whit_buf_free(&schemas);

@@ -359,30 +359,31 @@ static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set
     }
 }
 
+static uint32_t write_string(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s,
+                             uint32_t next)
+{
+    uint32_t begin = WHIT_AUTOMATON_NONE, rule;
+    size_t n_patterns = count_of(&s->patterns) + count_of(&s->formats), n_fails = count_of(&s->fails);
+    if (s->min > s->max) return whit_automaton_split(c->graph, NULL, 0);
+    if (n_patterns + n_fails == 0) {
+        bool bounded = s->min || s->max != WHIT_AUTOMATON_UNBOUNDED;
+        return bounded ? plain_string(c, s->min, s->max, next) : any_string(c, next);
+    }
+    if (n_patterns == 1 && n_fails == 0 && write_pattern(c, s, next, &begin)) return begin;
+    if (c->status != WHIT_OK) return begin;
+    whit_buf name = {.allocator = c->graph->allocator};
+    write_name(c, set, s, &name);
+    if (whit_json_schema_new_rule(c, &name, &rule)) define_joined(c, set, s, rule);
+    whit_buf_free(&name);
+    return whit_automaton_text(c->graph, "\"", 1,
+                               whit_automaton_call(c->graph, rule, whit_automaton_text(c->graph, "\"", 1, next)));
+}
+
 uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next)
 {
     constraints s;
-    whit_buf name = {.allocator = c->graph->allocator};
-    uint32_t begin = WHIT_AUTOMATON_NONE, rule;
-    if (!read_constraints(c, set, &s)) goto done;
-    size_t n_patterns = count_of(&s.patterns) + count_of(&s.formats), n_fails = count_of(&s.fails);
-    if (s.min > s.max) {
-        begin = whit_automaton_split(c->graph, NULL, 0);
-        goto done;
-    }
-    if (n_patterns + n_fails == 0) {
-        bool bounded = s.min || s.max != WHIT_AUTOMATON_UNBOUNDED;
-        begin = bounded ? plain_string(c, s.min, s.max, next) : any_string(c, next);
-        goto done;
-    }
-    if (n_patterns == 1 && n_fails == 0 && write_pattern(c, &s, next, &begin)) goto done;
-    if (c->status != WHIT_OK) goto done;
-    write_name(c, set, &s, &name);
-    if (whit_json_schema_new_rule(c, &name, &rule)) define_joined(c, set, &s, rule);
-    begin = whit_automaton_text(c->graph, "\"", 1,
-                                whit_automaton_call(c->graph, rule, whit_automaton_text(c->graph, "\"", 1, next)));
-done:
+    uint32_t begin = WHIT_AUTOMATON_NONE;
+    if (read_constraints(c, set, &s)) begin = write_string(c, set, &s, next);
     close_constraints(&s);
-    whit_buf_free(&name);
     return begin;
 }

@@ -91,7 +91,7 @@ static whit_status read_merges(const reader *r)
             if (!left || !right) return whit_json_fail(r->json, at, r->error, "a merge was expected here");
         }
         whit_status status = whit_tokenizer_builder_merge(r->builder, left, n_left, right, n_right, true, r->error);
-        if (status != WHIT_OK) return status;
+        WHIT_TRY(status);
     }
     return WHIT_OK;
 }
