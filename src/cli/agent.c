@@ -167,9 +167,12 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
     char reason[PATH_MAX + 200];
     snprintf(reason, sizeof reason, "%s: %s", path, whit_or_empty(red));
     if (!whit_light_has_terminal()) {
-        const char *link = red ? ", and " : "";
-        return cli_fail(call, CLI_FAILED, "%s%snobody is there to agree to it (no terminal): nothing is written",
-                        red ? reason : "", link);
+        if (red)
+            return cli_fail(call, CLI_FAILED,
+                            "%s, and nobody is there to agree to it (no terminal): nothing is written", reason);
+        return cli_fail(call, CLI_FAILED,
+                        "nobody is there to agree to it (no terminal): nothing is written; --yes "
+                        "agrees in advance");
     }
     if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set), NULL)) return CLI_OK;
     const char *link = red ? ", and it was not agreed to: " : ": ";

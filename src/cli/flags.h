@@ -21,7 +21,7 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text);
 /* Refuses a file that by its first bytes is a model, a PDF, a packed file or a table, where a text is wanted. A file
  * that cannot be read is left to its reader. CLI_OK or a status already reported. */
 int cli_check_text(cli_call *call, const char *path);
-/* The same, but stops once `wants_more` returns false for the bytes read so far. */
+/* As cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 
 typedef struct cli_model_flags {

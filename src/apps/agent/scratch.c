@@ -51,7 +51,8 @@ struct update {
 
 /* ---- below the copy, where nothing is trusted -------------------------------------------------- */
 
-/* Opens the folder of a path, and makes it if it is missing; other files in its place are removed. -1 with errno. */
+/* Opens the folder in which `path` lies and sets *name to the last part of `path`. Folders that are missing are made;
+ * files of other kinds in their place are removed. -1 with errno. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
     char part[NAME_MAX + 1];

@@ -73,7 +73,8 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
     options.answer_schema = answer_schema;
     options.answer_schema_bytes = answer_schema ? strlen(answer_schema) : 0;
     const whit_api *api = ask->api;
-    whit_status status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's tokenizer cannot follow a grammar");
+    whit_status status =
+        whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's tokenizer cannot follow the grammar of tools");
     if (!tools)
         status = whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
     else if (api->vocabulary)

@@ -20,7 +20,7 @@ static bool write_short(const char *text, size_t n, whit_buf *out)
     return whit_buf_append_str(out, "\"");
 }
 
-/* The reader has bounded the depth. */
+/* Calls itself for each level: the reader of the JSON has bounded the depth. */
 bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, whit_buf *out)
 {
     size_t n;

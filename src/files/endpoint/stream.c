@@ -174,7 +174,8 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
             ? WHIT_OK
             : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);
     }
-    if (!s->is_done) return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer breaks off");
+    if (!s->is_done)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer breaks off before its end; try again");
     *answer = put_together(s);
     return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
 }

@@ -45,7 +45,7 @@ whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE
     else
         return whit_fail(error, WHIT_ERROR_IO, "no cache folder: neither XDG_CACHE_HOME nor HOME is set");
     if (n <= 0 || n >= WHIT_CACHE_PATH_BYTES - 128)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
     return WHIT_OK;
 }
 
@@ -188,7 +188,7 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
     text[40] = 0;
     if (snprintf(entry->path, sizeof entry->path, "%s/%s.ndf", entry->folder, text) >= (int)sizeof entry->path ||
         snprintf(entry->lock, sizeof entry->lock, "%s/%s.lock", entry->folder, text) >= (int)sizeof entry->lock)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
     return WHIT_OK;
 }
 

@@ -152,7 +152,8 @@ static whit_status make_folders(const struct pull *pull, char *path, whit_error 
     return WHIT_OK;
 }
 
-/* Is a file in place: as recorded, or (after a crash between two renames) by its own digest? */
+/* Sets here[i] if the i-th file is in the cache already: by the record of the last pull or, after a crash between two
+ * renames, by its own digest. */
 static whit_status look_for(struct pull *pull, size_t i, whit_error *error)
 {
     const whit_hub_file *file = &pull->listing.files[i], *old = whit_hub_listing_find(&pull->entry.files, file->path);

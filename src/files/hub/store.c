@@ -62,7 +62,7 @@ static whit_status store_folder(const char *cache_dir, char folder[WHIT_CACHE_PA
     WHIT_TRY(whit_cache_folder(cache_dir, folder, error));
     size_t n = strlen(folder);
     if (n + sizeof "/hub" > WHIT_CACHE_PATH_BYTES)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
     memcpy(folder + n, "/hub", sizeof "/hub");
     return WHIT_OK;
 }
@@ -76,7 +76,7 @@ whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name
     WHIT_TRY(store_folder(cache_dir, store, error));
     whit_hub_name_folder(name, folder);
     if (snprintf(entry->folder, sizeof entry->folder, "%s/%s", store, folder) >= (int)sizeof entry->folder)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long");
+        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
     return read_record(entry, error);
 }
 
@@ -156,7 +156,8 @@ whit_status whit_hub_store_list(const char *cache_dir, whit_hub_entry **entries,
         whit_hub_name name;
         if (!whit_hub_name_from_folder(item->d_name, &name)) continue;
         if (*n_entries == REPOSITORY_MAX) {
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: over %d repositories", store, REPOSITORY_MAX);
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: over %d repositories; remove some with 'whit rm'", store,
+                               REPOSITORY_MAX);
             break;
         }
         if (*n_entries == n_places) {

@@ -91,8 +91,8 @@ void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin)
 uint32_t whit_automaton_call(whit_automaton *graph, uint32_t rule, uint32_t next);
 /* Repeats a body, which was built with WHIT_AUTOMATON_RET as its `next`, min to max times. */
 uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t next);
-/* The same, where a turn is one character of a JSON string and the quote that closes it follows: masks of such a
- * repetition are ready made. */
+/* As whit_automaton_repeat, for a body that is one character of a JSON string, before the closing quote: token masks of
+ * such a repetition are computed in advance. */
 uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote);
 /* One code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
 uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);

@@ -67,7 +67,7 @@ uint32_t whit_state_pool_n_configurations(const whit_state_pool *pool);
 /* Every function gives WHIT_MACHINE_DEAD and sets `failed` where memory or a bound ends. */
 uint32_t whit_state_pool_begin(whit_state_pool *pool, uint32_t rule);
 uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
-/* The same, remembered by class of byte. */
+/* As whit_state_pool_step; the result is cached by configuration and class of byte. */
 uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
 uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame frame);
 /* Takes over a configuration of another pool, frame by frame. Counts above `most` become MANY (0: all

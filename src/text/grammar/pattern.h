@@ -54,7 +54,7 @@ void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *mi
 
 /* One character of a JSON string out of sorted ranges, escaped where it must be. */
 uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* The same, also in any escape that is one code point. */
+/* As whit_automaton_json_code, and also in any escape that is one code point. */
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
 /* Any character of a JSON string, as itself or in any escape that is one code point. */
 uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next);

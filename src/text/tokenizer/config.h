@@ -14,7 +14,7 @@ typedef struct whit_tokenizer_config {
     const whit_json *added_tokens; /* added_tokens.json: beside a tokenizer.model only */
 } whit_tokenizer_config;
 
-/* A token that the documents add to a vocabulary, or say more of. The text is the document's. */
+/* A token that those files add to a vocabulary, or whose flags they set. `text` points into the file's JSON. */
 typedef struct whit_config_token {
     int64_t id;
     const char *text;

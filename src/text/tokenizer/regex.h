@@ -37,7 +37,7 @@ typedef struct whit_match {
 whit_status whit_regex_next(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                             whit_error *error);
 
-/* The same for a step: its text as a literal, or as a pattern, compiled into *regex at first use.
+/* As whit_regex_next, for the text of a step: a literal, or a pattern that is compiled into *regex at first use.
  * `pattern` is the step's text in the image. */
 whit_status whit_step_next_match(const whit_tokenizer_step *step, const uint8_t *pattern, whit_regex **regex,
                                  const whit_allocator *allocator, const uint8_t *text, size_t n_bytes,

@@ -111,8 +111,9 @@ static const whit_config_token *documented(const whit_buf *list, size_t *n)
     return WHIT_ITEMS(const whit_config_token, list);
 }
 
-/* Puts what the documents say of the vocabulary's own ids into copies of its texts and types: what they call special is
- * special, what else they list is cut out of any text, and an id that the vocabulary only reserves gets its name. */
+/* Applies the tokens of tokenizer_config.json and its like (`list`) to copies of the vocabulary's texts and types: a
+ * special token becomes special, any other listed token is matched before the text is split, and an id that the
+ * vocabulary only reserves gets its name. */
 static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *texts, whit_buf *types, whit_error *error)
 {
     size_t n;
@@ -140,7 +141,7 @@ static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *tex
     return WHIT_OK;
 }
 
-/* Tokens of the documents that the vocabulary lacks, and how they want its own to be looked for. */
+/* Adds the tokens of `list` that the vocabulary lacks, and the flags by which its own tokens are matched in texts. */
 static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
                                      whit_error *error)
 {
@@ -195,7 +196,7 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     header->pad = checked_id(v, v->pad);
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
-    /* First: what is put around a text are the tokens that the documents name. */
+    /* First, because the tokens that are put around a text are named by `list`. */
     WHIT_TRY(whit_tokenizer_apply_config(builder, v->config, error));
     if (v->add_bos >= 0) add_bos = v->add_bos;
     if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));

@@ -24,7 +24,7 @@ static inline __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
     return acc;
 }
 
-/* The same, these as an operand in memory. */
+/* acc plus products of a line with four activations at q, which one instruction reads from memory. */
 static inline __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
 {
     __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(line), "m"(*(const int32_t *)(const void *)q));
