@@ -152,6 +152,7 @@ static whit_status measure_all(const whit_model *file, uint32_t n_threads, doubl
         {"f32", WHIT_PRECISION_F32, false},
         {"f32, computed again", WHIT_PRECISION_F32, true},
         {"bf16", WHIT_PRECISION_BF16, false},
+        {"bf16-avx512", WHIT_PRECISION_BF16_PAIRS, false},
         {"bf16, computed again", WHIT_PRECISION_BF16, true},
     };
     whit_trainee model;
@@ -162,7 +163,8 @@ static whit_status measure_all(const whit_model *file, uint32_t n_threads, doubl
     whit_trainee_close(&model);
     if (sgemm > 0) printf("%-26s %26.1f GFLOP/s\n", "SGEMM at its shapes", sgemm);
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        if (runs[i].precision == WHIT_PRECISION_F32 || whit_blas_has_bf16())
+        if (runs[i].precision != WHIT_PRECISION_BF16 ||
+            whit_precision_choose(WHIT_PRECISION_BF16) != WHIT_PRECISION_F32)
             WHIT_TRY(measure_training(file, &runs[i], n_threads, seconds, sgemm, error));
     return WHIT_OK;
 }

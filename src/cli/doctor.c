@@ -23,6 +23,7 @@
 #include "hub/http.h"
 #include "hub/settings.h"
 #include "hub/store.h"
+#include "linalg/blas.h"
 #include "sandbox/sandbox.h"
 #include "whit_config.h"
 
@@ -82,6 +83,8 @@ static void look_at_processor(json_t *report)
     whit_isa in_use = cpu.isa;
     if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
     json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
+    json_object_set_new(report, "training_products",
+                        json_string(whit_precision_name(whit_precision_choose(WHIT_PRECISION_BF16))));
 
     if (cpu.n_threads < cpu.n_cores)
         problem(report, "this process may use only %.1f of %u cores (control group), so -t is %u where it is not given",
@@ -290,6 +293,8 @@ static void print_text(cli_call *call, const json_t *report)
     cli_print(call, "%-12s", "levels");
     json_array_foreach(json_object_get(report, "isa_levels"), i, line) cli_print(call, " %s", json_string_value(line));
     cli_print(call, "; in use: %s\n", json_string_value(json_object_get(report, "isa")));
+    cli_print(call, "%-12s products in %s\n", "training",
+              json_string_value(json_object_get(report, "training_products")));
     cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", read_number(report, "cores"),
               read_number(report, "logical_cpus"));
     cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", read_number(report, "memory_bytes") / 1e9,

@@ -5,6 +5,8 @@
 
 #include "cli/verbs.h"
 #include "kernels/kernels.h"
+#include "linalg/blas.h"
+#include "linalg/gemm_bf16.h"
 
 struct kernels_values {
     bool json;
@@ -89,6 +91,17 @@ static void print_choices(cli_call *call, const json_t *choices)
     cli_print(call, "\n");
 }
 
+/* Lists the kernels that serve products of training in bfloat16; "used" is the one of --precision bf16. */
+static void list_products(json_t *list)
+{
+    static const whit_precision orders[] = {WHIT_PRECISION_BF16_TILES, WHIT_PRECISION_BF16_PAIRS};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const whit_gemm_kernel *kernel = whit_blas_kernel(orders[i]);
+        json_array_append_new(
+            list, entry(kernel->name, kernel->isa, true, whit_precision_choose(WHIT_PRECISION_BF16) == orders[i]));
+    }
+}
+
 static int run_kernels(cli_call *call)
 {
     const struct kernels_values *values = call->values;
@@ -114,6 +127,7 @@ static int run_kernels(cli_call *call)
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));
     }
+    list_products(list);
     json_t *choices = json_array();
     list_choices(&table, choices);
     if (values->json) {

@@ -62,8 +62,11 @@ const cli_option cli_recipe_options[] = {
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N",
      "Tokens in a window; 256, or the model's context where that is shorter.", 2, 1048576},
     {"--accumulate", CLI_COUNT, AT(n_accumulate), "N", "Batches in a step; 1.", 1, 65536},
-    {"--precision", CLI_CHOICE, AT(precision), "bf16|f32",
-     "Of matrix products; bf16, the default, is f32 on processors without AMX.", 0, 0},
+    {"--precision", CLI_CHOICE, AT(precision), "bf16|f32|bf16-amx|bf16-avx512",
+     "Of matrix products; bf16, the default, is bf16-amx or bf16-avx512 where the processor has it, else f32. The "
+     "other "
+     "names give the same bits on every processor with the same library; slowly without the instruction.",
+     0, 0},
     {"--recompute", CLI_FLAG, AT(recompute), NULL, "Keep few activations and compute the others again.", 0, 0},
     {0},
 };
@@ -229,7 +232,7 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
         "run", "version", whit_version(), "command", o->command, "seed", (json_int_t)o->seed, "steps",
         (json_int_t)o->n_steps, "seconds", o->seconds, "text", text, "sequences", (int)o->n_sequences, "window",
         (int)o->n_tokens, "accumulate", (int)o->n_accumulate, "precision",
-        o->precision == WHIT_PRECISION_F32 ? "f32" : "bf16", "rate", (double)o->adamw.rate, "scale_rate",
+        whit_precision_name(whit_precision_choose(o->precision)), "rate", (double)o->adamw.rate, "scale_rate",
         (double)o->adamw.scale_rate, "decay", (double)o->adamw.decay, "clip", (double)o->adamw.clip, "beta2",
         (double)o->adamw.beta2, "warm_up", (double)o->adamw.warm_up, "kl_weight", (double)o->kl_weight, "ce_weight",
         (double)o->ce_weight, "resumed", (int)o->resume, "specials", (int)o->specials);
@@ -312,7 +315,9 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     o.balance = v->balance;
     o.ramp = v->ramp;
     o.refit_scales = v->refit;
-    o.precision = v->precision ? WHIT_PRECISION_F32 : WHIT_PRECISION_BF16;
+    static const whit_precision precisions[] = {WHIT_PRECISION_BF16, WHIT_PRECISION_F32, WHIT_PRECISION_BF16_TILES,
+                                                WHIT_PRECISION_BF16_PAIRS};
+    o.precision = precisions[v->precision];
     o.recompute = v->recompute;
     o.adamw.rate = v->rate;
     o.adamw.scale_rate = v->scale_rate;

@@ -56,6 +56,20 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
     python3 "$SOURCE/tests/cli/cut.py" ${EMULATOR:-} "$WHIT" $training --steps 150 || failed=1
     cmp -s straight.ndf cut.ndf || complain "a run that was cut by Ctrl-C and kill -9 ended with other bits"
 
+    # ---- products of one precision give the same model at every level; a checkpoint names the precision it needs
+    for precision in bf16-amx bf16-avx512; do
+        expect 0 whit $training --steps 4 --precision $precision --checkpoint $precision.run --log $precision.jsonl -o $precision.ndf
+        grep -q "\"precision\":\"$precision\"" $precision.jsonl || complain "the log: $(head -n 1 $precision.jsonl)"
+        for level in avx2 generic; do
+            WHIT_CPU=$level expect 0 whit $training --steps 4 --precision $precision -o level.ndf
+            cmp -s $precision.ndf level.ndf || complain "--precision $precision gives another model with WHIT_CPU=$level"
+        done
+    done
+    cmp -s bf16-amx.ndf bf16-avx512.ndf && complain "both orders of sums give one model"
+    expect 2 whit $training --steps 4 --precision f32 --checkpoint bf16-avx512.run --resume -o lost.ndf
+    grep -q 'with products in bf16-avx512, here they are in f32; resume it with --precision bf16-avx512' err ||
+        complain "another precision's checkpoint: $(cat err)"
+
     # ---- failures
     : >empty
     expect 3 whit train --text empty $shape $batch --steps 1 -o lost.ndf

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products of training in both precisions against sums in double precision: all ways to
+ * Matrix products of training in all precisions against sums in double precision: all ways to
  * transpose, sizes beside every multiple of a tile, strides, accumulation, and the same bits however
- * many threads share them. */
+ * many threads share them. The kernels of bfloat16 against the plain ones, bit by bit. */
 #include "test.h"
 
 #include "base/rng.h"
 #include "linalg/blas.h"
+#include "linalg/gemm_bf16.h"
+#include "linalg/level.h"
 
 #include <math.h>
 
@@ -89,7 +91,7 @@ static void check_product(whit_precision precision, size_t m, size_t n, size_t k
         }
     assert_memory_equal(c[1], c[2], bytes);
     assert_memory_equal(c[1], c[3], bytes);
-    if (precision == WHIT_PRECISION_BF16) assert_memory_equal(c[0], c[1], bytes);
+    if (precision != WHIT_PRECISION_F32) assert_memory_equal(c[0], c[1], bytes);
     for (int i = 0; i < 4; i++) free(c[i]);
     free(a.at);
     free(b.at);
@@ -112,14 +114,75 @@ static void products_in_f32(void **state)
     check_precision(WHIT_PRECISION_F32);
 }
 
+/* The widest kernels of both orders that run here. */
 static void products_in_bf16(void **state)
 {
     (void)state;
-    if (!whit_blas_has_bf16()) {
-        print_message("[ SKIPPED ] this processor has no AMX-BF16\n");
-        skip();
+    check_precision(WHIT_PRECISION_BF16_TILES);
+    check_precision(WHIT_PRECISION_BF16_PAIRS);
+}
+
+/* Magnitudes from 2^-range to 2^range; every 13th element is a subnormal, a zero or a power of two near the least
+ * normal number. */
+static void fill_range(whit_rng *rng, float *x, size_t n, int range)
+{
+    static const float odd[] = {0x1p-127f,    -0x1p-140f,       0.0f,    -0.0f, 0x1p-126f,
+                                -0x1.8p-126f, 0x1.fffffep-127f, 0x1p-63f};
+    for (size_t i = 0; i < n; i++) {
+        int exponent = (int)(whit_rng_uniform(rng) * 2 * range) - range;
+        x[i] = i % 13 == 0 ? odd[i / 13 % 8] : ldexpf((float)(whit_rng_uniform(rng) * 2 - 1), exponent);
     }
-    check_precision(WHIT_PRECISION_BF16);
+}
+
+static void compare_kernels(const whit_gemm_kernel *kernel, const whit_gemm_kernel *plain, int range)
+{
+    enum { M = 37, N = 51, K = 560, STRIDE = 563 };
+    whit_rng rng = {(uint64_t)range};
+    size_t packed_bytes = whit_round_up(N, 32) * whit_round_up(K, 32) * 2;
+    float *a = malloc(sizeof(float[STRIDE][STRIDE])), *b = malloc(sizeof(float[STRIDE][STRIDE]));
+    float *before = malloc(sizeof(float[M][N]));
+    for (int ways = 0; ways < 8; ways++) {
+        fill_range(&rng, a, (size_t)STRIDE * STRIDE, range);
+        fill_range(&rng, b, (size_t)STRIDE * STRIDE, range);
+        fill_range(&rng, before, (size_t)M * N, range);
+        const whit_gemm_kernel *kernels[2] = {kernel, plain};
+        float *c[2];
+        void *packed[2];
+        for (int i = 0; i < 2; i++) {
+            whit_gemm_operand left = {a, STRIDE, ways & 1}, right = {b, STRIDE, ways & 2};
+            c[i] = malloc(sizeof(float[M][N]));
+            memcpy(c[i], before, sizeof(float[M][N]));
+            packed[i] = aligned_alloc(64, packed_bytes);
+            whit_gemm_pack(kernels[i], &right, N, K, 0, 2, packed[i]);
+            whit_gemm_rows(kernels[i], &left, packed[i], 0, M, N, K, ways & 4, c[i], N);
+        }
+        assert_memory_equal(packed[0], packed[1], packed_bytes);
+        for (size_t i = 0; i < (size_t)M * N; i++)
+            if (memcmp(&c[0][i], &c[1][i], sizeof(float)) != 0)
+                fail_msg("%s, range %d, ways %d, element %zu: %a, plain %a", kernel->name, range, ways, i, c[0][i],
+                         c[1][i]);
+        for (int i = 0; i < 2; i++) free(c[i]), free(packed[i]);
+    }
+    free(a);
+    free(b);
+    free(before);
+}
+
+static void kernels_equal_plain(void **state)
+{
+    (void)state;
+    static const int ranges[] = {2, 30, 62, 126};
+    whit_cpu cpu;
+    whit_linalg_detect(&cpu);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        compare_kernels(whit_blas_kernel(WHIT_PRECISION_BF16_TILES), &whit_gemm_tiles_generic, ranges[i]);
+        compare_kernels(whit_blas_kernel(WHIT_PRECISION_BF16_PAIRS), &whit_gemm_pairs_generic, ranges[i]);
+#if defined(__x86_64__)
+        if (!whit_isa_allows(cpu.isa, WHIT_ISA_AVX2)) continue;
+        compare_kernels(&whit_gemm_tiles_avx2, &whit_gemm_tiles_generic, ranges[i]);
+        compare_kernels(&whit_gemm_pairs_avx2, &whit_gemm_pairs_generic, ranges[i]);
+#endif
+    }
 }
 
 /* The cap that inference obeys: no AMX below its level, the plain loops and products under the lowest. */
@@ -132,14 +195,17 @@ static void products_under_a_cap(void **state)
     char *kept = before ? strdup(before) : NULL;
     setenv("WHIT_CPU", "generic", 1);
     assert_ptr_equal(whit_loops_find(), &whit_loops_generic);
-    assert_false(whit_blas_has_bf16());
+    assert_int_equal(whit_precision_choose(WHIT_PRECISION_BF16), WHIT_PRECISION_F32);
+    assert_ptr_equal(whit_blas_kernel(WHIT_PRECISION_BF16_TILES), &whit_gemm_tiles_generic);
     assert_ok(whit_blas_open(&blas, WHIT_PRECISION_BF16, whit_loops_find(), 64, 64, 1, NULL, &error), error);
     assert_null(blas.library);
+    assert_null(blas.kernel);
     whit_blas_close(&blas);
     check_precision(WHIT_PRECISION_F32);
 #if defined(__x86_64__)
     setenv("WHIT_CPU", "avx2", 1);
-    assert_false(whit_blas_has_bf16());
+    assert_int_equal(whit_precision_choose(WHIT_PRECISION_BF16), WHIT_PRECISION_F32);
+    assert_string_not_equal(whit_blas_kernel(WHIT_PRECISION_BF16_PAIRS)->name, "gemm_bf16_pairs_avx512");
     assert_ptr_not_equal(whit_loops_find(), &whit_loops_avx512);
 #endif
     if (kept)
@@ -154,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_in_f32),
         cmocka_unit_test(products_in_bf16),
+        cmocka_unit_test(kernels_equal_plain),
         cmocka_unit_test(products_under_a_cap),
     };
     return cmocka_run_group_tests_name("products", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "linalg/blas.h"
 
-#include "linalg/gemm_amx.h"
+#include "linalg/gemm_bf16.h"
 #include "linalg/level.h"
 #include "whit_config.h"
 
@@ -15,11 +15,34 @@
 /* Numbers of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
-bool whit_blas_has_bf16(void)
+static const char *const precision_names[WHIT_PRECISION_COUNT] = {"f32", "bf16-amx", "bf16-avx512", "bf16"};
+
+const char *whit_precision_name(whit_precision precision)
 {
+    return precision_names[precision];
+}
+
+whit_precision whit_precision_choose(whit_precision precision)
+{
+    if (precision != WHIT_PRECISION_BF16) return precision;
     whit_cpu cpu;
     whit_linalg_detect(&cpu);
-    return cpu.features & WHIT_CPU_AMX_BF16;
+    if (cpu.features & WHIT_CPU_AMX_BF16) return WHIT_PRECISION_BF16_TILES;
+    return whit_linalg_bf16_pays(&cpu) ? WHIT_PRECISION_BF16_PAIRS : WHIT_PRECISION_F32;
+}
+
+const whit_gemm_kernel *whit_blas_kernel(whit_precision precision)
+{
+    if (precision == WHIT_PRECISION_F32) return NULL;
+    bool tiles = precision == WHIT_PRECISION_BF16_TILES;
+#if defined(__x86_64__)
+    whit_cpu cpu;
+    whit_linalg_detect(&cpu);
+    if (tiles && cpu.features & WHIT_CPU_AMX_BF16) return &whit_gemm_tiles_amx;
+    if (!tiles && cpu.features & WHIT_CPU_AVX512_BF16) return &whit_gemm_pairs_avx512;
+    if (whit_isa_allows(cpu.isa, WHIT_ISA_AVX2)) return tiles ? &whit_gemm_tiles_avx2 : &whit_gemm_pairs_avx2;
+#endif
+    return tiles ? &whit_gemm_tiles_generic : &whit_gemm_pairs_generic;
 }
 
 static void load_library(whit_blas *blas)
@@ -55,11 +78,12 @@ whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error)
 {
     *blas = (whit_blas){.loops = loops, .allocator = allocator};
-    if (precision == WHIT_PRECISION_F32 || !whit_blas_has_bf16()) {
+    blas->precision = whit_precision_choose(precision);
+    blas->kernel = whit_blas_kernel(blas->precision);
+    if (!blas->kernel) {
         load_library(blas);
         return WHIT_OK;
     }
-    blas->precision = WHIT_PRECISION_BF16;
     blas->common_bytes = common_elems * 2;
     blas->own_bytes = own_elems * 2;
     blas->packed_bytes = blas->common_bytes + n_workers * blas->own_bytes;
@@ -95,31 +119,22 @@ static void plain_rows(const whit_loops *loops, const whit_product *p)
     }
 }
 
-#if defined(__x86_64__)
-static void rounded_pack(const whit_product *p, size_t begin, size_t end, uint8_t *packed)
+static void rounded_pack(const whit_gemm_kernel *kernel, const whit_product *p, size_t begin, size_t end,
+                         uint8_t *packed)
 {
     whit_gemm_operand b = {p->b, p->ldb, p->transpose_b};
-    whit_gemm_amx_pack(&b, p->n, p->k, begin, end, packed);
+    whit_gemm_pack(kernel, &b, p->n, p->k, begin, end, packed);
 }
-static void rounded_rows(const whit_product *p, const uint8_t *packed, size_t begin, size_t end)
+static void rounded_rows(const whit_gemm_kernel *kernel, const whit_product *p, const uint8_t *packed, size_t begin,
+                         size_t end)
 {
     whit_gemm_operand a = {p->a, p->lda, p->transpose_a};
-    whit_gemm_amx_rows(&a, packed, begin, end, p->n, p->k, p->beta != 0, p->c, p->ldc);
+    whit_gemm_rows(kernel, &a, packed, begin, end, p->n, p->k, p->beta != 0, p->c, p->ldc);
 }
-#else /* whit_blas_has_bf16 is false */
-static void rounded_pack(const whit_product *p, size_t begin, size_t end, uint8_t *packed)
-{
-    (void)p, (void)begin, (void)end, (void)packed;
-}
-static void rounded_rows(const whit_product *p, const uint8_t *packed, size_t begin, size_t end)
-{
-    (void)p, (void)packed, (void)begin, (void)end;
-}
-#endif
 
 static size_t n_panels(const whit_product *p)
 {
-    return (p->n + WHIT_GEMM_AMX_PANEL - 1) / WHIT_GEMM_AMX_PANEL;
+    return (p->n + WHIT_GEMM_SIDE - 1) / WHIT_GEMM_SIDE;
 }
 
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *p)
@@ -129,8 +144,8 @@ void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_produ
         atomic_fetch_add_explicit(blas->multiply_adds, (uint64_t)p->m * p->n * p->k, memory_order_relaxed);
     if (blas->packed) {
         uint8_t *own = blas->packed + blas->common_bytes + worker * blas->own_bytes;
-        rounded_pack(p, 0, n_panels(p), own);
-        rounded_rows(p, own, 0, p->m);
+        rounded_pack(blas->kernel, p, 0, n_panels(p), own);
+        rounded_rows(blas->kernel, p, own, 0, p->m);
     } else if (blas->library) {
         int turn_a = p->transpose_a ? TRANSPOSE : NO_TRANSPOSE;
         int turn_b = p->transpose_b ? TRANSPOSE : NO_TRANSPOSE;
@@ -153,7 +168,7 @@ static void pack_panels(void *context, uint32_t worker, uint32_t begin, uint32_t
 {
     (void)worker;
     const struct share_job *job = context;
-    rounded_pack(job->product, begin, end, job->blas->packed);
+    rounded_pack(job->blas->kernel, job->product, begin, end, job->blas->packed);
 }
 
 static void multiply_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -163,7 +178,7 @@ static void multiply_pieces(void *context, uint32_t worker, uint32_t begin, uint
     for (size_t piece = begin; piece < end; piece++) {
         size_t from = piece * job->piece, to = from + job->piece < all->m ? from + job->piece : all->m;
         if (job->blas->packed) {
-            rounded_rows(all, job->blas->packed, from, to);
+            rounded_rows(job->blas->kernel, all, job->blas->packed, from, to);
         } else {
             whit_product part = *all;
             part.m = to - from;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products on one thread or partitioned over a pool, in one of two precisions.
+ * Matrix products on one thread or partitioned over a pool, in one of three precisions.
  *
  * f32: OpenBLAS where it is installed, a plain blocked loop otherwise and under WHIT_CPU=generic. OpenBLAS is loaded
  * on first use, because linking it would start its threads in every program that uses this library. It runs with one
  * thread; the worker pool partitions the work instead.
  *
- * bf16: AMX multiplies operands rounded to bfloat16 with sums in f32. Without AMX the precision falls back
- * to f32.
+ * bf16: operands are rounded to bfloat16, sums are in f32, in the order of AMX's instruction or of AVX-512's
+ * (gemm_bf16.h). Each order gives the same bits on every processor; one without the instruction computes them slowly.
  *
  * Pieces depend on shapes only, so the results do not depend on the number of threads. */
 #ifndef WHIT_LINALG_BLAS_H
@@ -18,11 +18,20 @@
 
 typedef enum whit_precision {
     WHIT_PRECISION_F32,
-    WHIT_PRECISION_BF16,
+    WHIT_PRECISION_BF16_TILES, /* the order of AMX's TDPBF16PS */
+    WHIT_PRECISION_BF16_PAIRS, /* the order of AVX-512's VDPBF16PS */
+    WHIT_PRECISION_BF16,       /* whichever of the others is the fastest here (whit_precision_choose) */
+    WHIT_PRECISION_COUNT
 } whit_precision;
 
+const char *whit_precision_name(whit_precision precision); /* "f32", "bf16-amx", "bf16-avx512", "bf16" */
+/* The precision that BF16 means on this processor, under the cap of WHIT_CPU: TILES with AMX-BF16; PAIRS where VDPBF16PS
+ * is faster than f32, which is so without AMX; else F32. Others are returned as they are. */
+whit_precision whit_precision_choose(whit_precision precision);
+
 typedef struct whit_blas {
-    whit_precision precision; /* the precision in use */
+    whit_precision precision;              /* the precision in use, not BF16 */
+    const struct whit_gemm_kernel *kernel; /* bf16; NULL for f32 */
     const whit_loops *loops;
     void *library; /* NULL: the plain loops */
     void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
@@ -33,8 +42,8 @@ typedef struct whit_blas {
     _Atomic uint64_t *multiply_adds; /* m * n * k of products so far, shared bf16 ones excepted; NULL: not counted */
 } whit_blas;
 
-/* Whether this processor can multiply in bf16. */
-bool whit_blas_has_bf16(void);
+/* The kernel of TILES or PAIRS for this processor, under the cap of WHIT_CPU; NULL for F32. */
+const struct whit_gemm_kernel *whit_blas_kernel(whit_precision precision);
 /* Opens the library, and allocates buffers for packed right operands op(b): common_elems for shared products and
  * own_elems for each worker's own (whit_blas_elems of the largest). Without OpenBLAS the plain loops are used; the only
  * possible error is a failed allocation. */

@@ -88,26 +88,14 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
 }
 
 /* Hashes the settings that must not change when a run is resumed. */
-static void digest_settings(whit_trainer *d)
+static void digest_settings(const whit_trainer *d, whit_precision precision, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_trainer_options *o = &d->options;
-    const float numbers[] = {o->kl_weight,
-                             o->ce_weight,
-                             o->hidden_weight,
-                             o->ramp,
-                             o->adamw.rate,
-                             o->adamw.least,
-                             o->adamw.warm_up,
-                             o->adamw.beta1,
-                             o->adamw.beta2,
-                             o->adamw.epsilon,
-                             o->adamw.decay,
-                             o->adamw.clip,
-                             o->adamw.scale_rate,
-                             o->adamw.vector_rate,
-                             (float)o->refit_scales,
-                             (float)o->seconds,
-                             (float)d->student_tape.blas.precision};
+    const float numbers[] = {o->kl_weight,        o->ce_weight,         o->hidden_weight,       o->ramp,
+                             o->adamw.rate,       o->adamw.least,       o->adamw.warm_up,       o->adamw.beta1,
+                             o->adamw.beta2,      o->adamw.epsilon,     o->adamw.decay,         o->adamw.clip,
+                             o->adamw.scale_rate, o->adamw.vector_rate, (float)o->refit_scales, (float)o->seconds,
+                             (float)precision};
     const uint64_t counts[] = {TRAINER_VERSION, o->n_sequences, o->n_tokens, o->n_accumulate,
                                o->n_steps,      o->seed,        o->specials};
     whit_hash hash;
@@ -129,7 +117,29 @@ static void digest_settings(whit_trainer *d)
     if (o->balance > 0) whit_hash_add(&hash, &o->balance, sizeof o->balance);
     if (o->ranks) whit_hash_add(&hash, "ranks", 5);
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
-    whit_hash_end(&hash, d->progress.settings);
+    whit_hash_end(&hash, settings);
+}
+
+/* Reads the checkpoint; if that of a run with another precision is found, the error names it. */
+static whit_status resume_run(whit_trainer *d, whit_error *error)
+{
+    const char *path = d->options.checkpoint;
+    whit_params *params = &d->student.params;
+    whit_status status = whit_checkpoint_read(path, &d->progress, params, error);
+    if (status != WHIT_ERROR_ARGUMENT) return status;
+    for (whit_precision p = WHIT_PRECISION_F32; p < WHIT_PRECISION_BF16; p++) {
+        whit_progress other = {0};
+        whit_error unused;
+        digest_settings(d, p, other.settings);
+        if (p == d->student_tape.blas.precision || whit_checkpoint_read(path, &other, params, &unused) != WHIT_OK)
+            continue;
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the checkpoint belongs to a run with products in %s, here they are in %s; resume it with "
+                         "--precision %s",
+                         path, whit_precision_name(p), whit_precision_name(d->student_tape.blas.precision),
+                         whit_precision_name(p));
+    }
+    return status;
 }
 
 static whit_status add_samples(whit_trainer *d, whit_error *error)
@@ -227,8 +237,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     const whit_params *params = &d->student.params;
     whit_tree_open(&d->tree, params->loops, d->pool, a,
                    params->n_floats + (params->fixed_gradient ? params->n_fixed : 0));
-    digest_settings(d);
-    return o->resume ? whit_checkpoint_read(o->checkpoint, &d->progress, &d->student.params, error) : WHIT_OK;
+    digest_settings(d, d->student_tape.blas.precision, d->progress.settings);
+    return o->resume ? resume_run(d, error) : WHIT_OK;
 }
 
 whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,

@@ -56,7 +56,7 @@ typedef struct whit_trainer_options {
     float balance;            /* weight of the loss that balances experts; 0: without it */
     float ramp;               /* rounding comes in over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
-    whit_precision precision; /* precision of matrix products; bf16 falls back to f32 if the processor lacks it */
+    whit_precision precision; /* precision of matrix products; BF16 is whit_precision_choose's */
     bool recompute;           /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
