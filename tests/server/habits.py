@@ -468,6 +468,14 @@ def test_origins():
     if os.path.exists("keys.log"):
         os.remove("keys.log")
     server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys", "--log", "keys.log")
+    # A model is not opened for a key that may not use it, since another might be closed for it.
+    slots = [len(json.loads(ask(server, "GET", "/slots", headers={"X-Api-Key": "all"})[2]))]
+    for path in ("/v1/completions", "/models/load", "/tokenize"):
+        for name in ("two", "two:latest"):
+            status = ask(server, "POST", path, {"model": name, "prompt": "a", "content": "a"}, {"X-Api-Key": "first"})[0]
+            check(status == 403, path, name, status)
+    slots.append(len(json.loads(ask(server, "GET", "/slots", headers={"X-Api-Key": "all"})[2])))
+    check(slots[0] == slots[1] > 0, "slots of a model that the key may not use", slots)
     for key, model, expected in (("all", "two", 200), ("first", "one", 200), ("first", "two", 403), ("both", "two", 200),
                                  ("both", "one", 200), ("none", "one", 401)):
         status, _, text = ask(server, "POST", "/v1/completions", {"model": model, "prompt": "a", "max_tokens": 1},

@@ -106,6 +106,19 @@ def test_adapters():
     for wrong in ({"adapters": {"nobody": 1}}, {"adapters": {"verse": "much"}}, {"adapters": {"verse": 17}},
                   {"adapters": ["verse"]}, {"lora": [{"id": 1}]}):
         server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, **wrong}, 400)
+    server.end()
+    # A key's list names adapters, too: without its name there an adapter is not for the key.
+    with open("keys", "w", encoding="ascii") as keys:
+        keys.write("plain - one\nboth - one,verse\n")
+    server = Server("-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256", "--keys", "keys")
+    for wanted in ({"model": "verse"}, {"adapters": {"verse": 1}}, {"lora": [{"id": 0, "scale": 1}]}):
+        for key, expected in (("plain", 403), ("both", 200)):
+            body = {"prompt": "a", "max_tokens": 1, **wanted}
+            check(server.ask("POST", "/v1/completions", body, {"X-Api-Key": key})[0] == expected, key, wanted)
+    for key, n in (("plain", 0), ("both", 1)):
+        check(len(json.loads(server.ask("GET", "/lora-adapters", headers={"X-Api-Key": key})[1])) == n, "adapters of", key)
+    server.end()
+    server = Server("-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256")
     # Vectors are the model's alone, and those of an adapter are refused.
     for path, key in (("/v1/embeddings", "input"), ("/api/embed", "input"), ("/api/embeddings", "prompt")):
         vectors = server.post(path, {key: "the land"})

@@ -236,7 +236,7 @@ bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model)
 
 void whit_key_refuse_model(whit_web_reply *reply)
 {
-    whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model");
+    whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model or adapter");
 }
 
 /* The generic cell rate algorithm: each request moves `due` on by its share of a minute, and is refused where `due`

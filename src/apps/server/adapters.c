@@ -10,11 +10,13 @@ void whit_adapters_get(whit_call *call)
 {
     const whit_site *site = call->site;
     json_t *list = json_array();
-    for (size_t k = 0; k < site->options->n_adapters; k++) /* no path of the machine is told */
+    for (size_t k = 0; k < site->options->n_adapters; k++) { /* no path of the machine is told */
+        if (!whit_key_may_use(site, call->key, site->options->adapters[k].name)) continue;
         json_array_append_new(list,
                               json_pack("{s:i, s:s, s:s, s:f}", "id", (int)k, "name", site->options->adapters[k].name,
                                         "path", site->options->adapters[k].name, "scale",
                                         (double)atomic_load(&site->strengths[k])));
+    }
     whit_api_reply(call->reply, list);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "server/access.h"
 #include "server/embedder.h"
 #include "server/replies.h"
 #include "whit/steps.h"
@@ -370,6 +371,13 @@ static whit_entry *find_entry(const whit_site *site, const char *name)
 
 /* ---- models of the store ------------------------------------------------------------------------- */
 
+/* Length of a model's name without the ":latest" of Ollama's clients. */
+static size_t bytes_before_latest(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 7 && !strcmp(name + n - 7, ":latest") ? n - 7 : n;
+}
+
 /* Opens a pulled model once, to know its facts, and puts it into the list, closed. NULL with the reason. */
 static whit_entry *add_stored(whit_site *site, const char *name, whit_error *error)
 {
@@ -378,9 +386,7 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     whit_entry next = {.options = options}, *place = NULL;
     whit_model *model = NULL;
     char *path = NULL;
-    size_t n_name = strlen(name);
-    if (n_name > 7 && !strcmp(name + n_name - 7, ":latest")) n_name -= 7;
-    if (options) options->name = strndup(name, n_name);
+    if (options) options->name = strndup(name, bytes_before_latest(name));
     whit_status status = options && options->name
         ? site->options->store->find(site->options->store->user, options->name, &path, error)
         : whit_fail_memory(error, "a model", sizeof *options);
@@ -438,11 +444,25 @@ static void refuse_name(const char *name, whit_web_reply *reply)
     whit_api_set_code(reply, "model_not_found");
 }
 
-whit_api *whit_models_acquire(whit_site *site, const char *name, whit_web_reply *reply)
+/* May the key use the model that a request names? A name that is not listed may be one of the store. */
+static bool may_use_entry(const whit_site *site, uint64_t key, const whit_entry *entry, const char *name)
+{
+    if (entry) return whit_key_may_use(site, key, entry->options->name);
+    char *plain = strndup(name, bytes_before_latest(name));
+    const bool may_use = plain && whit_key_may_use(site, key, plain);
+    free(plain);
+    return may_use;
+}
+
+whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply)
 {
     whit_models *models = site->models;
     whit_entry *entry = find_entry(site, name);
     whit_error error;
+    if (!may_use_entry(site, key, entry, name)) {
+        whit_key_refuse_model(reply);
+        return NULL;
+    }
     whit_status status = WHIT_OK;
     if (!entry && site->options->store) {
         entry = add_stored(site, name, &error);

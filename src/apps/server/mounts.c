@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "server/access.h"
 #include "server/ask.h"
 #include "server/fields.h"
 #include "server/models.h"
@@ -29,6 +30,8 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
     if (strength) scale = json_is_number(strength) ? json_number_value(strength) : NAN;
     if (which < 0)
         return whit_field_refuse(reply, "adapters", "the model has no adapter of that name; GET /v1/models lists them");
+    if (!whit_key_may_use(api->site, job->key, api->options->adapters[which].name))
+        return whit_key_refuse_model(reply), false;
     if (!(scale >= -WHIT_STRENGTH_MAX && scale <= WHIT_STRENGTH_MAX))
         return whit_field_refuse(reply, "adapters", "expected strengths from -16 to 16");
     for (size_t i = 0; i < job->n_mounts; i++)

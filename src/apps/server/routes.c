@@ -177,12 +177,9 @@ static whit_api *choose_model(const whit_call *call)
         return NULL;
     }
     char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;
-    whit_api *api = whit_models_acquire(call->site, named ? named : wanted, call->reply);
+    whit_api *api = whit_models_acquire(call->site, call->key, named ? named : wanted, call->reply);
     free(named);
-    if (!api || whit_key_may_use(call->site, call->key, api->name)) return api;
-    whit_models_release(api);
-    whit_key_refuse_model(call->reply);
-    return NULL;
+    return api;
 }
 
 /* Reads the body, opens the model and calls the row's handler. */

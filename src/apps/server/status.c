@@ -215,14 +215,10 @@ static const char *wanted_model(const whit_call *call)
 void whit_models_load(whit_call *call)
 {
     const char *name = wanted_model(call);
-    whit_api *api = name ? whit_models_acquire(call->site, name, call->reply) : NULL;
+    whit_api *api = name ? whit_models_acquire(call->site, call->key, name, call->reply) : NULL;
     if (!api) return;
-    const bool may_use = whit_key_may_use(call->site, call->key, api->name);
     whit_models_release(api);
-    if (may_use)
-        whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
-    else
-        whit_key_refuse_model(call->reply);
+    whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
 }
 
 void whit_models_unload_post(whit_call *call)
