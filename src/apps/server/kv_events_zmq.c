@@ -311,7 +311,7 @@ static void *send_batches(void *user)
         while (read(e->wake[0], ignored, sizeof ignored) > 0) { /* a byte for each time that it was woken */
         }
         send_new(e);
-        while (e->router && receive_request(e, &request)) replay(e, &request);
+        if (e->router && receive_request(e, &request)) replay(e, &request); /* one, so that floods delay no batch */
         pthread_mutex_lock(&e->lock);
         is_ending = e->is_ending && e->sent == e->end;
         pthread_mutex_unlock(&e->lock);
