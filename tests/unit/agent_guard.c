@@ -50,6 +50,13 @@ static void names_are_compared_as_file_systems_do(void **state)
                                          ".gnupg/x",
                                          "credentials.json",
                                          "Deploy.PEM",
+                                         ".claude/.credentials.json",
+                                         ".codex/auth.json",
+                                         ".authinfo.gpg",
+                                         "http.keytab",
+                                         ".git-credential-cache/socket",
+                                         "profile/key4.db",
+                                         "Login Data",
                                          ".ssh"};
     static const char *const open[] = {"src/a.c",    "id_rsa.pub",          "credentials.py", "src/secrets.py",
                                        ".gitignore", "git/config",          "env/x.c",        "keys.md",
@@ -101,6 +108,13 @@ static void programs_obey_dot_files(void **state)
                                          "sitecustomize.py",
                                          ".vscode/tasks.json",
                                          ".envrc",
+                                         "whit.code-workspace",
+                                         "AGENT.md",
+                                         "skills/x/SKILL.md",
+                                         "eslint.config.mjs",
+                                         "web/prettier.config.js",
+                                         "gradle/wrapper/gradle-wrapper.properties",
+                                         "flake.nix",
                                          ".husky/x"};
     static const char *const plain[] = {"src/a.c", ".gitignore", ".clang-format", "docs/agents/x.md", "head/x.c",
                                         "head.c",  "config",     "Makefile",      "sub/config"};
@@ -135,12 +149,24 @@ static void keys_are_found_by_their_form(void **state)
          "api03-0123456789abcdefghij\n",
          ""},
         {"xoxb-123456789012-abcdefghijkl", ""},
+        /* Letters that end an escape sequence are no part of a word. */
+        {"{\"env\": \"A=1\\nghp_0123456789abcdefABCDEF0123456789abcd\\n\"}", ""},
+        {"\\u003dghp_0123456789abcdefABCDEF0123456789abcd", ""},
+        {"x?token%3Dghp_0123456789abcdefABCDEF0123456789abcd", ""},
+        {"\033[1;32mghp_0123456789abcdefABCDEF0123456789abcd\033[m", ""},
+        {"rubygems_"
+         "0123456789abcdef0123456789abcdef0123456789abcdef",
+         ""},
+        {"glrt-"
+         "0123456789abcdefABCD",
+         ""},
     };
     static const char *const none[] = {
         "if (strstr(line, \"-----BEGIN RSA PRIVATE KEY-----\")) return 1;\nint more_of_the_program;",
         "-----BEGIN CERTIFICATE-----\n" LINE "-----END CERTIFICATE-----\n",
         "-----BEGIN PUBLIC KEY-----\n" LINE,
         "sk-learn and npm_config_registry, ghp_ and AKIA",
+        "xghp_0123456789abcdefABCDEF0123456789abcd",
         "hf_hub_download_and_other_long_names_of_functions",
         "risk-0123456789012345678901234567890123456789012"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -4,6 +4,7 @@
 #include "base/items.h"
 #include "base/path.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,18 +20,21 @@
 /* Patterns of fnmatch() for one part of a path, in small letters. */
 static const char *const secrets[] = {
     /* version control */
-    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", ".git-credentials",
+    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", ".git-credential*",
     /* keys */
     ".ssh", ".gnupg", ".password-store", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p8",
-    "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey", "wallet.dat", "*.ovpn",
+    "*.p12", "*.pkcs12", "*.pfx", "*.jks", "*.jceks", "*.keystore", "*.ppk", "*.kdbx", "*.agekey", "wallet.dat",
+    "*.ovpn", "*.keytab", "krb5cc_*",
     /* passwords and tokens of programs */
     ".netrc", "_netrc", ".env*", "*.env", ".aws", ".azure", ".gcloud", ".kube", "kubeconfig", ".docker", ".dockercfg",
     ".dockerconfigjson", ".npmrc", ".yarnrc*", ".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd",
     ".htdigest", ".vault-token", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".terraform.d", ".s3cfg",
     ".boto", "rclone.conf", ".fetchmailrc", ".msmtprc", ".gem", "credentials", "credentials.json", "credentials.csv",
     "credentials.toml", "credentials.xml", "credentials.y*ml", ".secret*", "secrets.json", "secrets.y*ml",
-    "secrets.toml", "secrets.ini", "client_secret*.json", "service-account*.json", "service_account*.json", ".mozilla",
-    ".thunderbird", ".databrickscfg", ".snowsql",
+    "secrets.toml", "secrets.ini", ".credentials*", "auth.json", ".authinfo*", "kaggle.json", "settings-security.xml",
+    "local.settings.json", "wp-config.php", "client_secret*.json", "service-account*.json", "service_account*.json",
+    ".mozilla", ".thunderbird", ".databrickscfg", ".snowsql", "cookies.sqlite", "logins.json", "key3.db", "key4.db",
+    "login data*",
     /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo"};
 
@@ -72,6 +76,11 @@ static const char *const obeyed[] = {"jenkinsfile",
                                      "agents.*.md",
                                      "claude.md",
                                      "claude.*.md",
+                                     "agent.md",
+                                     "codex.md",
+                                     "crush.md",
+                                     "crush.json",
+                                     "skill.md",
                                      "gemini.md",
                                      "qwen.md",
                                      "warp.md",
@@ -112,6 +121,16 @@ static const char *const obeyed[] = {"jenkinsfile",
                                      "fsmonitor-watchman*",
                                      "sendemail-validate",
                                      "devenv.nix",
+                                     "devbox.json",
+                                     "flake.nix",
+                                     "shell.nix",
+                                     "*.code-workspace",
+                                     "*.sublime-project",
+                                     "eslint.config.*",
+                                     "prettier.config.*",
+                                     "stylelint.config.*",
+                                     "tailwind.config.*",
+                                     "gradle-wrapper.properties",
                                      "procfile",
                                      "desktop.ini",
                                      "autorun.inf"};
@@ -232,47 +251,37 @@ static const struct token_form {
     const char *begin;
     size_t n_least;
 } forms[] = {
-    {"ghp_", 36},
-    {"gho_", 36},
-    {"ghu_", 36},
-    {"ghs_", 36},
-    {"ghr_", 36},
-    {"github_pat_", 40},
-    {"glpat-", 20},
-    {"gldt-", 20},
-    {"AKIA", 16},
-    {"ASIA", 16},
-    {"xoxb-", 20},
-    {"xoxp-", 20},
-    {"xoxa-", 20},
-    {"xoxr-", 20},
-    {"xoxs-", 20},
-    {"xapp-", 20},
-    {"sk-ant-", 20},
-    {"sk-proj-", 20},
-    {"sk-or-v1-", 20},
-    {"sk-", 40},
-    {"sk_live_", 16},
-    {"rk_live_", 16},
-    {"sk_test_", 16},
-    {"whsec_", 24},
-    {"AIza", 35},
-    {"ya29.", 20},
-    {"GOCSPX-", 20},
-    {"npm_", 36},
-    {"pypi-", 40},
-    {"hf_", 30},
-    {"dop_v1_", 40},
-    {"SG.", 40},
-    {"shpat_", 32},
-    {"hvs.", 24},
-    {"dckr_pat_", 20},
-    {"lin_api_", 32},
-    {"AGE-SECRET-KEY-1", 50},
-    {"PMAK-", 40},
-    {"sntrys_", 40},
-    {"figd_", 30},
-    {"nvapi-", 40},
+    {"ghp_", 36},      {"gho_", 36},
+    {"ghu_", 36},      {"ghs_", 36},
+    {"ghr_", 36},      {"github_pat_", 40},
+    {"glpat-", 20},    {"gldt-", 20},
+    {"glrt-", 20},     {"glptt-", 20},
+    {"glsa_", 32},     {"ATATT3", 60},
+    {"xoxe-", 20},     {"xoxe.", 20},
+    {"rk_test_", 16},  {"shpss_", 32},
+    {"shpca_", 32},    {"shppa_", 32},
+    {"rubygems_", 40}, {"r8_", 36},
+    {"pplx-", 40},     {"xai-", 60},
+    {"dapi", 32},      {"dp.pt.", 40},
+    {"hvb.", 60},      {"sbp_", 36},
+    {"nfp_", 36},      {"CFPAT-", 40},
+    {"ops_eyJ", 60},   {"AKIA", 16},
+    {"ASIA", 16},      {"xoxb-", 20},
+    {"xoxp-", 20},     {"xoxa-", 20},
+    {"xoxr-", 20},     {"xoxs-", 20},
+    {"xapp-", 20},     {"sk-ant-", 20},
+    {"sk-proj-", 20},  {"sk-or-v1-", 20},
+    {"sk-", 40},       {"sk_live_", 16},
+    {"rk_live_", 16},  {"sk_test_", 16},
+    {"whsec_", 24},    {"AIza", 35},
+    {"ya29.", 20},     {"GOCSPX-", 20},
+    {"npm_", 36},      {"pypi-", 40},
+    {"hf_", 30},       {"dop_v1_", 40},
+    {"SG.", 40},       {"shpat_", 32},
+    {"hvs.", 24},      {"dckr_pat_", 20},
+    {"lin_api_", 32},  {"AGE-SECRET-KEY-1", 50},
+    {"PMAK-", 40},     {"sntrys_", 40},
+    {"figd_", 30},     {"nvapi-", 40},
     {"gsk_", 40},
 };
 
@@ -334,14 +343,28 @@ static size_t private_key_bytes(const char *text, size_t n)
     return end ? (size_t)(end - text) + 8 : at;
 }
 
+/* May a token begin at text[at]? Letters before it that end an escape sequence are no part of a word: "\n" and "\u003d"
+ * of JSON, "%3D" of addresses, colours of terminals (ESC [ 3 2 m). */
+static bool begins_word(const char *text, size_t at)
+{
+    if (at == 0 || !is_token_char(text[at - 1])) return true;
+    if (at >= 2 && text[at - 2] == '\\') return true;
+    if (at >= 3 && text[at - 3] == '%') return isxdigit((uint8_t)text[at - 2]) && isxdigit((uint8_t)text[at - 1]);
+    if (at >= 6 && text[at - 6] == '\\' && text[at - 5] == 'u') return true;
+    if (text[at - 1] != 'm') return false;
+    size_t first = at - 1;
+    while (first > 0 && ((text[first - 1] >= '0' && text[first - 1] <= '9') || text[first - 1] == ';')) first--;
+    return first >= 2 && text[first - 1] == '[' && text[first - 2] == '\033';
+}
+
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
 {
     static const char starts[256] = {
-        ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1,
-        ['G'] = 1, ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1};
+        ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1, ['G'] = 1,
+        ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1};
     for (size_t i = *begin; i < n; i++) {
         if (!starts[(uint8_t)text[i]]) continue;
-        bool at_word = i == 0 || !is_token_char(text[i - 1]);
+        bool at_word = begins_word(text, i);
         size_t found = text[i] == '-' || text[i] == 'P' ? private_key_bytes(text + i, n - i) : 0;
         if (!found && at_word) found = token_bytes(text + i, n - i);
         if (!found) continue;
