@@ -10,7 +10,8 @@ whit_status whit_access_read(whit_site *site, whit_error *error);
 /* Adds to a line of the log the first digits of the key's hash, which whit_key_allows gave, and the key's name if it
  * has one. Nothing is added for a key that is not the server's. */
 void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line);
-/* May the key of that hash use a model or an adapter? All keys may if they have no list of models, and requests without a key. */
+/* May the key of that hash use a model or an adapter? All keys may if they have no list of models, and requests without
+ * a key. */
 bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model);
 /* Replies 403: the key may not use this model. */
 void whit_key_refuse_model(whit_web_reply *reply);
