@@ -25,8 +25,8 @@ typedef enum whit_precision {
 } whit_precision;
 
 const char *whit_precision_name(whit_precision precision); /* "f32", "bf16-amx", "bf16-avx512", "bf16" */
-/* The precision that BF16 means on this processor, under the cap of WHIT_CPU: TILES with AMX-BF16; PAIRS where VDPBF16PS
- * is faster than f32, which is so without AMX; else F32. Others are returned as they are. */
+/* The precision that BF16 means on this processor, under the cap of WHIT_CPU: TILES with AMX-BF16; PAIRS where
+ * VDPBF16PS is faster than f32, which is so without AMX; else F32. Others are returned as they are. */
 whit_precision whit_precision_choose(whit_precision precision);
 
 typedef struct whit_blas {
