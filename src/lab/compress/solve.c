@@ -6,6 +6,7 @@
 #include "compress/levels.h"
 #include "compress/permute.h"
 #include "kernels/codec.h"
+#include "kernels/math.h"
 
 #include <math.h>
 
@@ -18,6 +19,9 @@
 #define ANNEAL_REFIT    4
 /* Levels beside the nearest one that a code may be drawn from where there are many. */
 #define DRAW_BESIDE 3
+#define DRAW_REACH  12.0f /* the table's noise lies between -9.1 and 2.2 */
+#define NOISE_BITS  12
+#define NOISE_STEPS (1u << NOISE_BITS)
 #define DRAW_SEED   0xD1342543DE82EF95u /* odd: spreads the numbers of draws over all seeds */
 
 /* State of one solve, in the order of the walk; groups are indexed by their place in it. */
@@ -41,6 +45,7 @@ struct walk {
     float *scratch; /* per worker */
     size_t scratch_elems;
     double *row_errors; /* (m, 3): error, weight, held-out error */
+    float *noise;       /* (NOISE_STEPS) quantiles of negative Gumbel noise, log(-log(u)) */
     float *heat;        /* (m) unit of temperature of each row */
     float temperature;  /* temperature of the current sweep, in these units; 0: descent */
     bool keeps_scales;  /* the current sweep moves codes alone */
@@ -253,27 +258,33 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
 }
 
 /* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature), by Gumbel's trick: the level of
- * least energy minus temperature times Gumbel noise. Levels that cost over 16 temperatures more than the nearest are
- * left out. */
-static uint32_t draw_level(const whit_levels *levels, float w, float h, float temperature, uint64_t seed)
+ * least energy minus temperature times Gumbel noise. Levels that cost over DRAW_REACH temperatures more than the nearest
+ * are never drawn: the table's noise does not reach as far. */
+static uint32_t draw_level(const whit_levels *levels, const float *noise, float w, float h, float temperature,
+                           uint64_t seed)
 {
     const uint32_t nearest = whit_levels_nearest(levels, w);
     if (!(temperature > 0)) return nearest;
     const bool few = levels->n <= 4; /* levels of q2 and l2 are not sorted */
     const uint32_t begin = few || nearest < DRAW_BESIDE ? 0 : nearest - DRAW_BESIDE;
     const uint32_t end = few || nearest + DRAW_BESIDE >= levels->n ? levels->n : nearest + DRAW_BESIDE + 1;
-    const float off = w - levels->value[nearest], lowest = h * off * off;
-    uint32_t best = nearest;
-    float least = INFINITY;
-    whit_rng rng = {seed};
+    const float off = w - levels->value[nearest], highest = h * off * off + DRAW_REACH * temperature;
+    uint32_t near[2 * DRAW_BESIDE + 1], n = 0, best = nearest;
+    float energy[2 * DRAW_BESIDE + 1], least = INFINITY;
     for (uint32_t i = begin; i < end; i++) {
-        const float energy = h * (w - levels->value[i]) * (w - levels->value[i]);
-        const float uniform = ((float)(whit_rng_next(&rng) >> 41) + 0.5f) * 0x1p-23f;
-        if (energy - lowest > 16 * temperature) continue;
-        const float score = energy + temperature * logf(-logf(uniform));
+        energy[n] = h * (w - levels->value[i]) * (w - levels->value[i]);
+        near[n] = i;
+        n += energy[n] <= highest;
+    }
+    if (n < 2) return nearest;
+    whit_rng rng = {seed};
+    uint64_t bits = whit_rng_next(&rng);
+    for (uint32_t i = 0; i < n; i++, bits >>= NOISE_BITS) {
+        if (i == 64 / NOISE_BITS) bits = whit_rng_next(&rng);
+        const float score = energy[i] + temperature * noise[bits & (NOISE_STEPS - 1)];
         if (score < least) {
             least = score;
-            best = i;
+            best = near[i];
         }
     }
     return best;
@@ -292,8 +303,8 @@ static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float
     for (uint32_t j = from; j < to; j++) {
         const float *h = k->h + (size_t)j * k->n;
         size_t at = (size_t)row * k->n + j;
-        uint32_t level =
-            draw_level(&levels, k->values[at] - r[j] / h[j], h[j], temperature, (k->sweep * elems + at) * DRAW_SEED);
+        uint32_t level = draw_level(&levels, k->noise, k->values[at] - r[j] / h[j], h[j], temperature,
+                                    (k->sweep * elems + at) * DRAW_SEED);
         delta[j - from] = 0;
         if (level == k->levels[at]) continue;
         delta[j - from] = levels.value[level] - k->values[at];
@@ -569,6 +580,8 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
 static void anneal(struct walk *k, whit_pool *pool)
 {
     const uint32_t n = k->s->n_anneal;
+    for (uint32_t i = 0; i < NOISE_STEPS; i++)
+        k->noise[i] = (float)whit_log_f64(-whit_log_f64(((double)i + 0.5) / NOISE_STEPS));
     for (uint32_t i = 0; i < ANNEAL_DESCENTS; i++) whit_pool_run(pool, descend_rows, k, n_items(k), 1);
     for (uint32_t row = 0; row < k->m; row++)
         k->heat[row] = (float)fmax(k->row_errors[3 * (size_t)row], 0) / (float)k->n;
@@ -647,13 +660,14 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     if (k.h) k.r = whit_zalloc_array(a, n, sizeof(float));
     k.row_errors = whit_zalloc_array(a, 3 * (size_t)k.m, sizeof(double));
     k.heat = whit_zalloc_array(a, k.m, sizeof(float));
+    k.noise = whit_zalloc_array(a, NOISE_STEPS, sizeof(float));
     if (s->n_sweeps) {
         kept.values = whit_zalloc_array(a, n, sizeof(float));
         kept.fields = whit_zalloc_array(a, n_fields, sizeof(float));
         kept.levels = whit_zalloc_array(a, n, 1);
     }
     whit_status status = WHIT_OK;
-    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || !k.heat ||
+    if (!k.begin || !k.w || !k.values || !k.levels || !k.fields || !k.scratch || !k.row_errors || !k.heat || !k.noise ||
         (k.h && !k.r) || (k.shared && !k.factors) || (s->n_sweeps && (!kept.values || !kept.fields || !kept.levels)))
         status = whit_fail_memory(error, "a matrix", n * sizeof(float));
     if (status == WHIT_OK) {
@@ -685,6 +699,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     whit_free(a, k.scratch, k.scratch_elems * whit_pool_size(pool) * sizeof(float));
     whit_free(a, k.r, n * sizeof(float));
     whit_free(a, k.heat, k.m * sizeof(float));
+    whit_free(a, k.noise, NOISE_STEPS * sizeof(float));
     whit_free(a, k.row_errors, 3 * (size_t)k.m * sizeof(double));
     whit_free(a, kept.values, n * sizeof(float));
     whit_free(a, kept.fields, n_fields * sizeof(float));
