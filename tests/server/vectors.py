@@ -8,6 +8,8 @@ from client import Server, check
 
 TEXTS = [line.rstrip("\n") for line in open("texts")]
 VECTORS = [json.loads(line)["embedding"] for line in open("vectors.jsonl")]
+PROMPTED, BARE, BARE_PROMPTED = ([json.loads(line)["embedding"] for line in open(name + ".jsonl")]
+                                 for name in ("prompted", "bare", "bare_prompted"))
 SCORES = [json.loads(line) for line in open("scores.jsonl")]
 
 
@@ -31,6 +33,28 @@ def test_vectors():
         status, text = server.ask("POST", path, body)
         check(400 <= status < 600 and b"message" in text, path, status, text)
     check(near(server.post("/v1/embeddings", {"input": TEXTS[0]})["data"][0]["embedding"], VECTORS[0]), "after refusals")
+    server.end()
+
+
+def vectors_of(server, **fields):
+    return [row["embedding"] for row in server.post("/v1/embeddings", {"input": TEXTS, **fields})["data"]]
+
+
+def test_prompts():
+    server = Server("-m", "embed=bert-embed")
+    check(all(map(near, vectors_of(server, prompt_name="query"), PROMPTED)), "a named prompt")
+    check(all(map(near, vectors_of(server, prompt_name="document"), VECTORS)), "an empty prompt")
+    done = server.post("/api/embed", {"input": TEXTS, "prompt_name": "query"})
+    check(near(done["embeddings"][2], PROMPTED[2]), "Ollama's")
+    for bad, what in ({"prompt_name": "absent"}, "no prompt of this name"), ({"prompt_name": 3}, "prompt_name"), (
+            {"prompt_name": "query", "input": [5, 6]}, "not before token ids"):
+        said = server.post("/v1/embeddings", {"input": TEXTS, **bad}, 400)["error"]["message"]
+        check(what in said, bad, said)
+    server.end()
+    check(not any(map(near, BARE, BARE_PROMPTED)), "the prompt changes nothing")
+    server = Server("-m", "embed=bare-embed")
+    check(all(map(near, vectors_of(server), BARE)), "include_prompt false without a prompt")
+    check(all(map(near, vectors_of(server, prompt_name="query"), BARE_PROMPTED)), "include_prompt false")
     server.end()
 
 
@@ -65,5 +89,6 @@ def test_scores():
 
 
 test_vectors()
+test_prompts()
 test_scores()
 sys.exit(1 if client.failures else 0)

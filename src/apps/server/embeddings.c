@@ -34,9 +34,48 @@ static const json_t *input_text(const json_t *one)
     return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
 }
 
-/* Appends the tokens of a text, or one token by its id. */
-static bool append_tokens(whit_api *api, const json_t *one, bool first, int32_t *ids, size_t room, size_t *n,
-                          whit_web_reply *reply)
+/* A prompt that goes before every text. */
+struct prompt {
+    const char *text; /* NULL: no prompt */
+    size_t n_ids;     /* its tokens with the special ones before it; 0: the pooling does not ask */
+};
+
+/* Counts the tokens of a prompt and of the special ones before it, not of those after it. */
+static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_reply *reply)
+{
+    const size_t n_bytes = strlen(prompt->text), room = n_bytes + 16;
+    whit_error error;
+    size_t n_all = 0, n_bare = 0, first = 0;
+    int32_t *all = malloc(2 * room * sizeof *all), *bare = all + room;
+    if (!all) return refuse_input(reply, "out of memory");
+    bool ok = whit_tokenize(api->model, prompt->text, n_bytes, true, true, all, room, &n_all, &error) == WHIT_OK &&
+        whit_tokenize(api->model, prompt->text, n_bytes, false, true, bare, room, &n_bare, &error) == WHIT_OK;
+    if (!ok) whit_api_fail_error(reply, &error);
+    while (ok && first + n_bare < n_all && memcmp(all + first, bare, n_bare * sizeof *bare) != 0) first++;
+    prompt->n_ids = first + n_bare;
+    free(all);
+    return ok;
+}
+
+/* The prompt that the request names, of those in the model's files. */
+static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *prompt, whit_web_reply *reply)
+{
+    const json_t *name;
+    char key[96];
+    *prompt = (struct prompt){0};
+    if (!whit_field_text(body, "prompt_name", &name, reply)) return false;
+    if (!name) return true;
+    snprintf(key, sizeof key, "embedding.prompt.%.64s", json_string_value(name));
+    prompt->text = whit_model_metadata(api->model, key);
+    if (prompt->text && (!*prompt->text || whit_model_pools_prompt(api->model))) return true;
+    if (prompt->text) return count_prompt(api, prompt, reply);
+    whit_field_refuse(reply, "prompt_name", "the model has no prompt of this name");
+    return false;
+}
+
+/* Appends the tokens of a text, with the prompt before it unless it is NULL, or one token by its id. */
+static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, bool first, int32_t *ids, size_t room,
+                          size_t *n, whit_web_reply *reply)
 {
     const json_t *text = input_text(one);
     json_int_t value = json_is_integer(one) ? json_integer_value(one) : -1;
@@ -45,11 +84,20 @@ static bool append_tokens(whit_api *api, const json_t *one, bool first, int32_t 
     if (!text && (value < 0 || value >= whit_model_vocab_size(api->model)))
         return refuse_input(reply, "expected a text, token ids, or a list of either");
     if (text && json_string_length(text) == 0) return refuse_input(reply, "a text is empty");
-    if (text &&
-        whit_tokenize(api->model, json_string_value(text), json_string_length(text), first, true, ids + *n, room - *n,
-                      &n_new, &error) != WHIT_OK) {
-        whit_api_fail_error(reply, &error);
-        return false;
+    if (prompt && !text) return refuse_input(reply, "a prompt goes before texts, not before token ids");
+    if (text) {
+        whit_buf whole = {0};
+        bool ok = (!prompt || whit_buf_append_str(&whole, prompt)) &&
+            whit_buf_append(&whole, json_string_value(text), json_string_length(text));
+        if (!ok) refuse_input(reply, "out of memory");
+        if (ok &&
+            whit_tokenize(api->model, (const char *)whole.data, whole.size_bytes, first, true, ids + *n, room - *n,
+                          &n_new, &error) != WHIT_OK) {
+            whit_api_fail_error(reply, &error);
+            ok = false;
+        }
+        whit_buf_free(&whole);
+        if (!ok) return false;
     }
     if (!text) ids[*n] = (int32_t)value, n_new = 1;
     *n += n_new;
@@ -57,11 +105,12 @@ static bool append_tokens(whit_api *api, const json_t *one, bool first, int32_t 
 }
 
 /* The tokens of one input, the caller's: a text, or a list of ids with texts between them. */
-static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n, whit_web_reply *reply)
+static bool read_text(whit_api *api, const json_t *one, const char *prompt, int32_t **ids, size_t *n,
+                      whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(api->engine);
     const json_t *text = input_text(one);
-    size_t room = 16 + json_string_length(text), n_parts = json_array_size(one);
+    size_t room = 16 + json_string_length(text) + (prompt ? strlen(prompt) : 0), n_parts = json_array_size(one);
     for (size_t i = 0; i < n_parts; i++) room += 16 + json_string_length(input_text(json_array_get(one, i)));
     *n = 0;
     *ids = NULL;
@@ -70,9 +119,9 @@ static bool read_text(whit_api *api, const json_t *one, int32_t **ids, size_t *n
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return refuse_input(reply, "out of memory");
     if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");
-    if (text && !append_tokens(api, text, true, *ids, room, n, reply)) return false;
+    if (text && !append_tokens(api, text, prompt, true, *ids, room, n, reply)) return false;
     for (size_t i = 0; i < n_parts; i++)
-        if (!append_tokens(api, json_array_get(one, i), i == 0, *ids, room, n, reply)) return false;
+        if (!append_tokens(api, json_array_get(one, i), prompt, i == 0, *ids, room, n, reply)) return false;
     if (*n <= n_ctx) return *n > 0 || refuse_input(reply, "a text has no tokens");
     whit_api_fail(reply, 400, "invalid_request_error", "input", "a text has %zu tokens, the context %u", *n, n_ctx);
     return false;
@@ -98,8 +147,8 @@ bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_
 }
 
 /* Computes the vectors of inputs [first, first + n) of a list, or of the only one. */
-static bool embed_some(whit_api *api, const json_t *input, bool several, size_t first, size_t n, size_t width,
-                       float *values, size_t *n_tokens, whit_web_reply *reply)
+static bool embed_some(whit_api *api, const json_t *input, const struct prompt *prompt, bool several, size_t first,
+                       size_t n, size_t width, float *values, size_t *n_tokens, whit_web_reply *reply)
 {
     whit_embed_text texts[WHIT_VECTOR_TEXTS] = {{0}};
     whit_embed_options options = whit_embed_options_default();
@@ -109,7 +158,9 @@ static bool embed_some(whit_api *api, const json_t *input, bool several, size_t 
     options.n_dimensions = (uint32_t)width;
     for (size_t i = 0; i < n && ok; i++) {
         int32_t *ids;
-        ok = read_text(api, several ? json_array_get(input, first + i) : input, &ids, &texts[i].n_ids, reply);
+        ok = read_text(api, several ? json_array_get(input, first + i) : input, prompt->text, &ids, &texts[i].n_ids,
+                       reply);
+        texts[i].n_prompt = prompt->n_ids;
         texts[i].ids = ids;
         *n_tokens += texts[i].n_ids;
     }
@@ -127,6 +178,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     const json_t *input = json_object_get(body, key);
     if (!input) input = json_object_get(body, "content"); /* llama.cpp's name for it */
     bool several = is_several(input);
+    struct prompt prompt;
     *n = several ? json_array_size(input) : 1;
     *n_tokens = 0;
     *values = NULL;
@@ -134,14 +186,14 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     if (!input_text(input) && !json_is_array(input))
         return refuse_input(reply, "expected a text, token ids, or a list of either");
     if (*n > MOST_TEXTS) return refuse_input(reply, "at most 2048 texts");
-    if (!whit_api_has_no_adapters(api, body, reply)) return false;
+    if (!whit_api_has_no_adapters(api, body, reply) || !find_prompt(api, body, &prompt, reply)) return false;
     if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
     bool ok = *values || refuse_input(reply, "out of memory");
     for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
         const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
         if (whit_socket_peer_left(fd)) ok = refuse_input(reply, "the client left");
-        if (ok) ok = embed_some(api, input, several, i, n_some, width, *values + i * width, n_tokens, reply);
+        if (ok) ok = embed_some(api, input, &prompt, several, i, n_some, width, *values + i * width, n_tokens, reply);
     }
     if (!ok) {
         free(*values);
