@@ -258,8 +258,8 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
 }
 
 /* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature), by Gumbel's trick: the level of
- * least energy minus temperature times Gumbel noise. Levels that cost over DRAW_REACH temperatures more than the nearest
- * are never drawn: the table's noise does not reach as far. */
+ * least energy minus temperature times Gumbel noise. Levels that cost over DRAW_REACH temperatures more than the
+ * nearest are never drawn: the table's noise does not reach as far. */
 static uint32_t draw_level(const whit_levels *levels, const float *noise, float w, float h, float temperature,
                            uint64_t seed)
 {
