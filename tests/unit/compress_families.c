@@ -6,6 +6,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "compress/compress.h"
+#include "compress/hessian.h"
+#include "compress/stages.h"
 #include "model/convert.h"
 #include "test_folder.h"
 
@@ -253,9 +255,90 @@ static void unseen_experts(void **state)
     free(logits);
 }
 
+/* Adds the loss of the residual at each token to lost (n_experts, n_out, n), times its pairs' inputs: the losses times
+ * the shares of the squared weights, the inputs times the weights. */
+static void add_expected(const whit_stream *stream, whit_ref residual, whit_ref value, size_t n_out, size_t n,
+                         float *lost)
+{
+    const whit_tape_pairs *pairs = &stream->tape[1].pairs;
+    const float *x = whit_tape_value(&stream->tape[1], value), *r = whit_tape_value(&stream->tape[1], residual),
+                *original = whit_tape_value(&stream->tape[0], residual);
+    for (uint32_t e = 0; e < pairs->n_experts; e++)
+        for (uint32_t row = pairs->first[e]; row < pairs->first[e + 1]; row++) {
+            const size_t token = pairs->token_of[row];
+            const double weight = pairs->weight_of[row];
+            double sum = 0;
+            for (uint32_t i = pairs->first[0]; i < pairs->first[pairs->n_experts]; i++)
+                if (pairs->token_of[i] == token) sum += (double)pairs->weight_of[i] * (double)pairs->weight_of[i];
+            for (size_t k = 0; k < n_out; k++)
+                for (size_t j = 0; j < n; j++)
+                    lost[(e * n_out + k) * n + j] +=
+                        (float)(weight * weight / sum *
+                                ((double)original[token * n_out + k] - (double)r[token * n_out + k]) * weight *
+                                (double)x[row * n + j]);
+        }
+}
+
+/* The last matrices of experts make up for what the stream has lost before them, with or without a shared expert. */
+static void losses_of_the_stream(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *broken, *residual;
+    } mixtures[] = {{"qwen3-moe", "layers.0.o", "layers.0.attn_residual"},
+                    {"qwen35-moe", "layers.0.delta_o", "layers.0.mix_residual"}};
+    for (int m = 0; m < 2; m++) {
+        whit_error error;
+        whit_source source;
+        whit_stream stream;
+        whit_blas blas;
+        whit_pool *pool;
+        whit_layer_stage stage;
+        whit_ref residual = 0;
+        open_source(mixtures[m].name, &source);
+        int32_t *ids = make_ids(source.config.n_vocab, 64, 1);
+        assert_ok(whit_pool_open(1, NULL, &pool, &error), error);
+        assert_ok(whit_stream_open(&stream, &source, ids, 64, 16, 64, -1, &whit_source_find(&source, "embed")->type,
+                                   NULL, pool, NULL, &error),
+                  error);
+        assert_ok(whit_stream_load(&stream, 0, &error), error);
+        assert_ok(whit_blas_open(&blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, 1, NULL, &error), error);
+        for (uint32_t at = 0; whit_layer_next_stage(&stream, &at, &stage);) {
+            assert_ok(whit_stage_residual(&stream, &stage, &residual, &error), error);
+            if (stage.n_experts && stage.n == 1) break;
+            assert_true(!stage.n_experts || !residual);
+        }
+        assert_true(stage.n_experts && residual == whit_graph_find(&stream.graph, mixtures[m].residual));
+        const int32_t before = whit_params_find(&stream.params[0], mixtures[m].broken);
+        assert_true(before >= 0);
+        float *weights = whit_stream_values(&stream, WHIT_STREAM_COMPRESSED, before);
+        for (size_t i = 0; i < stream.params[0].items[before].n; i++) weights[i] *= 1.25f;
+        whit_hessian_experts experts = {.n = stage.n_experts, .residual = residual};
+        assert_ok(whit_hessian_gather_experts(&experts, &stream, &blas, stage.input, true, &error), error);
+        const size_t n = experts.of[0].text.n, n_out = source.config.n_embd;
+        float *expected = calloc(stage.n_experts * n_out * n, sizeof *expected), largest = 0;
+        assert_non_null(expected);
+        assert_int_equal(stream.n_batches, 1); /* the pairs are those of the last batch */
+        whit_stream_run(&stream, 0, stage.input);
+        add_expected(&stream, residual, stage.input, n_out, n, expected);
+        for (size_t i = 0; i < stage.n_experts * n_out * n; i++) largest = fmaxf(largest, fabsf(expected[i]));
+        assert_true(largest > 0);
+        for (uint32_t e = 0; e < stage.n_experts; e++)
+            for (size_t i = 0; i < n_out * n; i++)
+                assert_true(fabsf(experts.of[e].text.lost[i] - expected[e * n_out * n + i]) < 1e-4f * largest);
+        free(expected);
+        whit_hessian_free_experts(&experts);
+        whit_blas_close(&blas);
+        whit_stream_close(&stream);
+        whit_pool_close(pool);
+        whit_source_close(&source);
+        free(ids);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes),
-                                       cmocka_unit_test(unseen_experts)};
+                                       cmocka_unit_test(unseen_experts), cmocka_unit_test(losses_of_the_stream)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

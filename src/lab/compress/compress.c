@@ -24,7 +24,7 @@
 #define LONGEST 512 /* tokens of a window */
 #define REPORTS 16  /* reports per stage, including both variants of v and o */
 /* Incremented with every change of results, so that no run resumes from matrices of another solver. */
-#define SOLVER_VERSION 3
+#define SOLVER_VERSION 4
 
 /* Share of the error that a rotation must save to be kept. Smaller gains are chance: 0.4 % either way on most layers of
  * prose-6M. */
@@ -95,31 +95,6 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
         to->digest = finished->digest;
     }
     return true;
-}
-
-/* Finds the value that an output is added to. *residual is 0 if there is no such value, or if it is computed from the
- * output itself: then the output cannot make up for that value's loss. */
-static whit_status find_residual(const struct compression *c, whit_ref output, whit_ref *residual)
-{
-    const whit_graph *block = &c->stream.block;
-    size_t n_values = (size_t)block->n_values + 1;
-    bool *behind = whit_zalloc_array(c->allocator, n_values, sizeof *behind);
-    if (!behind) return whit_fail_memory(c->error, "the values of a layer", n_values * sizeof *behind);
-    whit_ref found = 0;
-    behind[output] = true;
-    for (uint32_t i = 0; i < block->n_nodes; i++) {
-        const whit_node *node = &block->nodes[i];
-        for (int j = 0; j < 3; j++)
-            if (behind[node->input[j]]) behind[node->output] = true;
-        if (node->op != WHIT_OP_ADD || found) continue;
-        if (node->input[0] == output)
-            found = node->input[1];
-        else if (node->input[1] == output)
-            found = node->input[0];
-    }
-    *residual = behind[found] ? 0 : found;
-    whit_free(c->allocator, behind, n_values * sizeof *behind);
-    return WHIT_OK;
 }
 
 /* ---- a matrix ------------------------------------------------------------------------------------- */
@@ -306,6 +281,14 @@ static uint32_t stage_group(const struct compression *c, const whit_layer_stage 
     return group;
 }
 
+static whit_status wanted_residual(const struct compression *c, const whit_layer_stage *stage, whit_ref *residual)
+{
+    if ((c->types.stages & WHIT_STAGE_RESIDUAL) && (c->types.stages & WHIT_STAGE_QEP))
+        return whit_stage_residual(&c->stream, stage, residual, c->error);
+    *residual = 0;
+    return WHIT_OK;
+}
+
 /* The matrices of a layer's experts. */
 static whit_status run_expert_stage(struct compression *c, const whit_layer_stage *stage)
 {
@@ -329,6 +312,7 @@ static whit_status run_expert_stage(struct compression *c, const whit_layer_stag
         m->finished = finished_of(c, m->param);
         experts.n++;
     }
+    WHIT_TRY(wanted_residual(c, stage, &experts.residual));
     if (experts.n) WHIT_TRY(whit_experts_solve(&experts, c->error));
     whit_stream_rest(&c->stream);
     for (uint32_t i = 0; i < experts.n; i++)
@@ -350,8 +334,7 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
     whit_factor factor = {0};
     const whit_params *params = &c->stream.params[0];
     whit_ref residual = 0;
-    if ((c->types.stages & WHIT_STAGE_RESIDUAL) && (c->types.stages & WHIT_STAGE_QEP) && stage->n == 1)
-        WHIT_TRY(find_residual(c, stage->outputs[0], &residual));
+    WHIT_TRY(wanted_residual(c, stage, &residual));
     whit_status status =
         whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input, c->types.stages & WHIT_STAGE_QEP, residual,
                             params->items[stage->params[0]].type.n_rows, NULL, c->error);

@@ -64,21 +64,22 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
     return status;
 }
 
-/* Number of Hessians and shifts that an expert takes: of the text and held out, and on several ranks the trees' nodes,
- * one for each power of two of batches and two more. All ranks find the same number. */
-static size_t count_squares(const whit_stream *s)
+/* Bytes of the sums that an expert takes: of the text and held out, and on several ranks the trees' nodes, one for each
+ * power of two of batches and two more. All ranks find the same number. */
+static size_t count_bytes(const whit_expert_stage *s)
 {
+    const whit_stream *stream = s->stream;
+    const size_t n = s->matrices[0].type.n_cols, n_out = s->residual ? stream->graph.values[s->residual - 1].width : 0;
     size_t n_nodes = 0;
-    if (s->ranks)
-        for (n_nodes = 2; s->n_batches >> (n_nodes - 2); n_nodes++) continue;
-    return 4 + 4 * n_nodes;
+    if (stream->ranks)
+        for (n_nodes = 2; stream->n_batches >> (n_nodes - 2); n_nodes++) continue;
+    return 2 * (1 + n_nodes) * (2 * n + n_out) * n * sizeof(float);
 }
 
 whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
 {
     const whit_allocator *a = s->stream->allocator;
-    const size_t n_cols = s->matrices[0].type.n_cols;
-    const size_t fit = HESSIAN_BYTES_MAX / (count_squares(s->stream) * n_cols * n_cols * sizeof(float));
+    const size_t fit = HESSIAN_BYTES_MAX / count_bytes(s);
     uint32_t n_together = 1;
     if (fit > s->n_experts)
         n_together = s->n_experts;
@@ -92,7 +93,7 @@ whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
                                      &s->matrices[n_begun].type, NULL, a, error);
     for (uint32_t first = 0; status == WHIT_OK && first < s->n_experts; first += n_together) {
         const uint32_t rest = s->n_experts - first;
-        whit_hessian_experts h = {.first = first, .n = rest < n_together ? rest : n_together};
+        whit_hessian_experts h = {.first = first, .n = rest < n_together ? rest : n_together, .residual = s->residual};
         status = whit_hessian_gather_experts(&h, s->stream, s->blas, s->input, s->stages & WHIT_STAGE_QEP, error);
         whit_stream_rest(s->stream);
         for (uint32_t e = first; status == WHIT_OK && e < first + h.n; e++) status = solve_expert(s, &h, e, error);

@@ -20,8 +20,9 @@ typedef struct whit_expert_matrix {
 typedef struct whit_expert_stage {
     whit_stream *stream;
     const whit_blas *blas;
-    unsigned stages; /* whit_compress_stage bits */
-    whit_ref input;  /* the value that the matrices read */
+    unsigned stages;   /* whit_compress_stage bits */
+    whit_ref input;    /* the value that the matrices read */
+    whit_ref residual; /* the stream that a token's sum is added to and whose loss it makes up for; 0: not wanted */
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];

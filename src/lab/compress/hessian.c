@@ -254,12 +254,13 @@ struct gathering {
     whit_hessian_experts *experts;
     whit_stream *stream;
     const whit_blas *blas;
-    whit_ref value;
+    whit_ref value, until;
     bool moved;
     uint32_t n;
     whit_hessian_pair all;  /* h of all pairs of the layer */
     uint64_t n_all[2];      /* pairs of the text; held out */
     float *weights, *other; /* (pairs of a batch) squared weights; (pairs, n) the original's rows */
+    float *losses;          /* (pairs, n_out) each pair's part of the residual stream's loss; NULL: not wanted */
 };
 
 static bool open_gathering(struct gathering *g)
@@ -274,11 +275,12 @@ static bool open_gathering(struct gathering *g)
     x->n_pairs = whit_zalloc_array(a, x->n, sizeof *x->n_pairs);
     g->weights = whit_zalloc_array(a, n_rows, sizeof *g->weights);
     if (g->moved) g->other = whit_zalloc_array(a, n_rows * g->n, sizeof *g->other);
-    ok = ok && x->of && x->n_pairs && g->weights && (!g->moved || g->other);
+    if (x->n_out) g->losses = whit_zalloc_array(a, n_rows * x->n_out, sizeof *g->losses);
+    ok = ok && x->of && x->n_pairs && g->weights && (!g->moved || g->other) && (!x->n_out || g->losses);
     for (uint32_t i = 0; ok && i < x->n; i++) {
         x->of[i].allocator = a;
-        ok = make_hessian(a, &x->of[i].text, g->n, 0, g->moved) &&
-            (!held || make_hessian(a, &x->of[i].held, g->n, 0, g->moved));
+        ok = make_hessian(a, &x->of[i].text, g->n, x->n_out, g->moved) &&
+            (!held || make_hessian(a, &x->of[i].held, g->n, x->n_out, g->moved));
     }
     return ok;
 }
@@ -289,6 +291,7 @@ static void close_gathering(struct gathering *g)
     const size_t n_rows = whit_tape_rows(&g->stream->tape[1], g->value);
     whit_free(a, g->weights, n_rows * sizeof *g->weights);
     whit_free(a, g->other, n_rows * g->n * sizeof *g->other);
+    whit_free(a, g->losses, n_rows * g->experts->n_out * sizeof *g->losses);
     whit_hessian_free(&g->all);
 }
 
@@ -318,21 +321,47 @@ static void match_pairs(const struct gathering *g)
         }
 }
 
+/* Divides the residual stream's loss at each token among its pairs in proportion to the squares of their weights: the
+ * smallest change of experts whose inputs are of one length. */
+static void divide_losses(const struct gathering *g)
+{
+    const whit_tape_pairs *pairs = &g->stream->tape[1].pairs;
+    const size_t n_out = g->experts->n_out;
+    const float *x = whit_tape_value(&g->stream->tape[1], g->experts->residual),
+                *original = whit_tape_value(&g->stream->tape[0], g->experts->residual);
+    for (size_t t = 0; n_out && t < g->stream->n_rows; t++) {
+        const uint32_t *rows = pairs->row_of + t * pairs->n_used;
+        float sum = 0;
+        for (uint32_t i = 0; i < pairs->n_used; i++) sum += g->weights[rows[i]];
+        for (uint32_t i = 0; i < pairs->n_used; i++) {
+            const float share = sum > 0 ? g->weights[rows[i]] / sum : 0;
+            float *to = g->losses + rows[i] * n_out;
+            for (size_t k = 0; k < n_out; k++) to[k] = share * (original[t * n_out + k] - x[t * n_out + k]);
+        }
+    }
+}
+
 static size_t square_of(const struct gathering *g)
 {
     return (size_t)g->n * g->n;
 }
 
-/* Ranks: values of a tree's node: h of all pairs, h and shift of each expert, and counts of pairs, each as two floats,
- * of all experts and of each. */
-static size_t node_squares(const struct gathering *g)
+/* Number of sums of one expert: h, shift, lost. */
+static size_t expert_values(const struct gathering *g)
 {
-    return 1 + (size_t)g->experts->n * (g->moved ? 2 : 1);
+    return square_of(g) * (g->moved ? 2 : 1) + (size_t)g->experts->n_out * g->n;
+}
+
+/* Ranks: a tree's node has h of all pairs, the sums of each expert, and counts of pairs, each as two floats, of all
+ * experts and of each. */
+static size_t count_sums(const struct gathering *g)
+{
+    return square_of(g) + g->experts->n * expert_values(g);
 }
 
 static float *node_counts(const struct gathering *g, float *node)
 {
-    return node + node_squares(g) * square_of(g);
+    return node + count_sums(g);
 }
 
 /* Sum i: 0: of all pairs, else of expert i - 1. node: of a tree; NULL: this process's own. */
@@ -342,10 +371,9 @@ static whit_hessian sum_of(const struct gathering *g, float *node, bool held, ui
         const whit_hessian_pair *pair = i ? &g->experts->of[i - 1] : &g->all;
         return held ? pair->held : pair->text;
     }
-    whit_hessian sum = {.n = g->n, .h = node};
-    if (i) sum.h += square_of(g) * (1 + (size_t)(i - 1) * (g->moved ? 2 : 1));
-    if (i && g->moved) sum.shift = sum.h + square_of(g);
-    return sum;
+    if (!i) return (whit_hessian){.n = g->n, .h = node};
+    const whit_hessian *shape = held ? &g->experts->of[i - 1].held : &g->experts->of[i - 1].text;
+    return hessian_in(node + square_of(g) + (i - 1) * expert_values(g), shape);
 }
 
 static void add_count(struct gathering *g, bool held, uint32_t i, uint64_t n)
@@ -362,8 +390,9 @@ static void add_batch(struct gathering *g, uint32_t batch, float *node)
     whit_stream *s = g->stream;
     const whit_tape_pairs *pairs = &s->tape[1].pairs;
     const bool held = g->all.held.h && whit_stream_is_held(s, batch);
-    whit_stream_run(s, batch, g->value);
+    whit_stream_run(s, batch, g->until);
     match_pairs(g);
+    divide_losses(g);
     float *x = whit_tape_value(&s->tape[1], g->value);
     struct weigh_job job = {.loops = g->blas->loops, .x = x, .other = g->other, .weights = g->weights, .width = g->n};
     whit_pool_run(s->pool, weigh_rows, &job, pairs->first[pairs->n_experts], 16);
@@ -376,6 +405,8 @@ static void add_batch(struct gathering *g, uint32_t batch, float *node)
         if (!n) continue;
         add_product(g->blas, s->pool, x + at, g->n, x + at, g->n, n, to.h);
         if (to.shift) add_product(g->blas, s->pool, g->other + at, g->n, x + at, g->n, n, to.shift);
+        if (to.lost)
+            add_product(g->blas, s->pool, g->losses + (size_t)first * to.n_out, to.n_out, x + at, g->n, n, to.lost);
         if (node) {
             node_counts(g, node)[2 * i] = (float)(n % COUNT_LOW);
             node_counts(g, node)[2 * i + 1] = (float)(n / COUNT_LOW);
@@ -393,6 +424,7 @@ static void take_sums(struct gathering *g, bool held, float *node)
         const float *count = node_counts(g, node) + 2 * (size_t)i;
         memcpy(to.h, from.h, square_of(g) * sizeof *to.h);
         if (to.shift) memcpy(to.shift, from.shift, square_of(g) * sizeof *to.shift);
+        if (to.lost) memcpy(to.lost, from.lost, (size_t)to.n_out * g->n * sizeof *to.lost);
         add_count(g, held, i, (uint64_t)count[1] * COUNT_LOW + (uint64_t)count[0]);
     }
 }
@@ -401,7 +433,7 @@ static whit_status sum_experts_on_ranks(struct gathering *g, whit_tree trees[2],
 {
     whit_stream *s = g->stream;
     const bool is_held_out = g->all.held.h != NULL;
-    const size_t n_values = node_squares(g) * square_of(g) + 2 * ((size_t)g->experts->n + 1);
+    const size_t n_values = count_sums(g) + 2 * ((size_t)g->experts->n + 1);
     for (int i = 0; i < 2; i++) whit_tree_open(&trees[i], g->blas->loops, s->pool, s->allocator, n_values);
     uint32_t batch, end = whit_stream_own_batches(s, &batch);
     for (; batch < end; batch++) {
@@ -433,8 +465,10 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
                           .stream = s,
                           .blas = blas,
                           .value = value,
+                          .until = later(&s->block, value, experts->residual),
                           .moved = moved,
                           .n = s->graph.values[value - 1].width};
+    experts->n_out = experts->residual ? s->graph.values[experts->residual - 1].width : 0;
     WHIT_TRY(whit_stream_wake(s, error));
     whit_status status = WHIT_OK;
     if (!open_gathering(&g)) status = whit_fail_memory(error, "Hessians of experts", (size_t)g.n * g.n * sizeof(float));
@@ -449,8 +483,8 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
     for (uint32_t i = 0; status == WHIT_OK && i < experts->n; i++) {
         shrink(&g, &experts->of[i].text, &g.all.text, g.n_all[0]);
         if (g.all.held.h) shrink(&g, &experts->of[i].held, &g.all.held, g.n_all[1]);
-        status = check_finite(s, &experts->of[i].text, value, 0, error);
-        if (status == WHIT_OK) status = check_finite(s, &experts->of[i].held, value, 0, error);
+        status = check_finite(s, &experts->of[i].text, value, experts->residual, error);
+        if (status == WHIT_OK) status = check_finite(s, &experts->of[i].held, value, experts->residual, error);
     }
     close_gathering(&g);
     return status;

@@ -30,19 +30,22 @@ typedef struct whit_hessian_pair {
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);
-/* Statistics of the inputs of experts [first, first + n) of a layer, without lost. */
+/* Statistics of the inputs of experts [first, first + n) of a layer. */
 typedef struct whit_hessian_experts {
     uint32_t first, n;
+    whit_ref residual;     /* the value that the sum over a token's experts is added to; 0: without lost */
+    uint32_t n_out;        /* elements of it */
     whit_hessian_pair *of; /* (n) */
     uint64_t *n_pairs;     /* (n) pairs of the text, without held-out ones */
     uint64_t n_all;        /* the same of all experts of the layer */
     const whit_allocator *allocator;
 } whit_hessian_experts;
 
-/* Runs the text up to `value`, a value of (token, expert) pairs. The caller sets first and n. A pair's row counts by
- * the square of its weight. Its x' is the original's row for the same token and expert; where the original routes the
- * token to other experts, the pair adds nothing to shift. Then each h is shrunk towards the mean (experts.h). The
- * result is to be freed, on failure too. */
+/* Runs the text up to `value`, a value of (token, expert) pairs. The caller sets first, n and residual. A pair's row
+ * counts by the square of its weight. Its x' is the original's row for the same token and expert; where the original
+ * routes the token to other experts, the pair adds nothing to shift. The pairs of a token divide the residual's loss
+ * there by the squares of their weights. Then each h is shrunk towards the mean (experts.h). The result is to be freed,
+ * on failure too. */
 whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stream *stream, const whit_blas *blas,
                                         whit_ref value, bool moved, whit_error *error);
 void whit_hessian_free_experts(whit_hessian_experts *experts); /* zero-initialised is freed */

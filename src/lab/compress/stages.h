@@ -18,4 +18,10 @@ typedef struct whit_layer_stage {
 /* Finds the next stage of the stream's layer from node *at on; false after the last stage. */
 bool whit_layer_next_stage(const whit_stream *stream, uint32_t *at, whit_layer_stage *stage);
 
+/* Finds the residual stream that the output of the stage's only matrix is added to, or the sum over a token's experts
+ * of such outputs. *residual is 0 if the stage has several matrices, if nothing is added, or if what is added is
+ * computed from the output itself. Errors: memory. */
+whit_status whit_stage_residual(const whit_stream *stream, const whit_layer_stage *stage, whit_ref *residual,
+                                whit_error *error);
+
 #endif
