@@ -60,7 +60,8 @@ for path, body in (("/api/copy", {"source": "mine", "destination": "yours"}), ("
 check(ask(server, "POST", "/api/copy", {"source": "absent", "destination": "z"})[0] == 404, "a copy of nothing")
 # Deleted: gone for the server and from the disk; the copies stay. One that the server was started with stays, too.
 check(ask(server, "DELETE", "/api/delete", {"model": "owner/tiny-GGUF"})[0] == 200, "delete")
-check(answer(server, "owner/tiny-GGUF:f32")[0] in (200, 404) and answer(server, "mine")[0] == 200, "after the removal")
+check(answer(server, "owner/tiny-GGUF:f32")[0] == 404 and answer(server, "mine")[0] == 200, "after the removal")
+check("owner/tiny-GGUF:f32" not in [m["name"] for m in ask(server, "GET", "/api/tags")[1][0]["models"]], "a removed model is listed")
 check(ask(server, "DELETE", "/api/delete", {"model": "yours"})[0] == 200 and answer(server, "yours")[0] == 404, "the made one is gone")
 check(ask(server, "DELETE", "/api/delete", {"model": "yours"})[0] == 404, "delete again")
 check(ask(server, "DELETE", "/api/delete", {"model": own})[0] == 400, "its own model")

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -435,6 +436,35 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
     else
         close_api(api);
     return !is_own && !busy;
+}
+
+/* The next model of the store whose file is gone; NULL after the last. The caller holds the lock. */
+static whit_entry *find_absent(const whit_site *site)
+{
+    whit_models *models = site->models;
+    for (size_t i = site->options->n_models; i < models->n; i++) {
+        whit_entry *entry = &models->entries[i];
+        if (!entry->is_gone && !entry->is_opening && access(entry->options->path, F_OK) != 0) return entry;
+    }
+    return NULL;
+}
+
+void whit_models_forget_absent(whit_site *site)
+{
+    whit_models *models = site->models;
+    whit_entry *entry;
+    pthread_mutex_lock(&models->lock);
+    while ((entry = find_absent(site)) != NULL) {
+        whit_api *idle = entry->api && entry->api->n_users == 0 ? entry->api : NULL;
+        entry->is_gone = true; /* an answer in work is finished; make_room closes its model later */
+        if (!idle) continue;
+        entry->api = NULL;
+        keep_counts(models, idle);
+        pthread_mutex_unlock(&models->lock);
+        close_api(idle);
+        pthread_mutex_lock(&models->lock);
+    }
+    pthread_mutex_unlock(&models->lock);
 }
 
 static void refuse_name(const char *name, whit_web_reply *reply)

@@ -52,6 +52,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
 /* Closes a model of the store, which is about to be removed; one that the server was started with is refused. False:
  * the reply says why not. True also if the model is not served so far. */
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
+/* Closes the models of the store whose files were removed, under whatever name requests have used them. */
+void whit_models_forget_absent(whit_site *site);
 /* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
  * why not. */
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);

@@ -184,4 +184,5 @@ void whit_ollama_delete(whit_call *call)
     const char *name = may_change(call) ? text_of(call, "model", "name") : NULL;
     if (!name || !whit_models_forget(call->site, name, call->reply)) return;
     reply_errand(call, begin_errand(call, json_pack("{s:s, s:s}", "do", "remove", "name", name)), false);
+    whit_models_forget_absent(call->site);
 }
