@@ -15,7 +15,7 @@ void *whit_alloc(const whit_allocator *allocator, size_t size_bytes)
     if (allocator && allocator->alloc) return allocator->alloc(allocator->user, size_bytes, WHIT_ALIGN_BYTES);
     size_t padded;
     if (!whit_add_size(size_bytes, WHIT_ALIGN_BYTES - 1, &padded)) return NULL;
-    return whit_system_alloc(padded & ~(size_t)(WHIT_ALIGN_BYTES - 1));
+    return whit_system_alloc(padded & ~(size_t)(WHIT_ALIGN_BYTES - 1), WHIT_ALIGN_BYTES);
 }
 
 void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes)

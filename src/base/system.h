@@ -14,9 +14,16 @@
 /* Called first in main: arguments become UTF-8, standard streams binary, a console shows UTF-8 and colours. *argv is
  * replaced where the system gives another form. */
 void whit_system_begin(int *argc, char ***argv);
-/* Memory aligned to WHIT_ALIGN_BYTES, of a multiple of that size; NULL if out of memory. */
-void *whit_system_alloc(size_t size_bytes);
+/* Memory aligned to a power of two, of a multiple of that size; NULL if out of memory. */
+void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes);
 void whit_system_free(void *memory);
+
+/* A pipe for waking a thread that polls: reading and writing never wait, and no child inherits it. False, with errno. */
+bool whit_system_pipe(int ends[2]);
+/* Columns that this system's terminals give a character; -1 for one that is not shown. POSIX: by the locale. */
+int whit_system_columns(uint32_t code);
+/* Can a file be replaced, renamed and cut while it is mapped? */
+bool whit_system_replaces_mapped(void);
 
 /* ---- threads -------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include "base/system.h"
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
@@ -146,3 +147,8 @@ bool whit_system_has_vectors(void)
 }
 
 #endif
+
+bool whit_system_pipe(int ends[2])
+{
+    return pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
+}

@@ -4,18 +4,29 @@
 #include "base/system.h"
 
 #include <stdlib.h>
+#include <wchar.h>
 
 void whit_system_begin(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
 }
 
-void *whit_system_alloc(size_t size_bytes)
+void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes)
 {
-    return aligned_alloc(WHIT_ALIGN_BYTES, size_bytes);
+    return aligned_alloc(alignment_bytes, size_bytes);
 }
 
 void whit_system_free(void *memory)
 {
     free(memory);
+}
+
+bool whit_system_replaces_mapped(void)
+{
+    return true;
+}
+
+int whit_system_columns(uint32_t code)
+{
+    return wcwidth((wchar_t)code);
 }

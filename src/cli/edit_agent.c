@@ -10,9 +10,9 @@
 #include "base/flag.h"
 #include "base/items.h"
 #include "base/status.h"
+#include "base/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -538,7 +538,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
         (!a->model.is_open && !keep_wish(a, &request->wish)))
         return whit_fail_memory(error, "a task", request->selection_bytes);
     if (first) {
-        if (pipe2(a->pipe, O_CLOEXEC | O_NONBLOCK) != 0) return whit_fail_errno(error, "a pipe", "make");
+        if (!whit_system_pipe(a->pipe)) return whit_fail_errno(error, "a pipe", "make");
         sigset_t all, before; /* signals go to the editor's thread */
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);

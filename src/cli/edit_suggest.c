@@ -4,6 +4,7 @@
 #include "agent/guard.h"
 #include "base/flag.h"
 #include "base/items.h"
+#include "base/system.h"
 #include "cli/agent.h"
 #include "cli/cli.h"
 #include "cli/names.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define SUGGESTED_TOKENS 64
@@ -30,6 +30,7 @@ struct cli_edit_suggester {
     struct cli_edit_wish own;  /* copies of the settings of the first question, which stay in use */
     whit_buf key;
     whit_suggester callbacks;
+    int woken; /* the end of callbacks.fd's pipe that is written to; a full one wakes as well */
     pthread_t thread;
     bool has_thread;
     /* Used by the worker thread only: */
@@ -51,10 +52,9 @@ struct cli_edit_suggester {
     volatile bool cancel;
 };
 
-static void tell(const struct cli_edit_suggester *s)
+static void wake_editor(const struct cli_edit_suggester *s)
 {
-    uint64_t one = 1;
-    while (write(s->callbacks.fd, &one, sizeof one) < 0 && errno == EINTR) {
+    while (write(s->woken, "", 1) < 0 && errno == EINTR) {
     }
 }
 
@@ -72,7 +72,7 @@ static bool on_text(void *user, const char *text, size_t n)
         }
     if (more) more = whit_buf_append(&s->answer, text, n);
     pthread_mutex_unlock(&s->lock);
-    tell(s);
+    wake_editor(s);
     return more;
 }
 
@@ -193,7 +193,7 @@ static void *work(void *user)
         if (s->latest == s->number) {
             s->state = failed ? WHIT_SUGGESTION_FAILED : WHIT_SUGGESTION_DONE;
             if (failed) snprintf(s->why, sizeof s->why, "%.280s", error.message);
-            tell(s);
+            wake_editor(s);
         }
     }
     pthread_mutex_unlock(&s->lock);
@@ -279,8 +279,9 @@ static void cancel(void *user)
 static whit_suggestion_state take_suggestion(void *user, whit_buf *text, char *why, size_t why_bytes)
 {
     struct cli_edit_suggester *s = user;
-    uint64_t drained;
-    while (read(s->callbacks.fd, &drained, sizeof drained) < 0 && errno == EINTR) {
+    char drained[256];
+    ssize_t n;
+    while ((n = read(s->callbacks.fd, drained, sizeof drained)) > 0 || (n < 0 && errno == EINTR)) {
     }
     pthread_mutex_lock(&s->lock);
     if (s->answer.size_bytes) whit_buf_append(text, s->answer.data, s->answer.size_bytes);
@@ -300,9 +301,12 @@ whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli
     s->wish = *wish;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->asked, NULL);
-    s->callbacks = (whit_suggester){s, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), ask_suggestion, cancel, take_suggestion};
-    if (s->callbacks.fd >= 0) return WHIT_OK;
-    whit_status status = whit_fail_errno(error, "suggestions", "open an event of");
+    int ends[2] = {-1, -1};
+    const bool ok = whit_system_pipe(ends);
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, "suggestions", "open a pipe of");
+    s->callbacks = (whit_suggester){s, ends[0], ask_suggestion, cancel, take_suggestion};
+    s->woken = ends[1];
+    if (ok) return WHIT_OK;
     cli_edit_suggester_close(s);
     *suggester = NULL;
     return status;
@@ -328,6 +332,7 @@ void cli_edit_suggester_close(struct cli_edit_suggester *s)
     free((char *)s->own.name);
     free((char *)s->own.key_file);
     if (s->callbacks.fd >= 0) close(s->callbacks.fd);
+    if (s->woken >= 0) close(s->woken);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->asked);
     free(s);

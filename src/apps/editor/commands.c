@@ -230,7 +230,7 @@ static void save_all(ed *e)
 {
     ed_save_all(e);
 }
-static void open(ed *e)
+static void open_file(ed *e)
 {
     ed_prompt_open(e, ED_PROMPT_OPEN, "Open: ", "");
 }
@@ -398,7 +398,7 @@ const struct ed_command ed_commands[] = {
     {"save", "C-s", "Save the buffer.", save, 0},
     {"save-as", "M-s", "Save the buffer under another name.", save_as, 0},
     {"save-all", "M-S", "Save all buffers.", save_all, 0},
-    {"open", "C-o", "Open a file by its name.", open, 0},
+    {"open", "C-o", "Open a file by its name.", open_file, 0},
     {"files", "C-p", "Find a file of the project; .gitignore is respected.", files, 0},
     {"tree", "M-T", "Show the project's files as a tree, or close it.", ed_files_toggle, 0},
     {"buffers", "M-b", "Choose one of the open buffers.", buffers, 0},

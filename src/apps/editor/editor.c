@@ -533,7 +533,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
         return;
     }
     bool stops = key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL && e->vi.on);
-    if (stops && e->shell.process && !e->prompt.kind && !(e->vi.on && ed_vi_is_inserting(e))) {
+    if (stops && ed_shell_runs(e) && !e->prompt.kind && !(e->vi.on && ed_vi_is_inserting(e))) {
         ed_shell_stop(e);
         return;
     }
@@ -579,9 +579,9 @@ size_t whit_editor_fds(const whit_editor *e, struct pollfd *fds, size_t max)
     }
     int git = e->window ? whit_git_fd(e->window->doc->git.file) : -1;
     if (git >= 0 && n < max) fds[n++] = (struct pollfd){git, POLLIN, 0};
-    if (e->shell.process && n + 2 <= max) {
-        fds[n++] = (struct pollfd){e->shell.out, POLLIN, 0};
-        fds[n++] = (struct pollfd){e->shell.in, POLLOUT, 0};
+    if (ed_shell_runs(e) && n + 2 <= max) {
+        fds[n++] = (struct pollfd){e->shell.child.out, POLLIN, 0};
+        fds[n++] = (struct pollfd){e->shell.child.in, POLLOUT, 0};
     }
     if (e->options.suggester && n < max) fds[n++] = (struct pollfd){e->options.suggester->fd, POLLIN, 0};
     return n;

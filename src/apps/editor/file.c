@@ -2,6 +2,7 @@
 #include "editor/file.h"
 
 #include "base/file.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,6 +135,7 @@ static whit_status read_copy(int fd, const char *path, whit_file *file, whit_err
 static whit_status map_it(int fd, const char *path, whit_file *file, whit_error *error)
 {
     uint64_t size_bytes = file->identity.size_bytes;
+    if (!whit_system_replaces_mapped()) return read_copy(fd, path, file, error);
     uint8_t *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED) return whit_fail_errno(error, path, "map");
     file->guard = guard_take(data, size_bytes);

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/lsp.h"
 
+#include "base/piped.h"
 #include "base/utf8.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HEADER_BYTES 4096u
@@ -113,51 +109,12 @@ bool whit_lsp_uri(const char *path, char *uri, size_t uri_bytes)
 /* ---- the process --------------------------------------------------------------------------- */
 
 struct whit_lsp {
-    pid_t process;
-    int in, out; /* pipes from its output and to its input */
+    whit_piped child;
     whit_buf read, queued;
     size_t taken, sent;
     uint64_t number;
     bool broken;
 };
-
-/* In the child: only what may be called between fork and exec. */
-static void become(char **words, const char *folder, int in, int out, pid_t parent)
-{
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || nothing < 0) _exit(127);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0) _exit(127);
-    if (chdir(folder)) _exit(127);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execvp(words[0], words);
-    _exit(127);
-}
-
-static whit_status start_process(whit_lsp *lsp, char **words, const char *folder, whit_error *error)
-{
-    int to[2] = {-1, -1}, from[2] = {-1, -1};
-    pid_t parent = getpid();
-    if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC) || (lsp->process = fork()) < 0) {
-        whit_status status = whit_fail_errno(error, words[0], "start");
-        for (int i = 0; i < 2; i++) {
-            if (to[i] >= 0) close(to[i]);
-            if (from[i] >= 0) close(from[i]);
-        }
-        lsp->process = 0;
-        return status;
-    }
-    if (lsp->process == 0) become(words, folder, to[0], from[1], parent);
-    close(to[0]);
-    close(from[1]);
-    lsp->out = to[1];
-    lsp->in = from[0];
-    fcntl(lsp->out, F_SETFL, O_NONBLOCK);
-    fcntl(lsp->in, F_SETFL, O_NONBLOCK);
-    return WHIT_OK;
-}
 
 whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **lsp, whit_error *error)
 {
@@ -170,14 +127,13 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
         free(own);
         return whit_fail_memory(error, "a language server", sizeof *own);
     }
-    own->in = own->out = -1;
     own->read.limit_bytes = WHIT_LSP_MESSAGE_BYTES + 2 * HEADER_BYTES + 65536;
     own->queued.limit_bytes = QUEUE_BYTES;
     char *rest;
     for (char *word = strtok_r(copy, " \t", &rest); word && n < WORDS_MAX; word = strtok_r(NULL, " \t", &rest))
         words[n++] = word;
     words[n] = NULL;
-    whit_status status = n ? start_process(own, words, folder, error)
+    whit_status status = n ? whit_piped_start(&own->child, words, folder, error)
                            : whit_fail(error, WHIT_ERROR_ARGUMENT, "a language server needs a command");
     free(copy);
     if (status != WHIT_OK) {
@@ -188,33 +144,15 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
     return WHIT_OK;
 }
 
-static bool has_ended(const whit_lsp *lsp, int milliseconds)
-{
-    for (int i = 0; i <= milliseconds; i += 5) {
-        pid_t pid = waitpid(lsp->process, NULL, WNOHANG);
-        if (pid == lsp->process || (pid < 0 && errno == ECHILD)) return true;
-        nanosleep(&(struct timespec){0, 5000000}, NULL);
-    }
-    return false;
-}
-
 void whit_lsp_close(whit_lsp *lsp)
 {
     if (!lsp) return;
-    if (lsp->process > 0) {
+    if (lsp->child.process) {
         whit_lsp_request(lsp, "shutdown", NULL);
         whit_lsp_notify(lsp, "exit", NULL);
         whit_lsp_pump(lsp);
-        close(lsp->out);
-        lsp->out = -1;
-        if (!has_ended(lsp, END_MS)) {
-            kill(-lsp->process, SIGKILL); /* also the processes that it has started */
-            kill(lsp->process, SIGKILL);
-            waitpid(lsp->process, NULL, 0);
-        }
+        (void)whit_piped_end(&lsp->child, END_MS);
     }
-    if (lsp->in >= 0) close(lsp->in);
-    if (lsp->out >= 0) close(lsp->out);
     whit_buf_free(&lsp->read);
     whit_buf_free(&lsp->queued);
     free(lsp);
@@ -265,8 +203,8 @@ size_t whit_lsp_unsent(const whit_lsp *lsp)
 
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2])
 {
-    fds[0] = lsp->in;
-    fds[1] = lsp->sent < lsp->queued.size_bytes ? lsp->out : -1;
+    fds[0] = lsp->child.out;
+    fds[1] = lsp->sent < lsp->queued.size_bytes ? lsp->child.in : -1;
 }
 
 /* Writing to a server that is gone must not end this process. */
@@ -284,7 +222,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t n)
 bool whit_lsp_pump(whit_lsp *lsp)
 {
     while (!lsp->broken && lsp->sent < lsp->queued.size_bytes) {
-        ssize_t n = write_quietly(lsp->out, lsp->queued.data + lsp->sent, lsp->queued.size_bytes - lsp->sent);
+        ssize_t n = write_quietly(lsp->child.in, lsp->queued.data + lsp->sent, lsp->queued.size_bytes - lsp->sent);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
         if (n <= 0) lsp->broken = true;
@@ -296,7 +234,7 @@ bool whit_lsp_pump(whit_lsp *lsp)
             lsp->broken = true;
             break;
         }
-        ssize_t n = read(lsp->in, lsp->read.data + lsp->read.size_bytes, 65536);
+        ssize_t n = read(lsp->child.out, lsp->read.data + lsp->read.size_bytes, 65536);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
         if (n <= 0) {

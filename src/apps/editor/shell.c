@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/state.h"
 #include "base/items.h"
+#include "base/path.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define OUTPUT_BYTES (64u << 20)
@@ -23,48 +20,7 @@ static const char *folder_of(const ed *e)
     return e->options.project ? e->options.project : ".";
 }
 
-/* ---- the process --------------------------------------------------------------------------- */
-
-/* In the child: only what may be called between fork and exec. */
-static void become_shell(const char *command, const char *folder, int in, int out, pid_t parent)
-{
-    sigset_t none;
-    setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || chdir(folder)) _exit(127);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(127);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-    _exit(127);
-}
-
-static bool start_process(struct ed_shell *shell, const char *folder)
-{
-    int to[2] = {-1, -1}, from[2] = {-1, -1};
-    pid_t parent = getpid();
-    bool ok = pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0 && (shell->process = fork()) >= 0;
-    if (ok && shell->process == 0) become_shell(shell->command, folder, to[0], from[1], parent);
-    if (to[0] >= 0) close(to[0]);
-    if (from[1] >= 0) close(from[1]);
-    if (!ok) {
-        if (to[1] >= 0) close(to[1]);
-        if (from[0] >= 0) close(from[0]);
-        shell->process = 0;
-        return false;
-    }
-    shell->in = to[1];
-    shell->out = from[0];
-    fcntl(shell->in, F_SETFL, O_NONBLOCK);
-    fcntl(shell->out, F_SETFL, O_NONBLOCK);
-    return true;
-}
-
-static void close_input(struct ed_shell *shell)
-{
-    if (shell->in >= 0) close(shell->in);
-    shell->in = -1;
-}
+/* ---- starting and ending ------------------------------------------------------------------- */
 
 static bool read_input(ed *e, whit_range range)
 {
@@ -82,7 +38,7 @@ static bool read_input(ed *e, whit_range range)
 void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range range)
 {
     struct ed_shell *shell = &e->shell;
-    if (shell->process) {
+    if (ed_shell_runs(e)) {
         ed_complain(e, "'%.100s' runs still; Esc stops it", shell->command);
         return;
     }
@@ -103,18 +59,25 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
     shell->n_sent = 0;
     shell->output.limit_bytes = OUTPUT_BYTES;
     if (kind != ED_SHELL_INSERT && !read_input(e, range)) return;
-    if (!start_process(shell, folder_of(e)))
-        ed_complain(e, "'%.100s' cannot be started: %s", shell->command, strerror(errno));
-    else
-        ed_say(e, "running '%.200s'; Esc stops it", shell->command);
-    if (shell->process && !shell->input.size_bytes) close_input(shell);
+    whit_error error;
+    if (whit_piped_start_line(&shell->child, shell->command, folder_of(e), &error) != WHIT_OK) {
+        ed_complain_error(e, &error);
+        return;
+    }
+    ed_say(e, "running '%.200s'; Esc stops it", shell->command);
+    if (!shell->input.size_bytes) whit_piped_close_input(&shell->child);
+}
+
+bool ed_shell_runs(const ed *e)
+{
+    return e->shell.child.process != 0;
 }
 
 void ed_shell_stop(ed *e)
 {
-    if (!e->shell.process) return;
+    if (!ed_shell_runs(e)) return;
     e->shell.stopped = true;
-    kill(-e->shell.process, SIGKILL);
+    whit_piped_kill(&e->shell.child);
 }
 
 void ed_shell_forget(ed *e, const struct ed_doc *doc)
@@ -132,13 +95,7 @@ static void free_buffers(struct ed_shell *shell)
 void ed_shell_close(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    if (shell->process) {
-        kill(-shell->process, SIGKILL);
-        waitpid(shell->process, NULL, 0);
-        close_input(shell);
-        close(shell->out);
-        shell->process = 0;
-    }
+    (void)whit_piped_end(&shell->child, 0);
     free_buffers(shell);
 }
 
@@ -163,8 +120,9 @@ static bool find_file(const ed *e, const struct folders *folders, const char *na
 {
     const char *folder = folders->n ? folders->names[folders->n - 1] : folder_of(e);
     if (!n || n >= PATH_MAX) return false;
-    int written = *name == '/' || !strcmp(folder, ".") ? snprintf(path, PATH_MAX, "%.*s", (int)n, name)
-                                                       : snprintf(path, PATH_MAX, "%s/%.*s", folder, (int)n, name);
+    int written = whit_path_is_absolute(name) || !strcmp(folder, ".")
+        ? snprintf(path, PATH_MAX, "%.*s", (int)n, name)
+        : snprintf(path, PATH_MAX, "%s/%.*s", folder, (int)n, name);
     struct stat about;
     return written > 0 && written < PATH_MAX && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
@@ -265,13 +223,7 @@ static void put_output(ed *e)
 static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    int status = 0;
-    kill(-shell->process, SIGKILL); /* a process that has closed its output is not waited for */
-    waitpid(shell->process, &status, 0);
-    close_input(shell);
-    close(shell->out);
-    shell->process = 0;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const int code = whit_piped_end(&shell->child, 0); /* one that has closed its output is not waited for */
     if (shell->stopped || code < 0)
         ed_say(e, "'%.200s' was stopped", shell->command);
     else if (code)
@@ -296,24 +248,24 @@ static void finish_command(ed *e)
 bool ed_shell_pump(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    if (!shell->process) return false;
-    while (shell->in >= 0) {
+    if (!ed_shell_runs(e)) return false;
+    while (shell->child.in >= 0) {
         if (shell->n_sent == shell->input.size_bytes) {
-            close_input(shell);
+            whit_piped_close_input(&shell->child);
             break;
         }
-        ssize_t n = write(shell->in, shell->input.data + shell->n_sent, shell->input.size_bytes - shell->n_sent);
+        ssize_t n = write(shell->child.in, shell->input.data + shell->n_sent, shell->input.size_bytes - shell->n_sent);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) break;
-        if (n < 0) close_input(shell); /* it does not read all of it */
+        if (n < 0) whit_piped_close_input(&shell->child); /* it does not read all of it */
         if (n > 0) shell->n_sent += (size_t)n;
     }
     for (;;) {
         if (!whit_buf_reserve(&shell->output, 65536)) ed_shell_stop(e);
         char dropped[4096];
         bool full = shell->output.failed;
-        ssize_t n = full ? read(shell->out, dropped, sizeof dropped)
-                         : read(shell->out, shell->output.data + shell->output.size_bytes, 65536);
+        ssize_t n = full ? read(shell->child.out, dropped, sizeof dropped)
+                         : read(shell->child.out, shell->output.data + shell->output.size_bytes, 65536);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) return false;
         if (n <= 0) break;

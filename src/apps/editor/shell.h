@@ -4,10 +4,9 @@
 #ifndef WHIT_EDITOR_SHELL_H
 #define WHIT_EDITOR_SHELL_H
 
+#include "base/piped.h"
 #include "base/mem.h"
 #include "editor/text.h"
-
-#include <sys/types.h>
 
 struct ed_doc;
 typedef struct whit_editor ed;
@@ -22,8 +21,7 @@ typedef enum ed_shell_kind {
 } ed_shell_kind;
 
 struct ed_shell {
-    pid_t process; /* 0: nothing runs */
-    int in, out;   /* its input and output; -1: closed */
+    whit_piped child;
     ed_shell_kind kind;
     whit_buf input, output;
     size_t n_sent;
@@ -38,6 +36,7 @@ struct ed_shell {
 /* Starts a command. `range` is of the current text: its input for ED_SHELL_FILTER and, if it is not empty,
  * for ED_SHELL_SHOW; a place for ED_SHELL_INSERT. */
 void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range range);
+bool ed_shell_runs(const ed *e);
 void ed_shell_stop(ed *e);
 bool ed_shell_pump(ed *e); /* true: the screen may be another */
 void ed_shell_forget(ed *e, const struct ed_doc *doc);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/phrase.h"
 #include "editor/terminal.h"
 
 #include "base/clock.h"
 #include "base/items.h"
-#include "editor/curses_names.h"
+#include "editor/display.h"
 #include "editor/editor.h"
 #include "editor/journal.h"
-#include "whit_config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
@@ -22,34 +19,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#if WHIT_HAVE_NCURSESW
-#define NCURSES_WIDECHAR 1
-#include <dlfcn.h>
-#include <ncurses.h>
-#include <wchar.h>
-
 #define ESCAPE_MS   30 /* after this time a lone ESC is the Escape key */
 #define STDIN_BYTES (1u << 30)
 
-struct curses {
-    void *library;
-    WINDOW **screen; /* stdscr */
-    int *n_colors;
-#define MEMBER(name) __typeof__(&name) name;
-    EDITOR_CURSES(MEMBER)
-#undef MEMBER
-};
-
 struct terminal {
-    struct curses curses;
-    int in, out;
-    FILE *in_file, *out_file;
-    bool colored, shown, mouse, direct; /* direct: painted without the library */
-    whit_screen screen, before;         /* before: the screen shown by a terminal that is painted directly */
+    whit_display display;
+    bool mouse, is_open;
+    whit_screen screen;
     whit_keys keys;
     uint64_t heard_ns; /* time of the last keys */
     whit_editor *editor;
-    int watch, watched; /* inotify: descriptor and watch of the current file */
+    int watch, watched; /* inotify: descriptor and watch of the current file; -1 where there is none */
 };
 
 static volatile sig_atomic_t resized, hung_up;
@@ -67,34 +47,9 @@ static void on_hangup(int number)
     hung_up = 1;
 }
 
-static bool load_curses(struct curses *curses)
-{
-    curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
-    if (!curses->library) return false;
-    curses->screen = dlsym(curses->library, "stdscr");
-    curses->n_colors = dlsym(curses->library, "COLORS");
-    bool ok = curses->screen && curses->n_colors;
-#define LOAD(name) ok = (*(void **)&curses->name = dlsym(curses->library, #name)) && ok;
-    EDITOR_CURSES(LOAD)
-#undef LOAD
-    return ok;
-}
-
-static void send_bytes(const struct terminal *terminal, const char *text, size_t n)
-{
-    while (n) {
-        ssize_t written = write(terminal->out, text, n);
-        if (written < 0 && errno != EINTR) return;
-        if (written > 0) {
-            text += written;
-            n -= (size_t)written;
-        }
-    }
-}
-
 static void send_text(const struct terminal *terminal, const char *text)
 {
-    send_bytes(terminal, text, strlen(text));
+    whit_display_send(&terminal->display, text, strlen(text));
 }
 
 /* The terminal's clipboard, by OSC 52. */
@@ -112,160 +67,45 @@ static void copy_out(void *user, const char *text, size_t n)
     free(encoded);
 }
 
-/* ---- colours ------------------------------------------------------------------------------- */
-
-static void begin_colors(struct terminal *terminal)
-{
-    struct curses *curses = &terminal->curses;
-    const whit_theme *theme = whit_editor_theme(terminal->editor);
-    const char *depth = getenv("COLORTERM");
-    if (getenv("NO_COLOR") || !theme->colored || curses->start_color() == ERR || *curses->n_colors < 8) return;
-    terminal->direct = depth && (!strcmp(depth, "truecolor") || !strcmp(depth, "24bit"));
-    if (terminal->direct) return;
-    curses->use_default_colors();
-    bool many = *curses->n_colors >= 256;
-    for (short i = 0; i <= WHIT_N_STYLES; i++) {
-        whit_look look = i < WHIT_N_STYLES ? theme->looks[i] : theme->match;
-        int ink = many ? whit_color_256(look.ink) : whit_color_8(look.ink);
-        int paper = many ? whit_color_256(look.paper) : whit_color_8(look.paper);
-        curses->init_pair((short)(i + 1), (short)ink, (short)paper);
-    }
-    terminal->colored = true;
-}
-
-/* Bars and matches whose background the terminal does not have are shown in reverse video. */
-static attr_t attributes_of(const struct terminal *terminal, const whit_cell *cell, short *pair)
-{
-    static const attr_t known[] = {A_BOLD, A_DIM, A_ITALIC, A_UNDERLINE, A_REVERSE};
-    const whit_theme *theme = whit_editor_theme(terminal->editor);
-    whit_look look = whit_theme_look(theme, cell);
-    attr_t attributes = 0;
-    for (int i = 0; i < 5; i++)
-        if (look.attributes & 1 << i) attributes |= known[i];
-    bool bar = cell->style == WHIT_STYLE_STATUS || cell->style == WHIT_STYLE_STATUS_OTHER ||
-        cell->style == WHIT_STYLE_LIST_HERE || (cell->flags & WHIT_CELL_MATCH);
-    bool paper = terminal->colored && (*terminal->curses.n_colors >= 256 || whit_color_8(look.paper) >= 0);
-    if (bar && look.paper != WHIT_COLOR_NONE && !paper) attributes ^= A_REVERSE;
-    *pair = 0;
-    if (terminal->colored) *pair = (short)((cell->flags & WHIT_CELL_MATCH ? WHIT_N_STYLES : cell->style) + 1);
-    return attributes;
-}
-
 /* ---- showing ------------------------------------------------------------------------------- */
-
-/* Paints with 24-bit colours, which the library's description of the terminal does not have. */
-static void show_direct(struct terminal *terminal)
-{
-    whit_buf out = {0};
-    whit_screen *before = &terminal->before;
-    const whit_screen *after = &terminal->screen;
-    if (whit_theme_paint(whit_editor_theme(terminal->editor), before->cells ? before : NULL, after, &out))
-        send_bytes(terminal, whit_chars(&out), out.size_bytes);
-    whit_buf_free(&out);
-    if (!whit_screen_resize(before, after->n_columns, after->n_rows)) {
-        whit_screen_free(before); /* all of it is painted the next time */
-        return;
-    }
-    memcpy(before->cells, after->cells, (size_t)(after->n_columns * after->n_rows) * sizeof *after->cells);
-    before->cursor_x = after->cursor_x;
-    before->cursor_y = after->cursor_y;
-}
 
 static void show_screen(struct terminal *terminal)
 {
-    struct curses *curses = &terminal->curses;
-    WINDOW *window = *curses->screen;
     whit_editor_draw(terminal->editor, &terminal->screen);
-    const whit_screen *screen = &terminal->screen;
-    if (terminal->direct) {
-        show_direct(terminal);
-        return;
-    }
-    for (int y = 0; y < screen->n_rows; y++) {
-        for (int x = 0; x < screen->n_columns; x++) {
-            const whit_cell *cell = &screen->cells[y * screen->n_columns + x];
-            if (!cell->codes[0]) continue; /* the right half of a wide character */
-            bool wide = x + 1 < screen->n_columns && !cell[1].codes[0];
-            wchar_t text[WHIT_CELL_CODES + 1] = {0};
-            for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) text[i] = (wchar_t)cell->codes[i];
-            /* wcwidth's tables may be older than ours: a character of another width there is replaced by U+FFFD. */
-            if (wcwidth(text[0]) != (wide ? 2 : 1)) {
-                text[0] = 0xFFFD;
-                text[1] = 0;
-                wide = false;
-            }
-            for (int i = 1; text[i]; i++)
-                if (wcwidth(text[i]) != 0) text[i] = 0;
-            short pair;
-            cchar_t out;
-            attr_t attributes = attributes_of(terminal, cell, &pair);
-            curses->setcchar(&out, text, attributes, pair, NULL);
-            curses->wmove(window, y, x);
-            curses->wadd_wch(window, &out); /* ERR at the last cell, which is filled all the same */
-            if (!wide && x + 1 < screen->n_columns && !cell[1].codes[0]) {
-                wchar_t blank[2] = L" ";
-                curses->setcchar(&out, blank, attributes, pair, NULL);
-                curses->wadd_wch(window, &out);
-            }
-        }
-    }
-    bool visible = screen->cursor_x >= 0;
-    if (visible) curses->wmove(window, screen->cursor_y, screen->cursor_x);
-    if (visible != terminal->shown) curses->curs_set(visible);
-    terminal->shown = visible;
-    curses->wrefresh(window);
+    whit_display_show(&terminal->display, whit_editor_theme(terminal->editor), &terminal->screen);
 }
 
 static void take_size(struct terminal *terminal, bool tell)
 {
     struct winsize size;
     int n_columns = 80, n_rows = 24;
-    if (ioctl(terminal->out, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+    if (ioctl(terminal->display.out, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
         n_columns = size.ws_col;
         n_rows = size.ws_row;
     }
-    if (tell) terminal->curses.resizeterm(n_rows, n_columns);
-    if (!whit_screen_resize(&terminal->screen, n_columns, n_rows)) return;
-    if (tell && terminal->direct) whit_screen_free(&terminal->before);
-    if (tell) terminal->curses.wredrawln(*terminal->curses.screen, 0, n_rows);
+    if (tell) whit_display_resize(&terminal->display, n_columns, n_rows);
+    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* without memory it stays as it was */
 }
 
 static whit_status begin_screen(struct terminal *terminal, whit_error *error)
 {
-    const char *type = getenv("TERM");
-    /* UTF-8 whatever the locale is: the editor's texts are. */
-    if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX < 4) setlocale(LC_CTYPE, "C.UTF-8");
-    terminal->in = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    if (terminal->in < 0) {
+    whit_display *display = &terminal->display;
+    display->in = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (display->in < 0 || !isatty(display->in)) {
+        if (display->in >= 0) close(display->in);
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor wants a terminal, and there is none");
-        terminal->in = STDIN_FILENO;
+        display->in = STDIN_FILENO;
     }
-    terminal->out = isatty(STDOUT_FILENO) ? STDOUT_FILENO : terminal->in;
-    int out = dup(terminal->out), in = dup(terminal->in);
-    terminal->out_file = out < 0 ? NULL : fdopen(out, "w");
-    terminal->in_file = in < 0 ? NULL : fdopen(in, "r");
-    if (!terminal->out_file || !terminal->in_file) return whit_fail_errno(error, "the terminal", "open");
-    if (!load_curses(&terminal->curses))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor wants ncursesw (libncursesw6): %s", dlerror());
-    struct curses *curses = &terminal->curses;
-    if (!type || !*type || !curses->newterm(NULL, terminal->out_file, terminal->in_file))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "the terminal '%s' is not known: set TERM, for example to xterm", whit_or_empty(type));
-    curses->raw();
-    curses->noecho();
-    curses->nonl();
-    curses->typeahead(-1); /* it would write in small pieces, to look for keys between them */
-    curses->keypad(*curses->screen, TRUE);
-    terminal->shown = true;
-    begin_colors(terminal);
+    display->out = isatty(STDOUT_FILENO) ? STDOUT_FILENO : display->in;
+    WHIT_TRY(whit_display_open(display, whit_editor_theme(terminal->editor), error));
+    terminal->is_open = true;
     struct sigaction action = {.sa_handler = on_resize};
     sigaction(SIGWINCH, &action, NULL);
     struct sigaction hangup = {.sa_handler = on_hangup};
     sigaction(SIGHUP, &hangup, NULL);
     sigaction(SIGQUIT, &hangup, NULL);
     take_size(terminal, false);
-    if (terminal->direct) curses->wrefresh(*curses->screen); /* goes to the other screen */
     send_text(terminal, "\033[?2004h");
     terminal->mouse = whit_editor_wants_mouse(terminal->editor);
     if (terminal->mouse) send_text(terminal, "\033[?1002h\033[?1006h");
@@ -274,19 +114,15 @@ static whit_status begin_screen(struct terminal *terminal, whit_error *error)
 
 static void end_screen(struct terminal *terminal)
 {
-    if (terminal->screen.cells) {
+    if (terminal->is_open) {
         if (terminal->mouse) send_text(terminal, "\033[?1006l\033[?1002l");
-        send_text(terminal, terminal->direct ? "\033[0m\033[?25h\033[?2004l" : "\033[?2004l");
-        terminal->curses.endwin();
+        send_text(terminal, "\033[?2004l");
     }
+    whit_display_close(&terminal->display);
     if (terminal->watch >= 0) close(terminal->watch);
-    if (terminal->out_file) fclose(terminal->out_file);
-    if (terminal->in_file) fclose(terminal->in_file);
-    if (terminal->in > STDIN_FILENO) close(terminal->in);
+    if (terminal->display.in > STDIN_FILENO) close(terminal->display.in);
     whit_screen_free(&terminal->screen);
-    whit_screen_free(&terminal->before);
     whit_keys_free(&terminal->keys);
-    /* The library stays loaded: it keeps pointers of its own until the end. */
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
@@ -352,7 +188,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         redraw = false;
         bool waiting = whit_keys_is_waiting(&terminal->keys) && !terminal->keys.pasting;
         struct timespec soon = {0, waiting ? ESCAPE_MS * 1000000L : 0};
-        struct pollfd fds[2 + WHIT_EDITOR_FDS] = {{terminal->in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
+        struct pollfd fds[2 + WHIT_EDITOR_FDS] = {{terminal->display.in, POLLIN, 0}, {terminal->watch, POLLIN, 0}};
         size_t n_others = whit_editor_fds(terminal->editor, fds + 2, WHIT_EDITOR_FDS);
         int wait_ms = waiting || idle_work ? -1 : whit_editor_wait_ms(terminal->editor);
         int paste_ms = paste_wait_ms(terminal);
@@ -385,7 +221,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         }
         if (n > 0 && fds[0].revents) {
             char bytes[65536];
-            ssize_t got = read(terminal->in, bytes, sizeof bytes);
+            ssize_t got = read(terminal->display.in, bytes, sizeof bytes);
             if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is gone */
             terminal->heard_ns = whit_now_ns();
             if (got > 0 && !whit_keys_feed(&terminal->keys, bytes, (size_t)got))
@@ -396,6 +232,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 watch_file(terminal);
                 check = true;
             }
+            if (terminal->watch < 0) check = true; /* nothing else tells of other programs' changes */
             redraw = true;
         }
         if (check) check = !whit_editor_check_files(terminal->editor);
@@ -444,7 +281,7 @@ static whit_status open_all(whit_editor *editor, const whit_edit_options *option
 
 whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error)
 {
-    struct terminal terminal = {.in = -1, .watch = -1, .watched = -1};
+    struct terminal terminal = {.display = {.in = -1, .out = -1}, .watch = -1, .watched = -1};
     char folder[PATH_MAX], config[PATH_MAX] = "";
     const char *configs = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     whit_error no_folder;
@@ -478,15 +315,3 @@ whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_
     whit_editor_close(terminal.editor);
     return status;
 }
-
-#else
-
-whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error)
-{
-    (void)options;
-    *stopped = false;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "this whit was built without its editor: install libncurses-dev and build again");
-}
-
-#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The editor on a terminal: ncursesw shows the screen; keys are read and decoded here. */
+ * The editor on a terminal: its loop over keys and events. */
 #ifndef WHIT_EDITOR_TERMINAL_H
 #define WHIT_EDITOR_TERMINAL_H
 
@@ -19,7 +19,7 @@ typedef struct whit_edit_options {
 } whit_edit_options;
 
 /* Runs until the user quits. *stopped: a signal ended it. WHIT_ERROR_UNSUPPORTED where there is no
- * terminal or no ncursesw. */
+ * terminal. */
 whit_status whit_edit_run(const whit_edit_options *options, bool *stopped, whit_error *error);
 
 #endif

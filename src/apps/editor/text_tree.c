@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/system.h"
 #include "editor/pages.h"
 
 #define RESERVE 32 /* more nodes than one change takes in a tree of any height in use */
@@ -42,7 +43,7 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     size_t size_bytes = TREE_SLAB_BYTES;
     while (size_bytes < TREE_SLAB_LAST_BYTES && 2 * size_bytes <= pool->slabs_bytes / 8) size_bytes *= 2;
     bool huge = size_bytes == TREE_SLAB_LAST_BYTES;
-    uint8_t *memory = aligned_alloc(huge ? size_bytes : WHIT_ALIGN_BYTES, size_bytes);
+    uint8_t *memory = whit_system_alloc(size_bytes, huge ? size_bytes : WHIT_ALIGN_BYTES);
     if (!memory) return false;
     if (huge) whit_map_expect(memory, size_bytes, true);
     if (pool->slabs_bytes) whit_pages_ready(memory, size_bytes);
@@ -419,7 +420,7 @@ void tree_close(struct tree *tree)
 {
     while (tree->slabs) {
         struct slab *next = tree->slabs->next;
-        free(tree->slabs);
+        whit_system_free(tree->slabs);
         tree->slabs = next;
     }
     tree->root = NULL;

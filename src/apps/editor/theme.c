@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "editor/theme.h"
 
+#include "base/system.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <wchar.h>
 
 #define NONE WHIT_COLOR_NONE
 #define BOLD WHIT_LOOK_BOLD
@@ -271,14 +271,14 @@ static void put_look(whit_buf *out, whit_look look)
     whit_buf_append_str(out, "m");
 }
 
-/* Terminals take a character's width from the system's tables (wcwidth): a character that is wider or narrower there
+/* Terminals take a character's width from the system's tables: a character that is wider or narrower there
  * than its cell is replaced. */
 static void put_cell(whit_buf *out, const whit_cell *cell, bool wide)
 {
-    bool fits = wcwidth((wchar_t)cell->codes[0]) == (wide ? 2 : 1);
+    bool fits = whit_system_columns(cell->codes[0]) == (wide ? 2 : 1);
     for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) {
         uint8_t text[4];
-        if (i && (!fits || wcwidth((wchar_t)cell->codes[i]) != 0)) break;
+        if (i && (!fits || whit_system_columns(cell->codes[i]) != 0)) break;
         size_t n = whit_utf8_encode(fits ? cell->codes[i] : 0xFFFD, text);
         whit_buf_append(out, text, n);
     }

@@ -80,7 +80,7 @@ void whit_undo_watch(whit_undo *history, whit_undo_fn *watch, void *user)
     history->user = user;
 }
 
-static void tell(const whit_undo *history, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
+static void tell_listener(const whit_undo *history, uint64_t offset, uint64_t n_removed, uint64_t n_inserted)
 {
     if (history->watch) history->watch(history->user, offset, n_removed, n_inserted);
 }
@@ -132,7 +132,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
         history->n_spans += n_spans;
         step->n_edits++;
     }
-    tell(history, offset, n_remove, n_insert);
+    tell_listener(history, offset, n_remove, n_insert);
     return WHIT_OK;
 }
 
@@ -173,7 +173,7 @@ static bool apply_edit(whit_undo *history, const struct edit *edit, bool back, w
     uint64_t n_removed = back ? edit->n_inserted : edit->n_removed;
     uint64_t n_inserted = back ? edit->n_removed : edit->n_inserted;
     widen(changed, edit->offset, n_removed, n_inserted);
-    tell(history, edit->offset, n_removed, n_inserted);
+    tell_listener(history, edit->offset, n_removed, n_inserted);
     return true;
 }
 

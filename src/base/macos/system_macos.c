@@ -2,6 +2,7 @@
  * base/system.h for macOS on Apple silicon. */
 #include "base/system.h"
 
+#include <fcntl.h>
 #include <mach/mach.h>
 #include <sys/sysctl.h>
 #include <time.h>
@@ -117,4 +118,14 @@ bool whit_system_has_dotprod(void)
 bool whit_system_has_i8mm(void)
 {
     return read_number("hw.optional.arm.FEAT_I8MM") != 0;
+}
+
+bool whit_system_pipe(int ends[2])
+{
+    if (pipe(ends)) return false;
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+        fcntl(ends[i], F_SETFL, O_NONBLOCK);
+    }
+    return true;
 }

@@ -3,6 +3,7 @@
 #include "base/system.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,4 +111,11 @@ void qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void
         swap_items(items, (char *)items + end * item_bytes, item_bytes);
         sink_item(items, 0, end, item_bytes, compare, context);
     }
+}
+
+bool whit_system_pipe(int ends[2])
+{
+    ends[0] = ends[1] = -1;
+    errno = ENOSYS;
+    return false;
 }

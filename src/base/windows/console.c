@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Consoles: UTF-8 both ways, sizes, waiting for input. */
-#include "wide.h"
+#include "console.h"
 
 #include <poll.h>
 #include <stdarg.h>
 #include <termios.h>
+
+enum { WRITE_BYTES = 8192 }; /* a console refuses large blocks */
 
 static bool is_console(HANDLE handle)
 {
@@ -25,27 +27,85 @@ static struct {
     size_t begin, end;
 } typed;
 
+static HANDLE open_output(void)
+{
+    return CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
+                       OPEN_EXISTING, 0, NULL);
+}
+
+/* Takes what was typed until now, key by key, where lines are not wanted. */
+static bool take_typed(HANDLE console)
+{
+    INPUT_RECORD records[32];
+    DWORD n;
+    /* wine reads its terminal from the first look or read on. */
+    while (PeekConsoleInputW(console, records, 1, &n) && n) {
+        const size_t room = sizeof typed.text - (typed.end - typed.begin);
+        if (room < 32 * WHIT_CONSOLE_KEY_BYTES) return true;
+        memmove(typed.text, typed.text + typed.begin, typed.end - typed.begin);
+        typed.end -= typed.begin;
+        typed.begin = 0;
+        if (!ReadConsoleInputW(console, records, 32, &n)) return false;
+        HANDLE output = open_output();
+        for (DWORD i = 0; i < n; i++) {
+            const size_t length = whit_console_key(output, &records[i], typed.text + typed.end);
+            const bool is_held = records[i].EventType == KEY_EVENT && records[i].Event.KeyEvent.wRepeatCount > 1;
+            if (is_held) records[i--].Event.KeyEvent.wRepeatCount--;
+            typed.end += length;
+            if (sizeof typed.text - typed.end < 2 * WHIT_CONSOLE_KEY_BYTES)
+                break; /* what is held too long is dropped */
+        }
+        CloseHandle(output);
+    }
+    return true;
+}
+
+static bool wants_lines(HANDLE console)
+{
+    DWORD mode;
+    return !GetConsoleMode(console, &mode) || mode & ENABLE_LINE_INPUT;
+}
+
 /* A console gives UTF-16 only: its bytes in code page 65001 have no letters beyond ASCII. Ctrl-Z at the beginning of
  * a line ends the input. */
+static bool read_line(HANDLE console)
+{
+    wchar_t wide[512];
+    DWORD n_wide = 0;
+    SetLastError(0);
+    if (!ReadConsoleW(console, wide, sizeof wide / sizeof *wide, &n_wide, NULL)) return false;
+    if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return false; /* Ctrl-C */
+    typed.begin = typed.end = 0;
+    if (!n_wide || wide[0] == 0x1A) return true;
+    int n = WideCharToMultiByte(CP_UTF8, 0, wide, (int)n_wide, typed.text, sizeof typed.text, NULL, NULL);
+    for (int i = 0; i < n; i++)
+        if (typed.text[i] != '\r') typed.text[typed.end++] = typed.text[i];
+    return true;
+}
+
 static ssize_t read_console(HANDLE console, void *bytes, size_t n_bytes)
 {
-    if (typed.begin == typed.end) {
-        wchar_t wide[512];
-        DWORD n_wide = 0;
-        SetLastError(0);
-        if (!ReadConsoleW(console, wide, sizeof wide / sizeof *wide, &n_wide, NULL)) return whit_wide_error();
-        if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return whit_wide_error(); /* Ctrl-C */
-        if (!n_wide || wide[0] == 0x1A) return 0;
-        int n = WideCharToMultiByte(CP_UTF8, 0, wide, (int)n_wide, typed.text, sizeof typed.text, NULL, NULL);
-        typed.begin = typed.end = 0;
-        for (int i = 0; i < n; i++)
-            if (typed.text[i] != '\r') typed.text[typed.end++] = typed.text[i];
-    }
+    if (typed.begin == typed.end && wants_lines(console) && !read_line(console)) return whit_wide_error();
+    while (typed.begin == typed.end && !wants_lines(console))
+        if (WaitForSingleObject(console, INFINITE) != WAIT_OBJECT_0 || !take_typed(console)) return whit_wide_error();
     size_t n = typed.end - typed.begin;
     if (n > n_bytes) n = n_bytes;
     memcpy(bytes, typed.text + typed.begin, n);
     typed.begin += n;
     return (ssize_t)n;
+}
+
+ssize_t whit_console_write(HANDLE console, const void *bytes, size_t n_bytes)
+{
+    HANDLE input = CreateFileW(L"CONIN$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
+                               OPEN_EXISTING, 0, NULL);
+    DWORD n = 0;
+    if (n_bytes > WRITE_BYTES) n_bytes = WRITE_BYTES;
+    if (input != INVALID_HANDLE_VALUE) whit_console_ask_mouse(input, bytes, n_bytes);
+    if (input != INVALID_HANDLE_VALUE) CloseHandle(input);
+    if (whit_console_is_terminal())
+        return WriteFile(console, bytes, (DWORD)n_bytes, &n, NULL) ? (ssize_t)n : whit_wide_error();
+    return whit_console_paint(console, bytes, n_bytes) ? (ssize_t)n_bytes : whit_wide_error();
 }
 
 ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes)
@@ -59,6 +119,10 @@ ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes)
     if (is_console(handle)) return read_console(handle, bytes, n_bytes);
     if (ReadFile(handle, bytes, n_bytes < 1u << 30 ? (DWORD)n_bytes : 1u << 30, &n, NULL)) return (ssize_t)n;
     if (GetLastError() == ERROR_BROKEN_PIPE || GetLastError() == ERROR_HANDLE_EOF) return 0;
+    if (GetLastError() == ERROR_NO_DATA) { /* a pipe that does not wait */
+        errno = EAGAIN;
+        return -1;
+    }
     return whit_wide_error();
 }
 
@@ -68,7 +132,8 @@ static bool is_ready(HANDLE handle, short events)
     if (events & POLLOUT) return true;
     if (kind == FILE_TYPE_PIPE) return !PeekNamedPipe(handle, NULL, 0, NULL, &n, NULL) || n > 0;
     if (!is_console(handle)) return true;
-    return typed.begin < typed.end || WaitForSingleObject(handle, 0) == WAIT_OBJECT_0;
+    if (!wants_lines(handle) && typed.begin == typed.end && !take_typed(handle)) return true;
+    return typed.begin < typed.end || (wants_lines(handle) && WaitForSingleObject(handle, 0) == WAIT_OBJECT_0);
 }
 
 int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms)
@@ -111,7 +176,12 @@ int tcflush(int fd, int queue)
 int ioctl(int fd, unsigned long request, ...)
 {
     CONSOLE_SCREEN_BUFFER_INFO info;
-    if (request != TIOCGWINSZ || !GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(fd), &info)) {
+    DWORD n_typed;
+    bool is_input = GetNumberOfConsoleInputEvents((HANDLE)_get_osfhandle(fd), &n_typed);
+    HANDLE output = is_input ? open_output() : (HANDLE)_get_osfhandle(fd);
+    bool is_known = request == TIOCGWINSZ && GetConsoleScreenBufferInfo(output, &info);
+    if (is_input) CloseHandle(output);
+    if (!is_known) {
         errno = ENOTTY;
         return -1;
     }
@@ -148,6 +218,11 @@ int tcgetattr(int fd, struct termios *settings)
     return 0;
 }
 
+void cfmakeraw(struct termios *settings)
+{
+    settings->c_lflag &= ~(tcflag_t)(ECHO | ICANON | ISIG | IEXTEN);
+}
+
 int tcsetattr(int fd, int when, const struct termios *settings)
 {
     DWORD mode = settings->c_iflag & ~(DWORD)(ENABLE_ECHO_INPUT | ENABLE_LINE_INPUT | ENABLE_PROCESSED_INPUT);
@@ -155,6 +230,7 @@ int tcsetattr(int fd, int when, const struct termios *settings)
     if (settings->c_lflag & ECHO) mode |= ENABLE_ECHO_INPUT;
     if (settings->c_lflag & ICANON) mode |= ENABLE_LINE_INPUT;
     if (settings->c_lflag & ISIG) mode |= ENABLE_PROCESSED_INPUT;
+    if (!(settings->c_lflag & ICANON)) mode |= ENABLE_WINDOW_INPUT;
     if (SetConsoleMode((HANDLE)_get_osfhandle(fd), mode)) return 0;
     errno = ENOTTY;
     return -1;

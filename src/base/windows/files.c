@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Open files: descriptors of the C library over handles that share everything, as POSIX does: an open file can be
  * renamed, replaced and removed. */
+#include "console.h"
 #include "wide.h"
+
+#include "base/system.h"
+
+#include <sys/uio.h>
 
 /* A lock is of one byte that no file reaches, since locks of Windows would keep others from reading. */
 enum { LOCK_OFFSET_HIGH = 0x7FFFFFFF };
@@ -90,9 +95,8 @@ static ssize_t write_console(const void *bytes, size_t n_bytes)
 {
     HANDLE output = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
                                 OPEN_EXISTING, 0, NULL);
-    DWORD n;
     if (output == INVALID_HANDLE_VALUE) return whit_wide_error();
-    ssize_t result = WriteFile(output, bytes, (DWORD)n_bytes, &n, NULL) ? (ssize_t)n : whit_wide_error();
+    ssize_t result = whit_console_write(output, bytes, n_bytes);
     CloseHandle(output);
     return result;
 }
@@ -102,12 +106,29 @@ ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
     HANDLE handle = handle_of(fd);
     DWORD n, mode;
     if (handle == INVALID_HANDLE_VALUE) return -1;
-    if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode) && n_bytes > 8192)
-        n_bytes = 8192; /* a console refuses large blocks */
     if (GetFileType(handle) == FILE_TYPE_CHAR && GetNumberOfConsoleInputEvents(handle, &n))
         return write_console(bytes, n_bytes);
+    if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode))
+        return whit_console_write(handle, bytes, n_bytes);
     if (!WriteFile(handle, bytes, at_most(n_bytes), &n, NULL)) return whit_wide_error();
-    return (ssize_t)n;
+    /* A pipe that does not wait takes all of a piece or nothing where there is little room. */
+    for (DWORD piece = 4096; !n && n_bytes && piece; piece /= 8)
+        if (!WriteFile(handle, bytes, n_bytes < piece ? (DWORD)n_bytes : piece, &n, NULL)) return whit_wide_error();
+    if (n || !n_bytes) return (ssize_t)n;
+    errno = EAGAIN;
+    return -1;
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int n_parts)
+{
+    ssize_t n_bytes = 0;
+    for (int i = 0; i < n_parts; i++) {
+        const ssize_t n = whit_posix_write(fd, parts[i].iov_base, parts[i].iov_len);
+        if (n < 0) return n_bytes ? n_bytes : -1;
+        n_bytes += n;
+        if ((size_t)n < parts[i].iov_len) break;
+    }
+    return n_bytes;
 }
 
 static OVERLAPPED place_of(off_t offset)
@@ -191,6 +212,14 @@ int whit_posix_memfd(const char *name, unsigned flags)
 int whit_posix_pipe(int ends[2], int flags)
 {
     return _pipe(ends, 65536, _O_BINARY | (flags & _O_NOINHERIT));
+}
+
+bool whit_system_pipe(int ends[2])
+{
+    DWORD at_once = PIPE_NOWAIT;
+    if (_pipe(ends, 65536, _O_BINARY | _O_NOINHERIT)) return false;
+    for (int i = 0; i < 2; i++) SetNamedPipeHandleState(handle_of(ends[i]), &at_once, NULL, NULL);
+    return true;
 }
 
 int dprintf(int fd, const char *format, ...)

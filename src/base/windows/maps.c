@@ -2,6 +2,8 @@
  * Memory: mappings of files and anonymous ones. */
 #include "wide.h"
 
+#include <sys/mman.h>
+
 #include <psapi.h>
 
 static DWORD page_of(int protection, bool copies)
@@ -39,6 +41,10 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
 {
     if (!size_bytes) {
         errno = EINVAL;
+        return MAP_FAILED;
+    }
+    if (flags & MAP_FIXED) { /* no place that is taken can be mapped over */
+        errno = ENOTSUP;
         return MAP_FAILED;
     }
     if (!(flags & MAP_ANONYMOUS)) return map_fd(size_bytes, protection, flags, fd, offset);

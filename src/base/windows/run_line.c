@@ -2,6 +2,7 @@
  * A job holds all processes of a line, so that none outlives it. */
 #include "run_line.h"
 
+#include "job.h"
 #include "wide.h"
 
 #include "base/clock.h"
@@ -62,51 +63,6 @@ static void end_running(struct running *r)
     *r = (struct running){0};
 }
 
-static bool make_job(const whit_run_line *command, HANDLE *job)
-{
-    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {
-        .BasicLimitInformation = {.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | JOB_OBJECT_LIMIT_ACTIVE_PROCESS |
-                                      JOB_OBJECT_LIMIT_PROCESS_MEMORY,
-                                  .ActiveProcessLimit = command->n_processes},
-        .ProcessMemoryLimit = command->process_bytes};
-    *job = CreateJobObjectW(NULL, NULL);
-    return *job && SetInformationJobObject(*job, JobObjectExtendedLimitInformation, &limits, sizeof limits);
-}
-
-/* Starts the shell in the job, with `ends` {stdin, stdout and stderr} as its only handles. */
-static bool start_shell(struct running *r, wchar_t *line, const wchar_t *folder, void *environment, HANDLE ends[2])
-{
-    const DWORD flags = CREATE_SUSPENDED | CREATE_NO_WINDOW | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
-    STARTUPINFOEXW start = {.StartupInfo = {.cb = sizeof start,
-                                            .dwFlags = STARTF_USESTDHANDLES,
-                                            .hStdInput = ends[0],
-                                            .hStdOutput = ends[1],
-                                            .hStdError = ends[1]}};
-    PROCESS_INFORMATION made = {0};
-    SIZE_T n_bytes = 0;
-    InitializeProcThreadAttributeList(NULL, 1, 0, &n_bytes);
-    LPPROC_THREAD_ATTRIBUTE_LIST list = malloc(n_bytes);
-    bool is_list = list && InitializeProcThreadAttributeList(list, 1, 0, &n_bytes);
-    start.lpAttributeList = list;
-    bool ok = is_list &&
-        UpdateProcThreadAttribute(list, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, ends, 2 * sizeof *ends, NULL, NULL) &&
-        CreateProcessW(NULL, line, NULL, NULL, TRUE, flags, environment, folder, &start.StartupInfo, &made);
-    DWORD code = GetLastError();
-    if (is_list) DeleteProcThreadAttributeList(list);
-    free(list);
-    if (!ok) {
-        SetLastError(code);
-        return false;
-    }
-    r->process = made.hProcess;
-    ok = AssignProcessToJobObject(r->job, made.hProcess) && ResumeThread(made.hThread) != (DWORD)-1;
-    code = GetLastError();
-    if (!ok) TerminateProcess(made.hProcess, 1);
-    CloseHandle(made.hThread);
-    SetLastError(code);
-    return ok;
-}
-
 static bool start_line(const whit_run_line *command, wchar_t *line, const wchar_t *folder, void *environment,
                        struct running *r)
 {
@@ -115,8 +71,9 @@ static bool start_line(const whit_run_line *command, wchar_t *line, const wchar_
         CreateFileW(L"NUL", GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0, NULL),
         NULL};
     bool ok = ends[0] != INVALID_HANDLE_VALUE && CreatePipe(&r->output, &ends[1], &inherited, PIECE_BYTES) &&
-        SetHandleInformation(r->output, HANDLE_FLAG_INHERIT, 0) && make_job(command, &r->job) &&
-        start_shell(r, line, folder, environment, ends);
+        SetHandleInformation(r->output, HANDLE_FLAG_INHERIT, 0) &&
+        whit_job_make(command->n_processes, command->process_bytes, &r->job) &&
+        whit_job_start(r->job, line, folder, environment, ends[0], ends[1], ends[1], &r->process);
     DWORD code = GetLastError();
     if (ends[0] != INVALID_HANDLE_VALUE) CloseHandle(ends[0]);
     if (ends[1]) CloseHandle(ends[1]);

@@ -2,6 +2,7 @@
 #include "wide.h"
 
 #include <shellapi.h>
+#include <utf8proc.h>
 
 #include "base/mem.h"
 #include "base/path.h"
@@ -92,9 +93,19 @@ void whit_path_adopt(char *path)
         if (*path == '\\') *path = '/';
 }
 
-void *whit_system_alloc(size_t size_bytes)
+bool whit_system_replaces_mapped(void)
 {
-    return _aligned_malloc(size_bytes, WHIT_ALIGN_BYTES);
+    return false;
+}
+
+int whit_system_columns(uint32_t code)
+{
+    return code < 32 || (code > 126 && code < 160) ? -1 : utf8proc_charwidth((utf8proc_int32_t)code);
+}
+
+void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes)
+{
+    return _aligned_malloc(size_bytes, alignment_bytes);
 }
 
 void whit_system_free(void *memory)

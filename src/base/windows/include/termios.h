@@ -5,4 +5,6 @@
 enum { TCIFLUSH = 0 };
 /* Forgets what was typed and not yet read. */
 int tcflush(int fd, int queue);
+/* Keys as they are typed, Ctrl-C among them, and none shown. */
+void cfmakeraw(struct termios *settings);
 #endif

@@ -1,2 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The declarations are in base/windows/posix.h, which every file includes. */
+ * More than the declarations of base/windows/posix.h. */
+#ifndef WHIT_WINDOWS_SYS_MMAN_H
+#define WHIT_WINDOWS_SYS_MMAN_H
+enum { MAP_FIXED = 16 }; /* refused */
+#endif

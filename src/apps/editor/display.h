@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ * Shows screens on a terminal: by ncursesw, which knows terminals of every type, or, where there is no ncursesw or the
+ * terminal has 24-bit colours, by sequences of xterm alone. */
+#ifndef WHIT_EDITOR_DISPLAY_H
+#define WHIT_EDITOR_DISPLAY_H
+
+#include "base/status.h"
+#include "editor/screen.h"
+#include "editor/theme.h"
+
+#include <termios.h>
+
+/* Zero-initialise, and set `in` and `out`. */
+typedef struct whit_display {
+    int in, out;                /* descriptors of the terminal */
+    bool direct;                /* painted by sequences */
+    struct whit_curses *curses; /* NULL: without ncursesw */
+    whit_screen before;         /* what is shown, where it is painted by sequences */
+    struct termios settings;    /* of the terminal before, where ncursesw does not keep them */
+    bool is_raw;
+} whit_display;
+
+/* Switches the terminal to its other screen, and to keys as they are typed. WHIT_ERROR_UNSUPPORTED for a type of
+ * terminal that cannot show a screen. */
+whit_status whit_display_open(whit_display *display, const whit_theme *theme, whit_error *error);
+void whit_display_show(whit_display *display, const whit_theme *theme, const whit_screen *screen);
+/* The terminal has another size now; the next screen is painted whole. */
+void whit_display_resize(whit_display *display, int n_columns, int n_rows);
+/* Writes bytes to the terminal as they are. */
+void whit_display_send(const whit_display *display, const char *bytes, size_t n_bytes);
+/* Gives the terminal back as it was; nothing if it was not opened. */
+void whit_display_close(whit_display *display);
+
+/* ---- by ncursesw (display_curses.c), for display.c alone ------------------------------------- */
+
+/* display->curses stays NULL where ncursesw is not there; `direct` is set for 24-bit colours. */
+whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whit_error *error);
+void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const whit_screen *screen);
+void whit_curses_resize(struct whit_curses *curses, int n_columns, int n_rows);
+void whit_curses_close(struct whit_curses *curses);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * A program that runs beside this one and is spoken to through pipes: a language server, a command of the shell. */
+#ifndef WHIT_BASE_PIPED_H
+#define WHIT_BASE_PIPED_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Zero-initialise. */
+typedef struct whit_piped {
+    int64_t process; /* 0: nothing runs */
+    void *job;       /* Windows: what holds all its processes, and its own handle */
+    int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
+} whit_piped;
+
+/* Starts words[0], which is looked for in PATH, with the words that follow, in `folder`; `words` ends with NULL. What it
+ * writes to stderr is dropped. It and what it has started end with this process. One that cannot be executed ends with
+ * status 127. Errors: io. */
+whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error);
+/* Starts a line of the system's shell, whose stderr comes with its output. */
+whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);
+void whit_piped_close_input(whit_piped *child);
+/* Ends it and what it has started, at once; whit_piped_end releases it then. */
+void whit_piped_kill(const whit_piped *child);
+/* Closes its input, waits up to patience_ms for its end, ends what still runs of it, and releases it. Returns its exit
+ * status; -1 if it did not end by itself. */
+int whit_piped_end(whit_piped *child, uint32_t patience_ms);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ * Both kinds of children are lines of cmd.exe, which alone finds programs that are scripts (.cmd), as many language
+ * servers are. */
+#include "job.h"
+
+#include "base/piped.h"
+#include "base/items.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+
+enum { LINE_MAX_UNITS = 8000, PIPE_BYTES = 65536 };
+
+/* The handles of a child, at the child's own address. */
+struct held {
+    HANDLE job, process;
+};
+
+/* A pipe one of whose ends a child inherits; the other becomes a descriptor that never waits. */
+static bool make_pipe(bool is_input, HANDLE *theirs, int *ours)
+{
+    SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
+    DWORD at_once = PIPE_NOWAIT;
+    HANDLE reads, writes;
+    if (!CreatePipe(&reads, &writes, &inherited, PIPE_BYTES)) return false;
+    HANDLE own = is_input ? writes : reads;
+    *theirs = is_input ? reads : writes;
+    bool ok = SetHandleInformation(own, HANDLE_FLAG_INHERIT, 0) && SetNamedPipeHandleState(own, &at_once, NULL, NULL);
+    *ours = ok ? _open_osfhandle((intptr_t)own, _O_BINARY | _O_NOINHERIT) : -1;
+    if (*ours < 0) CloseHandle(own);
+    return *ours >= 0;
+}
+
+static void close_handle(HANDLE handle)
+{
+    if (handle && handle != INVALID_HANDLE_VALUE) CloseHandle(handle);
+}
+
+static whit_status start_line(whit_piped *child, const char *line, const char *folder, bool has_errors,
+                              whit_error *error)
+{
+    SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
+    wchar_t below[WHIT_WIDE_MAX], *wide = malloc(LINE_MAX_UNITS * sizeof *wide);
+    struct held *held = calloc(1, sizeof *held);
+    HANDLE in = NULL, out = NULL, nothing = NULL;
+    whit_buf whole = {0};
+    *child = (whit_piped){.in = -1, .out = -1};
+    whit_status status = WHIT_OK;
+    /* With /s the outer quotes alone are taken away, whatever stands between them. */
+    if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) || !whit_buf_append(&whole, "", 1))
+        status = whit_fail_memory(error, "a command", whole.size_bytes);
+    else if (!whit_wide_path(*folder ? folder : ".", below) ||
+             MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, whit_chars(&whole), -1, wide, LINE_MAX_UNITS) <= 0)
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be UTF-8 of at most %d characters", line,
+                           LINE_MAX_UNITS - 30);
+    bool ok = status == WHIT_OK && make_pipe(true, &in, &child->in) && make_pipe(false, &out, &child->out);
+    if (ok && !has_errors) {
+        nothing =
+            CreateFileW(L"NUL", GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0, NULL);
+        ok = nothing != INVALID_HANDLE_VALUE;
+    }
+    ok = ok && whit_job_make(0, 0, &held->job) &&
+        whit_job_start(held->job, wide, below, NULL, in, out, has_errors ? out : nothing, &held->process);
+    if (status == WHIT_OK && !ok) {
+        whit_wide_error();
+        status = whit_fail_errno(error, line, "start");
+    }
+    close_handle(in);
+    close_handle(out);
+    close_handle(nothing);
+    free(wide);
+    whit_buf_free(&whole);
+    if (status == WHIT_OK) {
+        child->process = (int64_t)GetProcessId(held->process);
+        child->job = held;
+        return WHIT_OK;
+    }
+    if (held) close_handle(held->process);
+    if (held) close_handle(held->job);
+    free(held);
+    if (child->in >= 0) close(child->in);
+    if (child->out >= 0) close(child->out);
+    *child = (whit_piped){.in = -1, .out = -1};
+    return status;
+}
+
+whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error)
+{
+    if (!strpbrk(line, "\r\n")) return start_line(child, line, folder, true, error);
+    *child = (whit_piped){.in = -1, .out = -1};
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be one line", line);
+}
+
+whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error)
+{
+    whit_buf line = {0};
+    for (size_t i = 0; words[i]; i++) {
+        const bool is_plain = !words[i][strcspn(words[i], " \t\"&|<>^%()")];
+        whit_buf_printf(&line, is_plain ? "%s%s" : "%s\"%s\"", i ? " " : "", words[i]);
+    }
+    whit_status status = whit_buf_append(&line, "", 1) ? start_line(child, whit_chars(&line), folder, false, error)
+                                                       : whit_fail_memory(error, "a command", line.size_bytes);
+    whit_buf_free(&line);
+    return status;
+}
+
+void whit_piped_close_input(whit_piped *child)
+{
+    if (child->in >= 0) close(child->in);
+    child->in = -1;
+}
+
+void whit_piped_kill(const whit_piped *child)
+{
+    if (child->process) TerminateJobObject(((const struct held *)child->job)->job, 255);
+}
+
+int whit_piped_end(whit_piped *child, uint32_t patience_ms)
+{
+    DWORD code = 255;
+    if (!child->process) return -1;
+    struct held *held = child->job;
+    whit_piped_close_input(child);
+    /* An output that is closed is often the last thing before the end: a moment for it. */
+    bool has_ended = WaitForSingleObject(held->process, patience_ms ? patience_ms : 100) == WAIT_OBJECT_0;
+    if (has_ended) GetExitCodeProcess(held->process, &code);
+    CloseHandle(held->process);
+    CloseHandle(held->job); /* ends what still runs */
+    close(child->out);
+    free(held);
+    *child = (whit_piped){.in = -1, .out = -1};
+    return has_ended && code != 255 ? (int)code : -1;
+}
