@@ -60,6 +60,12 @@ whit_status whit_piped_start_line(whit_piped *child, const char *line, const cha
     return start_program(child, words, folder, true, error);
 }
 
+size_t whit_piped_plain(char *text, size_t size_bytes)
+{
+    (void)text;
+    return size_bytes;
+}
+
 void whit_piped_close_input(whit_piped *child)
 {
     if (child->in >= 0) close(child->in);

@@ -3,6 +3,7 @@
 #ifndef WHIT_BASE_PIPED_H
 #define WHIT_BASE_PIPED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -14,12 +15,14 @@ typedef struct whit_piped {
     int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
 } whit_piped;
 
-/* Starts words[0], which is looked for in PATH, with the words that follow, in `folder`; `words` ends with NULL. What it
- * writes to stderr is dropped. It and what it has started end with this process. One that cannot be executed ends with
+/* Starts words[0], which is looked for in PATH, with the words that follow, in `folder`; `words` ends with NULL. Its
+ * stderr is dropped. It and what it has started end with this process. One that cannot be executed ends with
  * status 127. Errors: io. */
 whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error);
 /* Starts a line of the system's shell, whose stderr comes with its output. */
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);
+/* Turns the line ends that this system's shell writes into '\n', in place; returns the size that is left. */
+size_t whit_piped_plain(char *text, size_t size_bytes);
 void whit_piped_close_input(whit_piped *child);
 /* Ends it and what it has started, at once; whit_piped_end releases it then. */
 void whit_piped_kill(const whit_piped *child);

@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "base/phrase.h"
 #include "base/threads.h"
-#include "cli/absent.h"
 #include "cli/doctor_tune.h"
 #include "cli/verbs.h"
 #include "hub/http.h"
@@ -170,7 +169,7 @@ static void look_at_libraries(json_t *report)
         {"libmicrohttpd", "the server", WHIT_HAVE_MICROHTTPD},
         {"openblas", "training and compression", WHIT_HAVE_OPENBLAS},
         {"libseccomp", "sandboxes", WHIT_HAVE_SECCOMP},
-        {"ncursesw", "the editor", WHIT_HAVE_NCURSESW},
+        {"ncursesw", "the editor on terminals that are not like xterm", WHIT_HAVE_NCURSESW},
         {"tree-sitter", "grammars in the editor", WHIT_HAVE_TREE_SITTER},
         {"libgit2", "git changes in the editor, commits of an agent's turns", WHIT_HAVE_GIT2},
         {"libzmq", "KV events of the server", WHIT_HAVE_ZMQ},
@@ -180,7 +179,7 @@ static void look_at_libraries(json_t *report)
     char left_out[400] = "";
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         json_object_set_new(object, libraries[i].name, json_boolean(libraries[i].here));
-        if (libraries[i].here || cli_absent_verbs->name) continue;
+        if (libraries[i].here || !WHIT_CAN_ADD_LIBRARIES) continue;
         size_t n = strlen(left_out);
         if (WHIT_IS_STATIC)
             snprintf(left_out + n, sizeof left_out - n, "%s%s (%s)", n ? ", " : "", libraries[i].name,
@@ -190,8 +189,10 @@ static void look_at_libraries(json_t *report)
     }
     if (*left_out) problem(report, "this is the static build, one file; a build from source has, too: %s", left_out);
     json_object_set_new(report, "libraries", object);
-    for (const cli_absent *absent = cli_absent_verbs; absent->name; absent++)
-        problem(report, "there is no 'whit %s' on this system: %s", absent->name, absent->reason);
+    if (WHIT_LACKS_VECTORS)
+        problem(report,
+                "built without kernels for vectors (RVV 1.0): models run several times slower on a processor that "
+                "has them; clang 16 or later beside the compiler builds them ('make deps')");
 }
 
 /* May we write to the nearest existing folder above `path`? */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "cli/absent.h"
 #include "cli/habits.h"
 #include "cli/names.h"
 #include "cli/ranks.h"
@@ -82,9 +81,6 @@ static int no_such_verb(const cli_call *call, int argc, char **argv)
     const char *word = argv[1], *habit = cli_habit_verb(small);
     const cli_verb *guess = cli_verb_guess(small);
     if (word[0] == '-') return options_first(call, argc, argv);
-    for (const cli_absent *absent = cli_absent_verbs; absent->name; absent++)
-        if (!strcmp(small, absent->name))
-            return cli_fail(call, CLI_USAGE, "'%s' is not in the program for this system: %s", small, absent->reason);
     if (habit) return cli_fail(call, CLI_USAGE, "there is no command '%s': %s", word, habit);
     if (is_model(word) && (!cli_looks_like_path(word) || access(word, F_OK) == 0))
         return cli_fail(call, CLI_USAGE, "'%s' is a model: type 'whit run %s' or 'whit chat %s'", word, word, word);

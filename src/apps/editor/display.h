@@ -15,8 +15,8 @@ typedef struct whit_display {
     int in, out;                /* descriptors of the terminal */
     bool direct;                /* painted by sequences */
     struct whit_curses *curses; /* NULL: without ncursesw */
-    whit_screen before;         /* what is shown, where it is painted by sequences */
-    struct termios settings;    /* of the terminal before, where ncursesw does not keep them */
+    whit_screen before;         /* the screen that is shown, where it is painted by sequences */
+    struct termios settings;    /* the ones before, where ncursesw does not keep them */
     bool is_raw;
 } whit_display;
 

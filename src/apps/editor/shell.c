@@ -224,6 +224,8 @@ static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
     const int code = whit_piped_end(&shell->child, 0); /* one that has closed its output is not waited for */
+    if (shell->output.size_bytes)
+        shell->output.size_bytes = whit_piped_plain(WHIT_ITEMS(char, &shell->output), shell->output.size_bytes);
     if (shell->stopped || code < 0)
         ed_say(e, "'%.200s' was stopped", shell->command);
     else if (code)

@@ -29,7 +29,7 @@ struct terminal {
     whit_keys keys;
     uint64_t heard_ns; /* time of the last keys */
     whit_editor *editor;
-    int watch, watched; /* inotify: descriptor and watch of the current file; -1 where there is none */
+    int watch, watched; /* inotify: descriptor and watch of the current file; -1: no watch */
 };
 
 static volatile sig_atomic_t resized, hung_up;
@@ -232,7 +232,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 watch_file(terminal);
                 check = true;
             }
-            if (terminal->watch < 0) check = true; /* nothing else tells of other programs' changes */
+            if (terminal->watch < 0) check = true; /* changes by other programs are seen by looking alone */
             redraw = true;
         }
         if (check) check = !whit_editor_check_files(terminal->editor);

@@ -53,7 +53,7 @@ static bool take_typed(HANDLE console)
             if (is_held) records[i--].Event.KeyEvent.wRepeatCount--;
             typed.end += length;
             if (sizeof typed.text - typed.end < 2 * WHIT_CONSOLE_KEY_BYTES)
-                break; /* what is held too long is dropped */
+                break; /* further repeats of a key that is held are dropped */
         }
         CloseHandle(output);
     }

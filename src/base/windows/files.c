@@ -90,7 +90,7 @@ static unsigned at_most(size_t n_bytes)
     return n_bytes < 1u << 30 ? (unsigned)n_bytes : 1u << 30;
 }
 
-/* What is written to a console's input goes to its output. */
+/* Writes to a console's input go to its output. */
 static ssize_t write_console(const void *bytes, size_t n_bytes)
 {
     HANDLE output = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,

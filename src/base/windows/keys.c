@@ -34,17 +34,16 @@ static size_t put_named(const struct named_key *named, int mods, char *bytes)
 static size_t put_letter(wchar_t letter, bool alt, char *bytes)
 {
     static wchar_t high; /* the first half of a character beyond 16 bits; one console has one reader */
-    wchar_t both[2] = {high, letter};
     size_t n = 0;
     if (IS_HIGH_SURROGATE(letter)) {
         high = letter;
         return 0;
     }
     if (alt) bytes[n++] = '\033';
-    bool is_pair = high && IS_LOW_SURROGATE(letter);
+    const wchar_t units[2] = {high, letter};
+    const int n_units = high && IS_LOW_SURROGATE(letter) ? 2 : 1;
     high = 0;
-    return n +
-        (size_t)WideCharToMultiByte(CP_UTF8, 0, is_pair ? both : &letter, is_pair ? 2 : 1, bytes + n, 6, NULL, NULL);
+    return n + (size_t)WideCharToMultiByte(CP_UTF8, 0, units + 2 - n_units, n_units, bytes + n, 6, NULL, NULL);
 }
 
 static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
@@ -58,7 +57,7 @@ static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
     if (!key->bKeyDown) return key->wVirtualKeyCode == VK_MENU && letter ? put_letter(letter, false, bytes) : 0;
     for (size_t i = 0; i < sizeof named_keys / sizeof *named_keys; i++)
         if (named_keys[i].key == key->wVirtualKeyCode && !letter)
-            return put_named(&named_keys[i], (shift ? 1 : 0) | (alt ? 2 : 0) | (ctrl ? 4 : 0), bytes);
+            return put_named(&named_keys[i], shift | alt << 1 | ctrl << 2, bytes);
     switch (key->wVirtualKeyCode) {
     case VK_BACK: return put_letter(ctrl ? 8 : 127, alt, bytes);
     case VK_TAB:

@@ -17,7 +17,7 @@ enum { N_NUMBERS = 16, TEXT_UNITS = 1024 };
 static struct {
     HANDLE first, other; /* both screens while the other one is shown; NULL otherwise */
     WORD plain;          /* the colours that the console began with */
-    int ink, paper;      /* of sixteen; -1: the console's own */
+    int ink, paper;      /* numbers of the sixteen; -1: the console's own */
     bool bold, dim, underline, reverse;
     bool has_begun;
 } painter = {.ink = -1, .paper = -1};
@@ -43,15 +43,18 @@ bool whit_console_is_terminal(void)
 /* The nearest of the sixteen colours, with the bits that a console gives them: 1 blue, 2 green, 4 red, 8 bright. */
 static int color_of(int red, int green, int blue)
 {
-    const int high = red > green ? red : green, top = high > blue ? high : blue;
-    const int low_two = red < green ? red : green, low = low_two < blue ? low_two : blue;
+    int top = red, low = red;
+    if (green > top) top = green;
+    if (blue > top) top = blue;
+    if (green < low) low = green;
+    if (blue < low) low = blue;
     if (top < 48) return 0;
     if (top - low < 48) { /* greys */
         if (top > 208) return 15;
         return top > 112 ? 7 : 8;
     }
     const int middle = (top + low) / 2;
-    return (blue > middle ? 1 : 0) | (green > middle ? 2 : 0) | (red > middle ? 4 : 0) | (top > 176 ? 8 : 0);
+    return (blue > middle) | (green > middle) << 1 | (red > middle) << 2 | (top > 176) << 3;
 }
 
 /* A colour of the 256. */
@@ -72,8 +75,9 @@ static WORD attributes_now(void)
     if (paper < 0) paper = painter.plain >> 4 & 15;
     if (painter.bold) ink |= 8;
     if (painter.dim && painter.ink < 0) ink = 8;
-    const int shown_ink = painter.reverse ? paper : ink, shown_paper = painter.reverse ? ink : paper;
-    return (WORD)(shown_ink | shown_paper << 4 | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
+    int colors = ink | paper << 4;
+    if (painter.reverse) colors = paper | ink << 4;
+    return (WORD)(colors | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
 }
 
 /* Takes the extended colour that begins at numbers[i]; returns how many numbers follow it. */
@@ -182,7 +186,8 @@ static void take_sequence(HANDLE output, HANDLE screen, bool is_private, const i
         take_look(numbers, n);
         SetConsoleTextAttribute(screen, attributes_now());
     } else if (final == 'H') {
-        const int row = numbers[0] ? numbers[0] - 1 : 0, column = n > 1 && numbers[1] ? numbers[1] - 1 : 0;
+        /* Places count from 1; 0 and a number that is not given are 1. */
+        const int row = numbers[0] - (numbers[0] > 0), column = numbers[1] - (numbers[1] > 0);
         SetConsoleCursorPosition(screen, (COORD){(SHORT)(corner.X + column), (SHORT)(corner.Y + row)});
     } else if (final == 'J' && numbers[0] == 2) {
         fill_cells(screen, (COORD){0, corner.Y}, n_columns * (DWORD)(info.srWindow.Bottom - info.srWindow.Top + 1));

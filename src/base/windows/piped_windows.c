@@ -96,12 +96,21 @@ whit_status whit_piped_start(whit_piped *child, char *const *words, const char *
     whit_buf line = {0};
     for (size_t i = 0; words[i]; i++) {
         const bool is_plain = !words[i][strcspn(words[i], " \t\"&|<>^%()")];
-        whit_buf_printf(&line, is_plain ? "%s%s" : "%s\"%s\"", i ? " " : "", words[i]);
+        if (i) whit_buf_append_str(&line, " ");
+        whit_buf_printf(&line, is_plain ? "%s" : "\"%s\"", words[i]);
     }
     whit_status status = whit_buf_append(&line, "", 1) ? start_line(child, whit_chars(&line), folder, false, error)
                                                        : whit_fail_memory(error, "a command", line.size_bytes);
     whit_buf_free(&line);
     return status;
+}
+
+size_t whit_piped_plain(char *text, size_t size_bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < size_bytes; i++)
+        if (text[i] != '\r' || i + 1 == size_bytes || text[i + 1] != '\n') text[n++] = text[i];
+    return n;
 }
 
 void whit_piped_close_input(whit_piped *child)
