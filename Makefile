@@ -27,7 +27,8 @@
 #   make deb             build-package/packages/*.deb for Debian and Ubuntu; packaging/packages.mk has the others
 #   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
 #                        with the built-in model, by emscripten
-#   make test-everywhere tests of the builds for other systems that need tools of their own: WebAssembly, RISC-V
+#   make test-wasm       its tests in Node and in a browser
+#   make test-everywhere one table: every target that this machine can build and run gives the same logits and text
 #   make windows         build-windows/packages: a zip of whit.exe, whit.dll and headers for 64-bit Windows, by
 #                        mingw-w64, and an installer
 #   make test-windows    their suites under wine
@@ -42,7 +43,7 @@ PROMPT ?= Once upon a time
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS) $(if $(TESTS),-R '$(TESTS)')
 
-.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-riscv64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static riscv64 riscv64-libraries wheel npm test-everywhere windows test-windows fmt clean
+.PHONY: build deps run tales recall suite test test-all test-release test-asan test-tsan test-aarch64 test-riscv64 test-avx512 test-long test-clients grammars bench distilled fuzz install uninstall static riscv64 riscv64-libraries wheel npm test-wasm test-everywhere windows test-windows fmt clean
 .NOTPARALLEL:
 
 build:
@@ -182,12 +183,13 @@ npm:
 	@bindings/js/make_npm.py build-wasm -o build-wasm
 	@bindings/js/make_npm.py build-wasm --page build-wasm/whit.html
 
-test-everywhere: npm
+test-everywhere:
+	@tests/everywhere.py $(ARGS)
+
+test-wasm: npm
 	@tools/deps install test
 	@tools/build release
 	@WHIT_WASM=$(CURDIR)/build-wasm $(CTEST) --test-dir build -C Long -R '^js_'
-	@$(MAKE) --no-print-directory test-riscv64 TESTS='codec|kernels|golden_logits|reproducible|threads'
-	@$(MAKE) --no-print-directory archive-riscv64
 
 windows:
 	@tools/deps install windows
