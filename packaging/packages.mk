@@ -3,14 +3,16 @@
 #
 #   make deb             build-package/packages/*.deb: whit, libwhit0, libwhit-dev (Debian, Ubuntu)
 #   make archive         build-static/packages/whit-VERSION-linux-ARCHITECTURE.tar.gz: the static program, any Linux
-#   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages, tested by qemu
+#   make archive-arm64   the same for 64-bit Arm, by a cross compiler, in build-static-aarch64/packages, and a package for
+#                        Debian, tested by qemu
+#   make wheel-arm64     the wheel for 64-bit Arm, in build-aarch64, with the libraries of Debian's arm64 packages
 #   make archive-riscv64  the same for 64-bit RISC-V, in build-static-riscv64/packages, and a package for Debian
 #   make release         build-release: these, RPM, container image, wheel, bill of materials, sums; KEY=FILE signs them
 #   make package-check   installs the .deb files in a bare Debian of its own, runs and purges them (needs root)
 #   make static-check    runs the static program where nothing else is: in an empty root, without locale (needs root)
 #   make release-check   makes a release twice, in two folders from nothing, and compares all bytes (an hour)
 KEY ?=
-.PHONY: deb archive archive-arm64 archive-riscv64 release package-check static-check release-check
+.PHONY: deb archive arm64 archive-arm64 archive-riscv64 wheel-arm64 release package-check static-check release-check
 
 deb:
 	@tools/deps install package
@@ -20,11 +22,14 @@ deb:
 archive: static
 	@packaging/archive build-static build-static/packages
 
-archive-arm64:
+arm64:
 	@tools/deps check arm
 	@tools/cross/static.sh build-static-aarch64/libraries aarch64-linux-gnu
 	@TARGETS=whit tools/build static-aarch64
-	@packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64
+
+archive-arm64: arm64
+	@packaging/deb/make "$$(packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64)" \
+	    build-static-aarch64/packages
 	@TARGETS="whit hub_serve tiny_model" tools/build release
 	@tests/packaging/foreign.py qemu-aarch64 build-static-aarch64/whit \
 	    build/whit build/tests/hub_serve build/tests/tiny_model
@@ -35,6 +40,11 @@ archive-riscv64: riscv64
 	@TARGETS="whit hub_serve tiny_model" tools/build release
 	@tests/packaging/foreign.py qemu-riscv64 build-static-riscv64/whit \
 	    build/whit build/tests/hub_serve build/tests/tiny_model
+
+wheel-arm64:
+	@tools/deps check arm
+	@TARGETS=whit_shared tools/build aarch64
+	@python3 bindings/python/make_wheel.py build-aarch64/libwhit.so -o build-aarch64
 
 release: archive deb wheel
 	@TARGETS=whit tools/build release

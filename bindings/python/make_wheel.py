@@ -25,6 +25,7 @@ SCALARS = {
     "int8_t": "c_int8", "uint8_t": "c_uint8", "uint16_t": "c_uint16", "int32_t": "c_int32", "uint32_t": "c_uint32",
     "int64_t": "c_int64", "uint64_t": "c_uint64", "void": None,
 }
+MACHINES = {62: "x86_64", 183: "aarch64", 243: "riscv64"}
 BUNDLED = ("libjansson", "libpcre2-8", "libutf8proc", "libsodium")
 
 
@@ -120,10 +121,22 @@ def version():
     return ".".join(re.search(rf"WHIT_VERSION_{part}\s+(\d+)", text).group(1) for part in ("MAJOR", "MINOR", "PATCH"))
 
 
+def machine(library):
+    """The processor that a library is for."""
+    number = int.from_bytes(pathlib.Path(library).read_bytes()[18:20], "little")
+    return MACHINES[number]
+
+
 def needed(library):
-    """Libraries that come with the wheel: those that systems need not have."""
-    listed = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^\s*(\S+) => (/\S+)", listed, flags=re.M)
+    """Libraries that come with the wheel: those that systems need not have. Of another processor they are those of
+    Debian's packages for it."""
+    if machine(library) == platform.machine():
+        listed = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+        found = re.findall(r"^\s*(\S+) => (/\S+)", listed, flags=re.M)
+    else:
+        listed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+        folder = f"/usr/lib/{machine(library)}-linux-gnu/"
+        found = [(name, folder + name) for name in re.findall(r"\(NEEDED\).*\[(\S+)\]", listed)]
     return {name: pathlib.Path(path).resolve() for name, path in found if name.startswith(BUNDLED)}
 
 
@@ -137,24 +150,24 @@ def package(library):
     return files
 
 
-def tag():
-    libc, libc_version = platform.libc_ver()
+def tag(library):
+    libc, libc_version = platform.libc_ver() # also that of the cross compilers of this machine
     system = f"manylinux_{libc_version.replace('.', '_')}" if libc == "glibc" else "linux"
-    return f"py3-none-{system}_{platform.machine()}"
+    return f"py3-none-{system}_{machine(library)}"
 
 
-def write_wheel(files, folder):
+def write_wheel(files, folder, library):
     name = f"whit-{version()}"
     info = f"{name}.dist-info/"
     files[info + "METADATA"] = (f"Metadata-Version: 2.1\nName: whit\nVersion: {version()}\n"
                                 "Summary: Low-bit language models on the CPU\nLicense: MIT\n"
                                 "Requires-Python: >=3.8\n").encode()
-    files[info + "WHEEL"] = f"Wheel-Version: 1.0\nGenerator: whit\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()
+    files[info + "WHEEL"] = f"Wheel-Version: 1.0\nGenerator: whit\nRoot-Is-Purelib: false\nTag: {tag(library)}\n".encode()
     record = "".join(
         f"{path},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"
         for path, data in sorted(files.items()))
     files[info + "RECORD"] = (record + info + "RECORD,,\n").encode()
-    path = pathlib.Path(folder) / f"{name}-{tag()}.whl"
+    path = pathlib.Path(folder) / f"{name}-{tag(library)}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for file, data in sorted(files.items()):
             entry = zipfile.ZipInfo(file, (2020, 1, 1, 0, 0, 0))
@@ -171,7 +184,7 @@ def main():
     arguments = parser.parse_args()
     files = package(arguments.library)
     if not arguments.package:
-        print(write_wheel(files, arguments.output))
+        print(write_wheel(files, arguments.output, arguments.library))
         return 0
     for name, data in files.items():
         path = pathlib.Path(arguments.package) / name
