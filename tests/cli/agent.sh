@@ -73,7 +73,7 @@ expect 2 whit agent --acp -p x --url http://127.0.0.1:1/v1 --project project
 one_line "neither -p"
 expect 2 whit agent log --acp --project project
 one_line "'log'"
-expect 2 whit agent --acp --project project
+expect 0 whit agent --acp --project project </dev/null # sessions look for a server when they begin
 expect 2 whit agent --acp -m a.gguf --url http://127.0.0.1:1/v1 --project project
 one_line "which model"
 
