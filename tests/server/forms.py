@@ -166,6 +166,21 @@ def test_tools(server):
     server.post("/v1/responses", {**body, "tools": [shell, *others, custom]})
     server.post("/v1/responses", {**body, "tools": others, "tool_choice": "required"}, 400)
     server.post("/v1/responses", {**body, "tools": [{"type": "function"}]}, 400)
+
+    def named(name):
+        return {"type": "function", "name": name}
+
+    def space(name, within):
+        return {"type": "namespace", "name": name, "tools": [named(within)]}
+    # A call must mean one tool: names that become one are refused, the same tool twice is not.
+    for tools, expected in (([space("db", "prod__drop"), space("db__prod", "drop")], 400), ([named("db__x"), space("db", "x")], 400),
+                            ([space("db", "x"), named("db__x")], 400), ([named("apply_patch"), {"type": "apply_patch"}], 400),
+                            ([{"type": "apply_patch"}, named("apply_patch")], 400), ([{"type": "custom", "name": "x"}, named("x")], 400),
+                            ([named("x"), named("x")], 200), ([space("a", "x"), space("b", "x"), named("x")], 200)):
+        server.post("/v1/responses", {**body, "tools": tools}, expected)
+    pair = [{"type": "custom", "custom": {"name": "x"}}, {"type": "function", "function": {"name": "x"}}]
+    for tools in (pair, pair[::-1]):
+        server.post(CHAT, {"model": "tools", "messages": HI, "max_tokens": 1, "tools": tools}, 400)
     server.post("/v1/responses", {**body, "tools": [{"name": "f"}]}, 400)
     tool = function(type="object", properties={"a": {"type": "string"}})
     asked = {"model": "tools", "messages": HI, "max_tokens": 24, "temperature": 0}

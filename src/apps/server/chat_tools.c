@@ -44,10 +44,12 @@ static bool read_tools(json_t *chat, json_t **kinds, whit_web_reply *reply)
         if (!ok) break;
         if (has_type(tool, "custom")) {
             if (!*kinds) *kinds = json_object();
-            whit_response_custom_read(json_object_get(tool, "custom"), list, *kinds);
+            ok = whit_response_custom_read(json_object_get(tool, "custom"), list, *kinds, reply);
         } else {
+            ok = whit_response_may_offer(list, *kinds, name_in(tool), NULL, reply);
             json_array_append(list, tool);
         }
+        if (!ok) break;
     }
     if (ok && json_is_array(tools)) json_object_set(chat, "tools", list);
     json_decref(list);

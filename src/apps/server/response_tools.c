@@ -77,6 +77,28 @@ static json_t *offered_name(const json_t *space, const json_t *name)
 
 /* ---- reading tools ------------------------------------------------------------------------------- */
 
+static const json_t *offered(const json_t *list, const json_t *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach((json_t *)list, i, tool)
+    {
+        if (name && json_equal(json_object_get(json_object_get(tool, "function"), "name"), name)) return tool;
+    }
+    return NULL;
+}
+
+bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json_t *name, const json_t *kind,
+                             whit_web_reply *reply)
+{
+    const json_t *before = json_object_get(kinds, json_string_value(name));
+    if (!offered(list, name) || (!before && !kind) || json_equal(before, kind)) return true;
+    whit_api_fail(reply, 400, "invalid_request_error", "tools",
+                  "tools: two of them would be offered as %.100s: give one of them another name",
+                  json_string_value(name));
+    return false;
+}
+
 /* Adds a function to the list; takes `name` and `function` over. */
 static void add_function(json_t *list, json_t *name, json_t *function)
 {
@@ -84,24 +106,30 @@ static void add_function(json_t *list, json_t *name, json_t *function)
     json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
 }
 
-static bool read_function(const json_t *tool, const json_t *space, json_t *list, json_t *kinds)
+static bool read_function(const json_t *tool, const json_t *space, json_t *list, json_t *kinds, whit_web_reply *reply)
 {
     static const char *const parts[] = {"description", "parameters", "strict"};
     const json_t *name = json_object_get(tool, "name");
     if (!json_is_string(name)) return false;
-    json_t *function = json_object(), *offered = offered_name(space, name);
+    json_t *own_name = offered_name(space, name), *kind = NULL;
+    if (json_string_length(space))
+        kind = json_pack("{s:s, s:O, s:O}", "type", "namespace", "namespace", space, "name", name);
+    if (!whit_response_may_offer(list, kinds, own_name, kind, reply)) {
+        json_decref(own_name);
+        json_decref(kind);
+        return false;
+    }
+    json_t *function = json_object();
     for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
         json_t *part = json_object_get(tool, parts[k]);
         if (part && !json_is_null(part)) json_object_set(function, parts[k], part);
     }
-    if (json_string_length(space))
-        json_object_set_new(kinds, json_string_value(offered),
-                            json_pack("{s:s, s:O, s:O}", "type", "namespace", "namespace", space, "name", name));
-    add_function(list, offered, function);
+    if (kind) json_object_set_new(kinds, json_string_value(own_name), kind);
+    add_function(list, own_name, function);
     return true;
 }
 
-bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds)
+bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds, whit_web_reply *reply)
 {
     json_t *name = json_object_get(tool, "name");
     const json_t *format = json_object_get(tool, "format"), *about = json_object_get(tool, "description");
@@ -109,6 +137,11 @@ bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds)
     const json_t *definition = json_object_get(format, "definition"), *syntax = json_object_get(format, "syntax");
     whit_buf text = {0};
     if (!json_is_string(name)) return false;
+    json_t *kind = json_pack("{s:s, s:O}", "type", "custom", "name", name);
+    if (!whit_response_may_offer(list, kinds, name, kind, reply)) {
+        json_decref(kind);
+        return false;
+    }
     if (json_is_string(about)) whit_buf_append(&text, json_string_value(about), json_string_length(about));
     if (json_is_string(definition)) {
         const char *form =
@@ -116,7 +149,7 @@ bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds)
         whit_buf_printf(&text, "%sThe input follows this %s:\n%s", text.size_bytes ? "\n" : "", form,
                         json_string_value(definition));
     }
-    json_object_set_new(kinds, json_string_value(name), json_pack("{s:s, s:O}", "type", "custom", "name", name));
+    json_object_set_new(kinds, json_string_value(name), kind);
     add_function(list, json_incref(name),
                  json_pack("{s:o, s:{s:s, s:{s:{s:s}}, s:[s], s:b}}", "description",
                            whit_dialect_text(text.data, text.size_bytes), "parameters", "type", "object", "properties",
@@ -131,28 +164,32 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
     int k = find_known(type);
     bool ok = false;
     if (!strcmp(type, "function"))
-        ok = read_function(tool, NULL, list, kinds);
+        ok = read_function(tool, NULL, list, kinds, reply);
     else if (!strcmp(type, "custom"))
-        ok = whit_response_custom_read(tool, list, kinds);
+        ok = whit_response_custom_read(tool, list, kinds, reply);
     else if (!strcmp(type, "namespace")) {
         const json_t *within = json_object_get(tool, "tools"), *space = json_object_get(tool, "name");
         ok = json_is_string(space) && json_is_array(within);
         for (size_t n = 0; ok && n < json_array_size(within); n++) {
             const json_t *one = json_array_get(within, n);
-            ok = !strcmp(type_of(one), "function") ? read_function(one, space, list, kinds)
+            ok = !strcmp(type_of(one), "function") ? read_function(one, space, list, kinds, reply)
                                                    : read_tool(one, i, list, kinds, reply);
             if (!ok && reply->status) return false;
         }
     } else if (k >= 0) {
-        json_object_set_new(kinds, known[k].type, json_pack("{s:s}", "type", known[k].type));
-        add_function(
-            list, json_string(known[k].type),
-            json_pack("{s:s, s:o}", "description", known[k].about, "parameters", json_loads(known[k].schema, 0, NULL)));
-        ok = true;
+        json_t *name = json_string(known[k].type), *kind = json_pack("{s:O}", "type", name);
+        ok = whit_response_may_offer(list, kinds, name, kind, reply);
+        if (ok) json_object_set(kinds, known[k].type, kind);
+        if (ok)
+            add_function(list, json_incref(name),
+                         json_pack("{s:s, s:o}", "description", known[k].about, "parameters",
+                                   json_loads(known[k].schema, 0, NULL)));
+        json_decref(name);
+        json_decref(kind);
     } else if (whit_response_is_server_run(type)) {
         ok = true;
     }
-    if (ok) return true;
+    if (ok || reply->status) return ok;
     whit_api_fail(reply, 400, "invalid_request_error", "tools",
                   "tools[%zu]: expected a function or custom tool with a name, a namespace of them, local_shell, shell "
                   "or apply_patch, not %.60s",
@@ -170,17 +207,6 @@ static json_t *chosen_name(const json_t *choice)
     if (json_is_string(name) && (!strcmp(type, "function") || !strcmp(type, "custom") || !*type))
         return offered_name(json_object_get(choice, "namespace"), name);
     return find_known(type) >= 0 ? json_string(type) : NULL;
-}
-
-static const json_t *offered(const json_t *list, const json_t *name)
-{
-    size_t i;
-    json_t *tool;
-    json_array_foreach((json_t *)list, i, tool)
-    {
-        if (name && json_equal(json_object_get(json_object_get(tool, "function"), "name"), name)) return tool;
-    }
-    return NULL;
 }
 
 /* Keeps the tools that {"type": "allowed_tools"} lists; all others are treated as absent. */

@@ -14,9 +14,13 @@ json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *
 
 /* Copies the tools of `body`, and the choice among them, to `chat`, without the ones that OpenAI runs itself. */
 bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply);
+/* Whether a tool of this kind (NULL: a function) may be offered under a name. Replies 400 if the name is in `list` for
+ * another kind, since a call of it could mean either. */
+bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json_t *name, const json_t *kind,
+                             whit_web_reply *reply);
 /* Appends a custom tool, whose call is a text, to `list` as a function, and to `kinds`. The prompt tells the grammar of
- * the text. False: the tool has no name. */
-bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds);
+ * the text. False: the tool has no name, or the reply says why it is refused. */
+bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds, whit_web_reply *reply);
 /* Whether OpenAI's server runs tools of that type by itself. */
 bool whit_response_is_server_run(const char *type);
 /* An earlier call or result of `item`, which is not a message, as OpenAI's chat has it: a call for an assistant's
