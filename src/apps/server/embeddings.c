@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/phrase.h"
 #include "server/ask.h"
 #include "base/sockets.h"
@@ -91,8 +92,8 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
             whit_buf_append(&whole, json_string_value(text), json_string_length(text));
         if (!ok) refuse_input(reply, "out of memory");
         if (ok &&
-            whit_tokenize(api->model, (const char *)whole.data, whole.size_bytes, first, true, ids + *n, room - *n,
-                          &n_new, &error) != WHIT_OK) {
+            whit_tokenize(api->model, whit_chars(&whole), whole.size_bytes, first, true, ids + *n, room - *n, &n_new,
+                          &error) != WHIT_OK) {
             whit_api_fail_error(reply, &error);
             ok = false;
         }
