@@ -31,27 +31,6 @@ for text in texts:
             assert low < row[key] < high, (key, row)
     assert abs(t["kld_difference"] - (t["kld_mean"] - q2["kld_mean"])) < 1e-9
     low, high = t["kld_difference_95"]
-    # In pairs: narrower than the intervals of two samples, and around the difference.
-    apart = math.hypot(q2["kld_mean_95"][1] - q2["kld_mean"], t["kld_mean_95"][1] - t["kld_mean"])
-    assert low < t["kld_difference"] < high and "kld_difference" not in q2
-    assert (high - low) / 2 < 1.5 * apart
-other, both = texts
-assert other["files"][0]["overlap"] == 0 and other["files"][1]["overlap"] is None, other
-assert abs(both["files"][0]["kld_beside_first"] - both["files"][0]["kld_mean"] / other["files"][0]["kld_mean"]) < 1e-9
-assert "kld_beside_first" not in other["files"][0]
-whole = json.load(open("whole"))["texts"][0]["files"][0]["overlap"]
-assert 0.3 < whole < 0.7, whole
-import json, math
-texts = json.load(open("out"))["texts"]
-for text in texts:
-    q2, t = text["files"]
-    for row in text["files"]:
-        assert row["windows"] == 20 and row["tokens"] == 20 * 15, row
-        for key in "ppl_ratio", "kld_mean", "top1":
-            low, high = row[key + "_95"]
-            assert low < row[key] < high, (key, row)
-    assert abs(t["kld_difference"] - (t["kld_mean"] - q2["kld_mean"])) < 1e-9
-    low, high = t["kld_difference_95"]
     # In pairs: no wider than the intervals of two samples by much, and around the difference.
     apart = math.hypot(q2["kld_mean_95"][1] - q2["kld_mean"], t["kld_mean_95"][1] - t["kld_mean"])
     assert low < t["kld_difference"] < high and "kld_difference" not in q2

@@ -2,10 +2,9 @@
  * Logits of the tiny models of each family against their goldens: a short run and a long one, from the folder and from
  * the GGUF file, within the tolerance of float32. Every mistake that a golden lists is further away than that, but for
  * those that float32 cannot see. */
-#include "test.h"
+#include "golden_logits.h"
 
 #include <jansson.h>
-#include <math.h>
 
 #define MAX_TOKENS 512
 
@@ -27,18 +26,6 @@ static void read_tokens(const char *folder, const char *name, struct run *run)
         run->tokens[run->n] = (whit_step_token){.id = id};
     }
     fclose(file);
-}
-
-static float *read_floats(const char *folder, const char *name, size_t n)
-{
-    char path[2048];
-    float *values = malloc(n * sizeof *values);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    assert_true(values && file);
-    assert_int_equal(fread(values, sizeof *values, n, file), n);
-    fclose(file);
-    return values;
 }
 
 /* Logits (end - first, vocabulary) with f32 activations and KV cache; the caller frees. */
@@ -69,32 +56,6 @@ static float *run_model(const char *path, const char *program, struct run *run, 
     whit_session_close(session);
     whit_model_close(model);
     return logits;
-}
-
-static double log_sum_exp(const float *x, uint32_t n)
-{
-    double max = x[0], sum = 0;
-    for (uint32_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
-    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - max);
-    return max + log(sum);
-}
-
-static void compare(const float *golden, const float *logits, uint32_t n_rows, uint32_t n_vocab, double max_abs,
-                    double mean_kl, const char *what)
-{
-    double worst = 0, kl = 0;
-    for (uint32_t t = 0; t < n_rows; t++) {
-        const float *p = golden + (size_t)t * n_vocab, *q = logits + (size_t)t * n_vocab;
-        double p_total = log_sum_exp(p, n_vocab), q_total = log_sum_exp(q, n_vocab);
-        for (uint32_t i = 0; i < n_vocab; i++) {
-            worst = fmax(worst, fabs((double)p[i] - q[i]));
-            kl += exp(p[i] - p_total) * ((p[i] - p_total) - (q[i] - q_total));
-        }
-    }
-    kl /= n_rows;
-    print_message("%s: worst %.3g of %.3g, KL %.3g of %.3g\n", what, worst, max_abs, kl, mean_kl);
-    assert_true(worst <= max_abs);
-    assert_true(kl <= mean_kl);
 }
 
 /* A mistake of at most this is rounding, as the golden itself measured it in float64. */
@@ -139,7 +100,7 @@ static void check_golden(const char *folder, const json_t *golden)
         float *logits = run_model(path, NULL, &run, 2, 512, &n_vocab);
         size_t n = (size_t)(run.end - run.first) * n_vocab;
         float *expected = read_floats(folder, logits_file, n);
-        compare(expected, logits, run.end - run.first, n_vocab, max_abs, mean_kl, what);
+        compare_logits(expected, logits, run.end - run.first, n_vocab, max_abs, mean_kl, what);
         /* The same bits in small passes on one thread. */
         float *again = run_model(path, NULL, &run, 1, 7, &n_again);
         assert_int_equal(n_again, n_vocab);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Logits of the tiny models against their goldens, within the narrow tolerance stated beside them;
  * and the same bits from the source as from its converted .ndf. */
-#include "test.h"
+#include "golden_logits.h"
 
 #include <jansson.h>
-#include <math.h>
 
 #include "format/ndf_write.h"
 #include "model/convert.h"
@@ -20,16 +19,6 @@ static void read_tokens(const char *path, whit_step_token tokens[N_TOKENS])
         assert_int_equal(fscanf(file, "%d", &tokens[i].id), 1);
     }
     fclose(file);
-}
-
-static float *read_floats(const char *path, size_t n)
-{
-    float *values = malloc(n * sizeof *values);
-    FILE *file = fopen(path, "rb");
-    assert_true(values && file);
-    assert_int_equal(fread(values, sizeof *values, n, file), n);
-    fclose(file);
-    return values;
 }
 
 /* (N_TOKENS, vocab) logits with f32 activations and KV cache; the caller frees. */
@@ -57,44 +46,17 @@ static float *run(const char *path, const whit_step_token *tokens, uint32_t *n_v
     return logits;
 }
 
-static double log_sum_exp(const float *x, uint32_t n)
-{
-    double max = x[0], sum = 0;
-    for (uint32_t i = 1; i < n; i++) max = x[i] > max ? x[i] : max;
-    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - max);
-    return max + log(sum);
-}
-
-static void compare(const float *golden, const float *logits, uint32_t n_vocab, const json_t *tolerance,
-                    const char *what)
-{
-    double worst = 0, kl = 0;
-    for (uint32_t t = 0; t < N_TOKENS; t++) {
-        const float *p = golden + t * n_vocab, *q = logits + t * n_vocab;
-        double p_total = log_sum_exp(p, n_vocab), q_total = log_sum_exp(q, n_vocab);
-        for (uint32_t i = 0; i < n_vocab; i++) {
-            worst = fmax(worst, fabs((double)p[i] - q[i]));
-            kl += exp(p[i] - p_total) * ((p[i] - p_total) - (q[i] - q_total));
-        }
-    }
-    kl /= N_TOKENS;
-    double max_abs = json_number_value(json_object_get(tolerance, "max_abs"));
-    double mean_kl = json_number_value(json_object_get(tolerance, "mean_kl"));
-    print_message("%s: worst %.3g of %.3g, KL %.3g of %.3g\n", what, worst, max_abs, kl, mean_kl);
-    assert_true(max_abs > 0 && worst <= max_abs);
-    assert_true(mean_kl > 0 && kl <= mean_kl);
-}
-
 static void check_file(const char *folder, const char *file, const json_t *golden, const whit_step_token *tokens)
 {
-    char path[2048], ndf[] = "/tmp/whit-golden-XXXXXX", logits_path[2048];
+    char path[2048], ndf[] = "/tmp/whit-golden-XXXXXX";
     uint32_t n_vocab, n_again;
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    snprintf(logits_path, sizeof logits_path, "%s/%s", folder,
-             json_string_value(json_object_get(golden, "logits_file")));
-    float *logits = run(path, tokens, &n_vocab), *expected = read_floats(logits_path, (size_t)N_TOKENS * n_vocab);
-    compare(expected, logits, n_vocab,
-            json_object_get(json_object_get(golden, "tolerance"), "float32 activations and KV cache"), file);
+    const json_t *tolerance = json_object_get(json_object_get(golden, "tolerance"), "float32 activations and KV cache");
+    float *logits = run(path, tokens, &n_vocab);
+    float *expected =
+        read_floats(folder, json_string_value(json_object_get(golden, "logits_file")), (size_t)N_TOKENS * n_vocab);
+    compare_logits(expected, logits, N_TOKENS, n_vocab, json_number_value(json_object_get(tolerance, "max_abs")),
+                   json_number_value(json_object_get(tolerance, "mean_kl")), file);
 
     whit_error error;
     whit_source source;

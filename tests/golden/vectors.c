@@ -3,8 +3,9 @@
  * file: all texts at once and one at a time, with the same bits. */
 #include "test_folder.h"
 
+#include "golden_logits.h"
+
 #include <jansson.h>
-#include <math.h>
 
 #include "model/families.h"
 #include "runtime/model.h"
@@ -39,18 +40,6 @@ static void read_texts(const char *folder, const char *name, struct texts *texts
         }
     }
     fclose(file);
-}
-
-static float *read_floats(const char *folder, const char *name, size_t n)
-{
-    char path[4096];
-    float *values = malloc(n * sizeof *values);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    assert_true(values && file);
-    assert_int_equal(fread(values, sizeof *values, n, file), n);
-    fclose(file);
-    return values;
 }
 
 struct way {
