@@ -20,11 +20,15 @@ WHIT_API bool whit_model_has_draft_block(const whit_model *model);
 
 /* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which outlives it:
  * `model` itself for its own block. WHIT_ERROR_UNSUPPORTED if it does not fit the model; NULL: no draft model. */
-WHIT_API whit_status whit_session_open_drafting(const whit_model *model, const whit_session_options *options,
-                                                const whit_model *drafter, whit_session **session, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_open_drafting(const whit_model *model,
+                                                             const whit_session_options *options,
+                                                             const whit_model *drafter, whit_session **session,
+                                                             whit_error *error);
 /* Bytes that the draft model adds to such a session. */
-WHIT_API whit_status whit_session_predict_drafter_bytes(const whit_model *model, const whit_session_options *options,
-                                                        const whit_model *drafter, size_t *bytes, whit_error *error);
+WHIT_API WHIT_CHECKED whit_status whit_session_predict_drafter_bytes(const whit_model *model,
+                                                                     const whit_session_options *options,
+                                                                     const whit_model *drafter, size_t *bytes,
+                                                                     whit_error *error);
 
 /* Counts and times of one step of many generations. */
 typedef struct whit_step_report {

@@ -9,7 +9,7 @@
 #include "tiny_model.h"
 #include "train/new_model.h"
 #include "train/sample.h"
-#include "train/trainer.h"
+#include "train/trainer_parts.h"
 #include "train/tape.h"
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
@@ -169,7 +169,7 @@ static void check_written(const whit_trainer *distill, const char *codec)
 {
     whit_error error;
     whit_tape tape;
-    whit_trainee *student = (whit_trainee *)whit_trainer_student(distill);
+    whit_trainee *student = (whit_trainee *)&distill->student;
     whit_tape_options batch = {1, 40, false, false};
     assert_ok(whit_trainer_write(distill, in_folder("out.ndf"), &error), error);
     whit_model *model = open_model("out.ndf");
@@ -201,7 +201,7 @@ static void check_codec(const char *codec, const char *mixed, bool refit)
     assert_ok(whit_trainer_run(distill, &error), error);
     assert_true(last.report.held_out && last.report.step == 8 && isfinite(last.report.held_out_kl));
     if (mixed) { /* "down=t" */
-        const whit_params *params = &whit_trainer_student(distill)->params;
+        const whit_params *params = &distill->student.params;
         assert_int_equal(params->items[whit_params_find(params, "layers.1.down")].type.codec, WHIT_CODEC_T5);
         assert_int_equal(params->items[whit_params_find(params, "layers.1.up")].type.codec, WHIT_CODEC_B1);
     }
@@ -437,8 +437,8 @@ static void one_layer_has_hidden_states(void **state)
         assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[i], &error), error);
         assert_ok(whit_trainer_run(runs[i], &error), error);
     }
-    const whit_params *none = &whit_trainer_student(runs[0])->params, *kept = &whit_trainer_student(runs[1])->params,
-                      *again = &whit_trainer_student(runs[2])->params;
+    const whit_params *none = &runs[0]->student.params, *kept = &runs[1]->student.params,
+                      *again = &runs[2]->student.params;
     assert_memory_not_equal(none->run, kept->run, none->n_floats * sizeof *none->run);
     assert_memory_equal(again->run, kept->run, kept->n_floats * sizeof *kept->run);
     for (int i = 0; i < 3; i++) whit_trainer_close(runs[i]);
@@ -528,7 +528,7 @@ static void a_cut_run_goes_on_with_the_same_bits(void **state)
     o.n_threads = 1; /* the number of threads does not matter */
     assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &cut, &error), error);
     assert_ok(whit_trainer_run(cut, &error), error);
-    const whit_params *a = &whit_trainer_student(whole)->params, *b = &whit_trainer_student(cut)->params;
+    const whit_params *a = &whole->student.params, *b = &cut->student.params;
     assert_int_equal(a->n_floats, b->n_floats);
     assert_memory_equal(a->run, b->run, a->n_floats * sizeof *a->run);
     assert_memory_equal(a->moment2, b->moment2, a->n_floats * sizeof *a->run);
@@ -563,7 +563,7 @@ static void refitted_scales_do_not_depend_on_measuring(void **state)
         o.resume = i == 2;
         assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[i], &error), error);
         assert_ok(whit_trainer_run(runs[i], &error), error);
-        const whit_params *a = &whit_trainer_student(runs[0])->params, *b = &whit_trainer_student(runs[i])->params;
+        const whit_params *a = &runs[0]->student.params, *b = &runs[i]->student.params;
         assert_memory_equal(a->run, b->run, a->n_floats * sizeof *a->run);
         assert_memory_equal(a->rounded, b->rounded, a->n_rounded * sizeof *a->rounded);
     }

@@ -9,7 +9,7 @@
 #include "tiny_model.h"
 #include "train/loss.h"
 #include "train/tape.h"
-#include "train/trainer.h"
+#include "train/trainer_parts.h"
 
 #define LINE "the man and the anthem. in the ice, nothing came; the time and the then."
 
@@ -210,7 +210,7 @@ static double difference(const whit_trainer *trainer, const whit_model *model, c
     whit_session *session;
     whit_step_token tokens[N];
     int32_t ids[N];
-    whit_trainee *student = (whit_trainee *)whit_trainer_student(trainer);
+    whit_trainee *student = (whit_trainee *)&trainer->student;
     whit_tape_options batch = {.n_sequences = token ? N : 1, .n_tokens = token ? 1 : N};
     whit_session_options options = whit_session_options_default();
     options.kv = WHIT_KV_F32;

@@ -69,7 +69,8 @@ typedef struct whit_safetensors {
  * that it names must be there, and only the tensors that it lists are given. */
 whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator, whit_safetensors **set,
                                   whit_error *error);
-/* One file in the caller's memory, which must outlive the set. */
+/* One file in the caller's memory, which must outlive the set. Tests and fuzzing use it: a sanitizer sees a read beyond
+ * allocated memory, but not beyond a mapped file. */
 whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, const char *name,
                                          const whit_allocator *allocator, whit_safetensors **set, whit_error *error);
 void whit_safetensors_close(whit_safetensors *set);

@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/trainer.h"
+#include "train/trainer_parts.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
-#include "train/loss.h"
 #include "train/sample.h"
-#include "train/tape.h"
 
 #include <math.h>
 
 /* Incremented when the same run would give other bits; checkpoints of other versions are refused. */
 #define TRAINER_VERSION 2
-
-struct whit_trainer {
-    whit_trainer_options options;
-    const whit_allocator *allocator;
-    const whit_model *start, *teacher_model; /* the models given: student's start, and teacher or NULL */
-    whit_trainee teacher, student;
-    whit_tape teacher_tape, student_tape;
-    whit_corpus text, held_out;
-    whit_loss loss;
-    whit_pool *pool;
-    whit_progress progress;
-    uint32_t n_rows;
-    int32_t *ids, *targets; /* (n_rows) */
-    uint64_t begun_ns;
-    uint32_t n_windows; /* windows of a measurement; 0: all */
-    uint32_t n_batch;   /* sequences of a pass: those of a batch, or one where ranks share a step */
-    uint32_t n_passes;  /* passes of a step, of all ranks */
-    whit_tree tree;     /* gradients of the sequences that ranks share */
-    double measured_s;  /* time that the last measurement of a run with a time takes */
-};
 
 whit_trainer_options whit_trainer_options_default(void)
 {
@@ -285,11 +263,6 @@ size_t whit_trainer_bytes(const whit_trainer *d)
         whit_tape_bytes(&d->teacher_tape) + whit_tape_bytes(&d->student_tape) +
         (d->text.capacity + d->held_out.capacity) * sizeof *d->ids +
         d->n_rows * (sizeof *d->ids + sizeof *d->targets + 2 * sizeof *d->loss.rows);
-}
-
-const whit_trainee *whit_trainer_student(const whit_trainer *d)
-{
-    return &d->student;
 }
 
 whit_status whit_trainer_write(const whit_trainer *d, const char *path, whit_error *error)

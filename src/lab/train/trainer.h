@@ -94,6 +94,5 @@ void whit_trainer_finish(whit_trainer *trainer);
 /* Number of steps that were done, those before a checkpoint included. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
-const whit_trainee *whit_trainer_student(const whit_trainer *trainer);
 
 #endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * The parts of a trainer, for trainer.c and its tests. */
+#ifndef WHIT_TRAIN_TRAINER_PARTS_H
+#define WHIT_TRAIN_TRAINER_PARTS_H
+
+#include "train/loss.h"
+#include "train/tape.h"
+#include "train/trainer.h"
+
+struct whit_trainer {
+    whit_trainer_options options;
+    const whit_allocator *allocator;
+    const whit_model *start, *teacher_model; /* the models given: student's start, and teacher or NULL */
+    whit_trainee teacher, student;
+    whit_tape teacher_tape, student_tape;
+    whit_corpus text, held_out;
+    whit_loss loss;
+    whit_pool *pool;
+    whit_progress progress;
+    uint32_t n_rows;
+    int32_t *ids, *targets; /* (n_rows) */
+    uint64_t begun_ns;
+    uint32_t n_windows; /* windows of a measurement; 0: all */
+    uint32_t n_batch;   /* sequences of a pass: those of a batch, or one where ranks share a step */
+    uint32_t n_passes;  /* passes of a step, of all ranks */
+    whit_tree tree;     /* gradients of the sequences that ranks share */
+    double measured_s;  /* time that the last measurement of a run with a time takes */
+};
+
+#endif
