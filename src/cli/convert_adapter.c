@@ -48,7 +48,7 @@ static void name_of(const char *path, char *name, size_t name_bytes)
     snprintf(name, name_bytes, "%.*s", (int)(n - from), path + from);
 }
 
-/* Is it an adapter for this model? */
+/* Refuses an image that is not an adapter for this model; else *view reads it. */
 static whit_status check_adapter(const whit_buf *image, const whit_model *model, const char *path,
                                  whit_adapter_view *view, whit_error *error)
 {

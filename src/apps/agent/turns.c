@@ -266,7 +266,7 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Does the file have the content of that side of the change? */
+/* Sets *same: whether the file has the content of that side of the change. */
 static whit_status is_side(const whit_turns *journal, char *known, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {

@@ -123,7 +123,7 @@ enum {
 typedef struct whit_editor ed;
 
 /* vi.c */
-bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: the usual way */
+bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: vi does not use the key */
 void ed_vi_settle(ed *e, whit_key key);                  /* after every key: where the cursor may stand */
 void ed_vi_searched(ed *e, uint64_t origin, bool found); /* the prompt's search has ended */
 void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);

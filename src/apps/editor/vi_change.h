@@ -23,11 +23,11 @@ void ed_vi_leave_visual(ed *e);
 void ed_vi_operate_visual(ed *e, uint32_t code);
 /* Selects for '.' as much as the repeated command had selected. */
 void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent);
-/* Makes the selection one that the usual commands know. */
+/* Leaves visual mode and gives its ranges to the editor's own cursors, for commands that are not vi's. */
 void ed_vi_hand_over(ed *e);
 
 /* vi_insert.c */
-bool ed_vi_insert_key(ed *e, whit_key key); /* false: the usual way */
+bool ed_vi_insert_key(ed *e, whit_key key); /* false: vi does not use the key */
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
 void ed_vi_end_insert(ed *e);
 bool ed_vi_is_literal(const ed *e); /* the next key is inserted as it is: C-v was typed */

@@ -294,7 +294,7 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
     ed_paste(e, text, n);
 }
 
-/* False: the usual way. */
+/* False if vi does not use the key. */
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;

@@ -104,7 +104,7 @@ static whit_finished *finished_of(const struct compression *c, int32_t param)
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
-/* Is the matrix a part of the rotation that is tried? -1: no. */
+/* Returns the matrix's part in the rotation that is tried, or -1. */
 static int rotated_part(const struct compression *c, int32_t param)
 {
     for (int i = 0; c->rotation.stream && i < WHIT_ROTATED_COUNT; i++)

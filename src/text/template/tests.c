@@ -87,7 +87,7 @@ static whit_status is_case(whit_machine *m, whit_builtin_frame *call, whit_datum
     return set_answer(result, any && all);
 }
 
-/* Is self % argument equal to `detail`? */
+/* Returns whether self % 2, or % the argument, is `detail`: the tests odd, even and divisibleby. */
 static whit_status has_remainder(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_datum by = call->given[0] ? call->values[0] : whit_datum_int(2), rest;
