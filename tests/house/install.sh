@@ -13,6 +13,16 @@ for file in bin/whit include/whit.h include/whit/base.h include/whit/generation.
     [ -s "$root/$file" ] || { echo "not installed: $file"; exit 1; }
 done
 "$root/bin/whit" --version
+# ---- the installed documents link to nothing that is absent
+python3 - "$root/share/doc/whit" <<'END'
+import pathlib, re, sys
+root = pathlib.Path(sys.argv[1])
+pages = [root / "README.md", *(root / "docs/use").glob("*.md")]
+dead = [f"{page.name}: {link}" for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
+        if "://" not in link and not (page.parent / link).exists()]
+if len(pages) < 20 or dead:
+    sys.exit(f"{len(pages)} pages, links to nothing: {dead}")
+END
 bash -n "$root/share/bash-completion/completions/whit"
 
 mkdir user
