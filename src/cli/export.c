@@ -54,6 +54,16 @@ static bool has_float_layers(const whit_source *source)
     return false;
 }
 
+/* Whether the file opens if corrections may become values: these are what no type of GGUF holds. */
+static bool has_corrections(const char *path)
+{
+    whit_source source;
+    whit_error ignored;
+    if (whit_source_open_values(path, NULL, &source, &ignored) != WHIT_OK) return false;
+    whit_source_close(&source);
+    return true;
+}
+
 /* Exports without rounding. *inexact is set where only rounding can give the wanted type. */
 static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
                                whit_error *error)
@@ -61,6 +71,11 @@ static whit_status export_file(const char *path, const whit_export_options *want
     whit_source source;
     whit_status status = whit_source_open(path, NULL, &source, error);
     *inexact = status == WHIT_ERROR_UNSUPPORTED; /* it may have corrections */
+    if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: has corrections beside its codes, which no type of GGUF holds exactly; name a type to "
+                         "round it to, as --type q2_k, and a text for a close result, --calib TEXT",
+                         wanted->name);
     WHIT_TRY(status);
     *inexact = wanted->coded && has_float_layers(&source);
     if (!*inexact || !whit_compress_knows_form(wanted->coded)) {

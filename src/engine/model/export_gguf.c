@@ -7,6 +7,7 @@
 #include "quant/requantise.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #define PARTS_MAX 3
 
@@ -63,7 +64,7 @@ static const struct kind_name {
 static bool parse_kind(const char *name, whit_ggml_kind *kind)
 {
     for (size_t i = 0; i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcmp(kind_names[i].name, name) == 0) {
+        if (strcasecmp(kind_names[i].name, name) == 0) { /* other programs write Q2_K */
             *kind = kind_names[i].kind;
             return true;
         }

@@ -7,6 +7,7 @@
 #include "train/trainee.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define GROUP          128
 #define MOST_OUTLIERS  0.003 /* share of a matrix's weights */
@@ -35,7 +36,7 @@ static const struct form {
 static const struct form *find_form(const char *name)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (!strcmp(forms[i].name, name)) return &forms[i];
+        if (!strcasecmp(forms[i].name, name)) return &forms[i];
     return NULL;
 }
 
