@@ -201,26 +201,43 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* Takes the operand as the model, if the verb has no operands of its own. */
-static bool take_model(cli_call *call)
+/* The options whose values operands of a verb without operands of its own may give, in this order: -m, unless the verb
+ * has a row here. */
+static const char *operand_options(const cli_verb *verb)
 {
-    size_t group_offset;
-    if (call->n_operands != 1 || !cli_verb_takes_model(call->verb)) return false;
-    const cli_option *option = find_option(call->verb, "-m", 2, &group_offset);
-    void *value = (char *)call->values + group_offset + option->offset;
-    if (option->kind == CLI_FILE && *(const char **)value) return false;
-    return store(option, call->operands[0], value);
+    static const struct {
+        const char *verb, *options;
+    } rows[] = {{"distill", "--teacher"}, {"perplexity", "-m, -f"}, {"tokenize", "-m, -p"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].verb, verb->name)) return rows[i].options;
+    return cli_verb_takes_model(verb) ? "-m" : "";
+}
+
+/* Gives the operands' values to options that were not given. Returns the number of operands that were taken. */
+static size_t take_operands(cli_call *call)
+{
+    size_t n = 0, group_offset;
+    char name[32];
+    if (call->verb->n_max) return 0;
+    for (const char *at = operand_options(call->verb);
+         n < call->n_operands && (at = cli_option_name(at, name, sizeof name));) {
+        const cli_option *option = find_option(call->verb, name, strlen(name), &group_offset);
+        void *value = (char *)call->values + group_offset + option->offset;
+        bool is_set = option->kind == CLI_REPEAT ? false : cli_was_given(call, name);
+        if (!is_set && store(option, call->operands[n], value)) n++;
+    }
+    return n;
 }
 
 static int check_operands(cli_call *call)
 {
     const cli_verb *verb = call->verb;
     if (call->n_operands >= verb->n_min && call->n_operands <= verb->n_max) return CLI_OK;
-    if (take_model(call)) return CLI_OK;
+    const size_t n_taken = take_operands(call);
+    if (n_taken && n_taken == call->n_operands) return CLI_OK;
     if (call->n_operands > verb->n_max)
         return cli_fail(call, CLI_USAGE, "unexpected argument '%s'; see 'whit %s --help'",
-                        call->operands[cli_verb_takes_model(verb) && call->n_operands > 1 ? 1 : verb->n_max],
-                        verb->name);
+                        call->operands[n_taken ? n_taken : verb->n_max], verb->name);
     return cli_fail(call, CLI_USAGE, "usage: whit %s %s [options]; see 'whit %s --help'", verb->name, verb->operands,
                     verb->name);
 }

@@ -2,6 +2,7 @@
  * whit tokenize: text in, token ids out; and back, line by line. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/items.h"
@@ -14,7 +15,7 @@
 
 struct tokenize_values {
     bool no_special, no_parse_special, json, jsonl;
-    const char *file, *tokenizer;
+    const char *file, *tokenizer, *prompt;
     cli_model_flags model;
 };
 static const struct tokenize_values defaults = {.file = "-"};
@@ -23,6 +24,7 @@ static const struct tokenize_values defaults = {.file = "-"};
 static const cli_option options[] = {
     {"--tokenizer", CLI_FILE, AT(tokenizer), "PATH",
      "A tokenizer without its model: tokenizer.json, tokenizer.model, a GGUF file, or a folder."},
+    {"-p, --prompt", CLI_TEXT, AT(prompt), "TEXT", "The text, in place of a file."},
     {"-f, --file", CLI_FILE, AT(file), "FILE", "Read the text from a file; stdin by default."},
     {"--no-special", CLI_FLAG, AT(no_special), NULL, "Put no beginning-of-text token and the like around the text."},
     {"--no-parse-special", CLI_FLAG, AT(no_parse_special), NULL,
@@ -157,9 +159,10 @@ static int tokenize_text(cli_call *call, const struct tokenize_values *values, c
     whit_buf ids = {0};
     whit_error error;
     whit_encode_options encode = {.add_special = !values->no_special, .parse_special = !values->no_parse_special};
-    int status = cli_read_text(call, values->file, &text);
-    if (status == CLI_OK &&
-        whit_tokenizer_encode(subject->tokenizer, text.data, text.size_bytes, &encode, &ids, &error) != WHIT_OK)
+    int status = values->prompt ? CLI_OK : cli_read_text(call, values->file, &text);
+    const char *words = values->prompt ? values->prompt : text.data;
+    const size_t n_bytes = values->prompt ? strlen(words) : text.size_bytes;
+    if (status == CLI_OK && whit_tokenizer_encode(subject->tokenizer, words, n_bytes, &encode, &ids, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     if (status == CLI_OK && values->json) {
         whit_buf out = {0};
@@ -183,6 +186,8 @@ static int run_tokenize(cli_call *call)
 {
     const struct tokenize_values *values = call->values;
     struct subject subject = {0};
+    if (values->prompt && (values->jsonl || cli_was_given(call, "-f")))
+        return cli_fail(call, CLI_USAGE, "a text goes with neither -f nor --jsonl");
     int status = open_subject(call, values, &subject);
     if (status == CLI_OK)
         status = values->jsonl ? cli_each_line(call, answer_line, &subject) : tokenize_text(call, values, &subject);
@@ -203,6 +208,7 @@ const cli_verb cli_tokenize_verb = {
     "{\"ids\"}; {\"ids\", \"skip_special\"} by {\"text\", \"pieces\", \"tail\"}, the pieces being "
     "what a "
     "stream would print after each id.\n"
+    "  whit tokenize model.ndf \"Hello\"\n"
     "  echo -n \"Hello\" | whit tokenize -m model.ndf",
     {{"OPTIONS", options, 0}, {"MODEL", cli_model_options, AT(model)}},
     sizeof(struct tokenize_values),

@@ -46,7 +46,26 @@ for verb in "tokenize" "perplexity -f lines -c 8" "logits --tokens ids -o l.f32"
     whit ${verb%% *} model.gguf $(case $verb in *' '*) echo "${verb#* }" ;; esac) >out 2>err </dev/null
     grep -q "unexpected argument" err && complain "$verb MODEL: $(cat err)"
 done
-expect 2 whit tokenize model.gguf other.gguf
+expect 0 whit tokenize -m model.gguf "the land"
+cp out text
+for given in "model.gguf -p" "model.gguf"; do
+    # shellcheck disable=SC2086
+    expect 0 whit tokenize $given "the land"
+    cmp -s out text || complain "tokenize $given: $(cat out)"
+done
+printf 'the land' | whit tokenize -m model.gguf >out
+cmp -s out text || complain "the same text on stdin: $(cat out)"
+expect 2 whit tokenize model.gguf "the land" other.gguf
+one_line "unexpected argument 'other.gguf'"
+expect 2 whit tokenize model.gguf "the land" -f lines
+one_line "a text goes with neither -f nor --jsonl"
+expect 0 whit perplexity -m model.gguf -f lines -c 8 --json
+cp out text
+expect 0 whit perplexity model.gguf lines -c 8 --json
+cmp -s out text || complain "perplexity MODEL TEXT: $(cat out)"
+expect 2 whit distill model.gguf
+grep -q "unexpected argument" err && complain "distill TEACHER: $(cat err)"
+expect 2 whit distill model.gguf other.gguf
 one_line "unexpected argument 'other.gguf'"
 
 # ---- what names nothing
