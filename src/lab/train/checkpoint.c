@@ -50,7 +50,8 @@ static whit_status check_checkpoint(const whit_map *map, const whit_progress *pr
     if (memcmp(head.progress.settings, progress->settings, WHIT_HASH_BYTES) != 0 || head.n_floats != params->n_floats)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s: the checkpoint belongs to a run with another model, text or settings, or of another "
-                         "version of whit; remove it to begin anew",
+                         "version of whit; give the options of that run, its --steps or --minutes too, or remove it to "
+                         "begin anew",
                          map->path);
     if (map->size_bytes != sizeof head + 3 * part_bytes + WHIT_HASH_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is cut short", map->path);
