@@ -40,7 +40,14 @@ static const cli_habit options[] = {
     {"--keep", CLI_HABIT_VALUE, EVERY, "a chat keeps its system message, and leaves out the oldest turns"},
     {"--verbose", CLI_HABIT_FLAG, "run", "'whit chat --stats' shows tokens per second"},
     {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
-    {"--format", CLI_HABIT_VALUE, NULL, "the model answers in JSON by --json-schema FILE, or -j '{}' for any object"},
+    {"--format", CLI_HABIT_VALUE, NULL,
+     "the model answers in JSON by --json-schema FILE, or -j '{\"type\": \"object\"}' for any object"},
+    /* Coding agents. */
+    {"--auto, --auto-approve, --yes-always, --yolo, --full-auto, --dangerously-skip-permissions", CLI_HABIT_FLAG, NULL,
+     "'whit agent TASK --allow write' writes inside the project without a question, and 'whit agent undo' takes it "
+     "back"},
+    {"--continue, --restore-chat-history", CLI_HABIT_FLAG, NULL,
+     "'whit agent --resume' has the project's last conversation"},
     /* Options that choose the device. */
     {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
      "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
@@ -110,7 +117,7 @@ static const cli_habit options[] = {
     {"--no-webui, --webui", CLI_HABIT_FLAG, "serve",
      "the chat page at / is part of the program, and asks for a key like any client"},
     {"--ssl-key-file, --ssl-cert-file", CLI_HABIT_VALUE, NULL,
-     "TLS is a reverse proxy's work: docs/server.md has a recipe"},
+     "TLS is a reverse proxy's work: docs/use/server.md has a recipe"},
     {"--usage", CLI_HABIT_FLAG, NULL, "--help shows the options"},
     {0},
 };

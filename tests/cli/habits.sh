@@ -32,4 +32,9 @@ done <"$SOURCE/tests/cli/habits.txt"
 whit help --list >verbs
 sed -n 's/^    {"\([a-z][^"]*\)".*/\1/p' "$SOURCE/src/cli/habits.c" | tr -d ' ' | tr ',' '\n' >words
 grep -Fxf verbs words && complain "these commands are there"
+
+# Pages that messages name exist.
+for page in $(grep -rhoE 'docs/[a-z/-]+\.md' "$SOURCE/src" | sort -u); do
+    [ -s "$SOURCE/$page" ] || complain "a message or comment names $page, which is absent"
+done
 finish
