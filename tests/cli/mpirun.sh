@@ -8,7 +8,8 @@ ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 OMPI_MCA_btl_vader_single_copy_mechanism=none # containers refuse the other one, with a warning
 OMPI_MCA_rmaps_base_oversubscribe=1
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_oversubscribe OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+MPIEXEC_TIMEOUT=${MPIEXEC_TIMEOUT:-600} # seconds; mpirun ends ranks that wait for one that is not coming
+export MPIEXEC_TIMEOUT ASAN_OPTIONS OMPI_MCA_btl_vader_single_copy_mechanism OMPI_MCA_rmaps_base_oversubscribe OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 
 # ranks N ARGUMENT...: the program on N ranks; its stdout lands in the file out, its stderr in err.
 ranks() {

@@ -64,7 +64,7 @@ mpirun -np 2 "$BUILD/whit" run -m model.gguf -p a -n 1 --session kept >out 2>err
 # A server: the answer of one process, for requests at the same time, until SIGTERM.
 ask() {
     for i in 1 2; do
-        curl -s --unix-socket socket -o "$1$i" http://localhost/completion -d "{\"prompt\": \"the land $i\", \"n_predict\": 8, \"temperature\": 0}" &
+        curl -s -m 60 --unix-socket socket -o "$1$i" http://localhost/completion -d "{\"prompt\": \"the land $i\", \"n_predict\": 8, \"temperature\": 0}" &
     done
     wait $!
     wait -n 2>/dev/null
@@ -92,6 +92,14 @@ fi
 mpirun -np 3 "$BUILD/whit" run -m model.gguf -p "the end" --endless --ignore-eos -n -1 -t 1 >out 2>err &
 started=$!
 for _ in $(seq 100); do [ -s out ] && break; sleep 0.1; done
-kill -KILL "$(pgrep -P $started | tail -n 1)" || complain "no rank to kill"
+kill -KILL "$(pgrep -P $started | tail -n 1)" || { complain "no rank to kill"; kill $started; } # it would never end
 wait $started && complain "a run without one of its ranks ended well"
+# A rank that fails before the others have met it ends the run, whichever it is.
+for missing in 0 1; do
+    models=(model.gguf model.gguf)
+    models[missing]=none.gguf
+    mpirun -np 1 "$BUILD/whit" run -m "${models[0]}" -p a --raw -n 2 -t 1 : -np 1 "$BUILD/whit" run -m "${models[1]}" -p a --raw -n 2 -t 1 >out 2>err </dev/null &&
+        complain "a run without the model of rank $missing ended well"
+    grep -q 'none.gguf: No such file' err || complain "rank $missing does not say what it lacks: $(cat err)"
+done
 exit $failed

@@ -23,12 +23,13 @@ struct follower {
     whit_error error;
 };
 
-struct world {
+/* The ranks of the running test. Not on its stack, which a failed assertion leaves while the other ranks still wait. */
+static struct world {
     loopback all;
-    uint32_t n_ranks;
+    uint32_t n_ranks;                 /* 0: no ranks */
     struct follower ranks[RANKS_MAX]; /* [0] is the caller's own */
     whit_model *model;
-};
+} world;
 
 static void *follow(void *context)
 {
@@ -43,27 +44,45 @@ static void *follow(void *context)
     return NULL;
 }
 
-/* Starts the other ranks with model `other`, and opens model `path` as rank 0. */
-static whit_status open_world(struct world *world, uint32_t n_ranks, const char *path, const char *other,
-                              whit_error *error)
+/* Starts the other ranks, with model `path`. */
+static void start_others(uint32_t n_ranks, const char *path)
 {
-    world->n_ranks = n_ranks;
-    loopback_open(&world->all, n_ranks);
+    memset(&world, 0, sizeof world);
+    loopback_open(&world.all, n_ranks);
     for (uint32_t r = 0; r < n_ranks; r++) {
-        struct follower *f = &world->ranks[r];
-        f->path = other;
-        f->ranks = loopback_ranks(&world->all, r, &f->own);
+        struct follower *f = &world.ranks[r];
+        f->path = path;
+        f->ranks = loopback_ranks(&world.all, r, &f->own);
         if (r) assert_int_equal(pthread_create(&f->thread, NULL, follow, f), 0);
+        world.n_ranks = r + 1;
     }
-    world->model = open_model_at(path);
-    return whit_model_split(world->model, &world->ranks[0].ranks, error);
 }
 
-static void close_world(struct world *world)
+/* Starts the other ranks with model `other`, and opens model `path` as rank 0. */
+static whit_status open_world(uint32_t n_ranks, const char *path, const char *other, whit_error *error)
 {
-    whit_model_close(world->model);
-    for (uint32_t r = 1; r < world->n_ranks; r++) pthread_join(world->ranks[r].thread, NULL);
-    loopback_close(&world->all);
+    start_others(n_ranks, other);
+    world.model = open_model_at(path);
+    return whit_model_split(world.model, &world.ranks[0].ranks, error);
+}
+
+static void close_world(void)
+{
+    whit_model_close(world.model);
+    for (uint32_t r = 1; r < world.n_ranks; r++) pthread_join(world.ranks[r].thread, NULL);
+    loopback_close(&world.all);
+    world.n_ranks = 0;
+}
+
+/* Ends the ranks of a test that failed before it closed them. Rank 0's model may have sessions open: it is left. */
+static int end_world(void **state)
+{
+    (void)state;
+    if (!world.n_ranks) return 0;
+    loopback_cut(&world.all);
+    world.model = NULL;
+    close_world();
+    return 0;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -145,10 +164,9 @@ static void check_same(const char *path, whit_kv_type kv, whit_act_type act, uin
     whit_model_close(model);
     for (uint32_t n = n_min; n <= n_max; n++) {
         whit_error error;
-        struct world world;
-        assert_ok(open_world(&world, n, path, path, &error), error);
+        assert_ok(open_world(n, path, path, &error), error);
         play(world.model, &options, split);
-        close_world(&world);
+        close_world();
         for (uint32_t r = 1; r < n; r++) assert_ok(world.ranks[r].status, world.ranks[r].error);
         if (memcmp(whole, split, sizeof whole) != 0) print_message("%s: kv %d, %u ranks\n", path, kv, n);
         assert_memory_equal(whole, split, sizeof whole);
@@ -210,13 +228,12 @@ static void bytes_are_those_of_the_formula(void **state)
     for (size_t m = 0; m < 2; m++)
         for (uint32_t n = 2; n <= RANKS_MAX; n++) {
             whit_error error;
-            struct world world;
             whit_session *session;
             const uint32_t n_layers = 2, n_others = n - 1;
             const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
             const whit_step_token token = {.id = 5, .want_logits = true};
             const char *path = in_folder(models[m].name);
-            assert_ok(open_world(&world, n, path, path, &error), error);
+            assert_ok(open_world(n, path, path, &error), error);
             assert_ok(whit_session_open(world.model, &options, &session, &error), error);
             assert_ok(whit_session_step(session, &token, 1, &error), error); /* all ranks have begun */
             const uint64_t messages = world.all.n_messages, bytes = world.all.n_bytes;
@@ -235,7 +252,7 @@ static void bytes_are_those_of_the_formula(void **state)
             assert_int_equal(world.all.n_messages - messages,
                              n_layers * (3 * n + n_senders) * n_others + n_others + n_told);
             whit_session_close(session);
-            close_world(&world);
+            close_world();
         }
 }
 
@@ -375,19 +392,18 @@ static void recurrent_layers_exchange_as_attention(void **state)
     (void)state;
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         whit_error error;
-        struct world world;
         whit_session *session;
         char path[2048];
         const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
         const whit_step_token token = {.id = 5, .want_logits = true};
         if (!find_hybrid(models[m].name, path)) continue;
-        assert_ok(open_world(&world, 2, path, path, &error), error);
+        assert_ok(open_world(2, path, path, &error), error);
         assert_ok(whit_session_open(world.model, &options, &session, &error), error);
         assert_ok(whit_session_step(session, &token, 1, &error), error);
         assert_int_equal(session->exec.traffic.n_gathers, 4 * session->model->config.n_layers + 1);
         if (models[m].received) assert_int_equal(session->exec.traffic.received_bytes, models[m].received);
         whit_session_close(session);
-        close_world(&world);
+        close_world();
     }
 }
 
@@ -397,12 +413,11 @@ static void a_lost_rank_fails_a_step(void **state)
 {
     (void)state;
     whit_error error;
-    struct world world;
     whit_session *session;
     const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
     const whit_step_token token = {.id = 5, .want_logits = true};
     const char *path = in_folder("plain.gguf");
-    assert_ok(open_world(&world, 3, path, path, &error), error);
+    assert_ok(open_world(3, path, path, &error), error);
     assert_ok(whit_session_open(world.model, &options, &session, &error), error);
     assert_ok(whit_session_step(session, &token, 1, &error), error);
     loopback_cut(&world.all);
@@ -410,7 +425,15 @@ static void a_lost_rank_fails_a_step(void **state)
     assert_non_null(strstr(error.message, "rank is lost"));
     assert_int_equal(whit_session_position(session, 0), 1);
     whit_session_close(session);
-    close_world(&world);
+    close_world();
+    for (uint32_t r = 1; r < 3; r++) assert_int_equal(world.ranks[r].status, WHIT_ERROR_IO);
+}
+
+/* As if an assertion had failed before rank 0 joined the others: the end of the test ends them. */
+static void ranks_end_after_an_early_failure(void **state)
+{
+    start_others(3, in_folder("plain.gguf"));
+    end_world(state);
     for (uint32_t r = 1; r < 3; r++) assert_int_equal(world.ranks[r].status, WHIT_ERROR_IO);
 }
 
@@ -418,19 +441,18 @@ static void a_lost_exchange_fails_a_step(void **state)
 {
     (void)state;
     whit_error error;
-    struct world world;
     whit_session *session;
     const whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
     const whit_step_token token = {.id = 5, .want_logits = true};
     const char *path = in_folder("plain.gguf");
-    assert_ok(open_world(&world, 2, path, path, &error), error);
+    assert_ok(open_world(2, path, path, &error), error);
     assert_ok(whit_session_open(world.model, &options, &session, &error), error);
     world.all.fails_gathers = true; /* within the pass: orders still arrive */
     for (int i = 0; i < 2; i++) assert_int_equal(whit_session_step(session, &token, 1, &error), WHIT_ERROR_IO);
     assert_int_equal(whit_session_position(session, 0), 0);
     assert_null(whit_session_logits(session, 0));
     whit_session_close(session);
-    close_world(&world);
+    close_world();
     assert_int_equal(world.ranks[1].status, WHIT_ERROR_IO);
 }
 
@@ -438,17 +460,15 @@ static void another_model_is_refused(void **state)
 {
     (void)state;
     whit_error error;
-    struct world world;
-    assert_int_equal(open_world(&world, 2, in_folder("plain.gguf"), in_folder("q8.gguf"), &error), WHIT_ERROR_ARGUMENT);
+    assert_int_equal(open_world(2, in_folder("plain.gguf"), in_folder("q8.gguf"), &error), WHIT_ERROR_ARGUMENT);
     assert_non_null(strstr(error.message, "another model"));
-    close_world(&world);
+    close_world();
 }
 
 static void what_is_not_supported_is_refused(void **state)
 {
     (void)state;
     whit_error error;
-    struct world world;
     whit_session *session;
     whit_session_file *file;
     volatile bool cancel = false;
@@ -456,7 +476,7 @@ static void what_is_not_supported_is_refused(void **state)
     const char *path = in_folder("plain.gguf");
     whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
     const whit_step_token token = {.id = 5, .want_logits = true};
-    assert_ok(open_world(&world, 2, path, path, &error), error);
+    assert_ok(open_world(2, path, path, &error), error);
     options.n_threads = WHIT_POOL_THREADS_MAX + 1;
     assert_int_equal(whit_session_open(world.model, &options, &session, &error), WHIT_ERROR_ARGUMENT);
     options.n_threads = 1;
@@ -470,7 +490,7 @@ static void what_is_not_supported_is_refused(void **state)
     cancel = false;
     assert_ok(whit_session_step(session, &token, 1, &error), error);
     whit_session_close(session);
-    close_world(&world);
+    close_world();
     assert_ok(world.ranks[1].status, world.ranks[1].error);
 }
 
@@ -507,17 +527,18 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kv_type_gives_the_same_bits),
-        cmocka_unit_test(every_matrix_gives_the_same_bits),
-        cmocka_unit_test(every_family_gives_the_same_bits),
-        cmocka_unit_test(bytes_are_those_of_the_formula),
-        cmocka_unit_test(a_rank_has_its_part_of_weights_and_heads),
-        cmocka_unit_test(states_are_divided_by_heads),
-        cmocka_unit_test(recurrent_layers_exchange_as_attention),
-        cmocka_unit_test(a_lost_rank_fails_a_step),
-        cmocka_unit_test(a_lost_exchange_fails_a_step),
-        cmocka_unit_test(another_model_is_refused),
-        cmocka_unit_test(what_is_not_supported_is_refused),
+        cmocka_unit_test_teardown(every_kv_type_gives_the_same_bits, end_world),
+        cmocka_unit_test_teardown(every_matrix_gives_the_same_bits, end_world),
+        cmocka_unit_test_teardown(every_family_gives_the_same_bits, end_world),
+        cmocka_unit_test_teardown(bytes_are_those_of_the_formula, end_world),
+        cmocka_unit_test_teardown(a_rank_has_its_part_of_weights_and_heads, end_world),
+        cmocka_unit_test_teardown(states_are_divided_by_heads, end_world),
+        cmocka_unit_test_teardown(recurrent_layers_exchange_as_attention, end_world),
+        cmocka_unit_test_teardown(a_lost_rank_fails_a_step, end_world),
+        cmocka_unit_test_teardown(ranks_end_after_an_early_failure, end_world),
+        cmocka_unit_test_teardown(a_lost_exchange_fails_a_step, end_world),
+        cmocka_unit_test_teardown(another_model_is_refused, end_world),
+        cmocka_unit_test_teardown(what_is_not_supported_is_refused, end_world),
     };
     return cmocka_run_group_tests(tests, set_up, remove_folder);
 }
