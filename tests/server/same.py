@@ -62,8 +62,9 @@ def compare(model, server, name, messages, tools):
     check(parts_of(saved[len(messages)]) == parts_of(message), model, name, "chat", saved[len(messages):], message)
 
     body = {"messages": messages, "temperature": 0, "max_tokens": 24, **({"tools": tools} if tools else {})}
-    rendered = server.post("/v1/chat/completions/render", body)["prompt_token_ids"]
-    check(rendered == ids, model, name, "ids of the server", rendered, ids)
+    reply = server.post("/v1/chat/completions/render", body)
+    rendered = reply["prompt_token_ids"]
+    check(rendered == ids == reply["token_ids"], model, name, "ids of the server", rendered, ids)
     answered = server.post("/v1/chat/completions", body)["choices"][0]["message"]
     check(parts_of(answered) == parts_of(message), model, name, "server", answered, message)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * POST /v1/chat/completions/render and /v1/completions/render: the exact prompt of a request, as text and as tokens. */
+ * POST /v1/chat/completions/render and /v1/completions/render: the exact prompt of a request, as text and as tokens.
+ * Ids have both names that readers of vLLM's renderers use. */
 #include "server/ask.h"
 #include "server/chat_tools.h"
 #include "server/endpoints.h"
@@ -16,14 +17,14 @@ void whit_render_post(whit_call *call)
         json_t *list = json_array();
         for (size_t i = 0; i < n_ids; i++) json_array_append_new(list, json_integer(ids[i]));
         whit_api_reply(call->reply,
-                       json_pack("{s:s, s:s%, s:o, s:I}", "model", call->api->name, "prompt", text, n_bytes,
-                                 "prompt_token_ids", list, "n_tokens", (json_int_t)n_ids));
+                       json_pack("{s:s, s:s%, s:O, s:o, s:I}", "model", call->api->name, "prompt", text, n_bytes,
+                                 "token_ids", list, "prompt_token_ids", list, "n_tokens", (json_int_t)n_ids));
     }
     whit_chat_prompt_close(ask.prompt);
     json_decref(ask.calls.name), json_decref(chat), json_decref(kinds);
 }
 
-/* One object for each prompt, with the ids under both names that renderers of vLLM use. */
+/* Replies with one object for each prompt. */
 void whit_completions_render_post(whit_call *call)
 {
     json_t *lists = whit_ask_token_lists(call->api, call->body, call->reply), *ids;
