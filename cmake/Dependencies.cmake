@@ -4,13 +4,13 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 add_library(whit_dependencies INTERFACE)
 # The static program links the optional libraries, too: Debian's archives (.a) and those of tools/cross/static.sh. What is
-# opened as it runs by nature, or is large, stays out: OpenBLAS, libgit2, grammars of tree-sitter, ZeroMQ, OpenMPI.
+# opened as it runs by nature, or is large, stays out: OpenBLAS, libgit2, grammars of tree-sitter, ZeroMQ, hwloc, OpenMPI.
 set(WHIT_STATIC_DEPS "" CACHE PATH "folder that tools/cross/static.sh has made, for WHIT_STATIC")
 if(WHIT_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
   set(foreign ${WHIT_STATIC_DEPS}/packages/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig)
   set(ENV{PKG_CONFIG_PATH} "${WHIT_STATIC_DEPS}/lib/pkgconfig:${foreign}:$ENV{PKG_CONFIG_PATH}")
-  foreach(name OPENBLAS TREE_SITTER GIT2 ZMQ MPI)
+  foreach(name OPENBLAS TREE_SITTER GIT2 ZMQ HWLOC MPI)
     set(WHIT_WITH_${name} OFF)
   endforeach()
 endif()
@@ -24,7 +24,7 @@ if(WIN32) # their headers declare imports from DLLs otherwise
   target_compile_definitions(whit_dependencies INTERFACE PCRE2_STATIC SODIUM_STATIC UTF8PROC_STATIC)
 endif()
 foreach(lib IN ITEMS libedit:EDIT libcurl:CURL libmicrohttpd:MICROHTTPD openblas:OPENBLAS libseccomp:SECCOMP
-                     ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ ompi-c:MPI)
+                     ncursesw:NCURSESW tree-sitter:TREE_SITTER libgit2:GIT2 libzmq:ZMQ hwloc:HWLOC ompi-c:MPI)
   string(REPLACE ":" ";" pair ${lib})
   list(GET pair 0 module)
   list(GET pair 1 name)

@@ -17,6 +17,9 @@ void whit_system_begin(int *argc, char ***argv);
 /* Memory aligned to a power of two, of a multiple of that size; NULL if out of memory. */
 void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes);
 void whit_system_free(void *memory);
+/* Spreads the pages of the range that are not in use yet over all NUMA nodes, in turn: for memory that threads of every
+ * node read. False, and no change, on a machine with one node or where the system refuses. */
+bool whit_system_interleave(void *memory, size_t size_bytes);
 
 /* A pipe for waking a thread that polls: reading and writing never wait, and no child inherits it. False, with errno. */
 bool whit_system_pipe(int ends[2]);

@@ -44,6 +44,24 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
     pthread_setaffinity_np(thread, sizeof mask, &mask);
 }
 
+/* ---- memory --------------------------------------------------------------------------------- */
+
+bool whit_system_interleave(void *memory, size_t size_bytes)
+{
+    enum { NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
+    enum { INTERLEAVE = 3, MEMS_ALLOWED = 4 }; /* as in the kernel's linux/mempolicy.h */
+    unsigned long nodes[NODES / WORD_BITS] = {0};
+    uint32_t n_nodes = 0;
+    const long page = sysconf(_SC_PAGESIZE);
+    if (page <= 0 || syscall(SYS_get_mempolicy, NULL, nodes, (unsigned long)NODES, NULL, MEMS_ALLOWED) != 0)
+        return false;
+    for (size_t i = 0; i < NODES / WORD_BITS; i++) n_nodes += (uint32_t)__builtin_popcountl(nodes[i]);
+    const uintptr_t mask = (uintptr_t)page - 1, begin = ((uintptr_t)memory + mask) & ~mask,
+                    end = ((uintptr_t)memory + size_bytes) & ~mask;
+    if (n_nodes < 2 || begin >= end) return false;
+    return syscall(SYS_mbind, begin, end - begin, INTERLEAVE, nodes, (unsigned long)NODES, 0) == 0;
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 unsigned whit_processor_core(unsigned processor)

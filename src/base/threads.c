@@ -12,9 +12,15 @@
  * a worker that comes late finds empty runs and touches nothing. (32 bits do not come round while a
  * thread stands between load and swap: an hour at a million jobs a second.)
  *
- * `pending` counts chunks not yet finished. Who finishes takes its chunks off in one subtraction;
- * its top bit says that the caller sleeps on the word. Workers sleep on `epoch`, which changes with
- * every job, and are counted in `n_asleep`, so that the caller knows when it must wake someone.
+ * `pending` counts chunks not yet finished; with several clusters it counts unfinished clusters. Who
+ * finishes takes its chunks off in one subtraction; its top bit says that the caller sleeps on the
+ * word. Workers sleep on `epoch`, which changes with every job, and are counted in `n_asleep`, so
+ * that the caller knows when it must wake someone.
+ *
+ * Where cores have several last-level caches, each group of workers that share one (a cluster) has a word of its own to
+ * wait on and a count of its own chunks, so that only the last one to finish writes to a line that other clusters read.
+ * Shares follow the order of cores: a node's workers take the same rows of a matrix in each pass, and others' chunks
+ * first from their own cluster, then from their node.
  *
  * A worker whose core is shared with another busy process is stopped for milliseconds, as a rule
  * inside a chunk, and everyone waits for that chunk. The worker that finds it has kept the caller
@@ -47,25 +53,35 @@ typedef struct worker {
     _Alignas(64) _Atomic uint64_t run;
     whit_pool *pool;
     pthread_t thread;
-    uint32_t index;
+    uint32_t index; /* the number that a job is told; 0: the caller, which has no thread here */
+    uint32_t cluster;
+    whit_topology_core core;
 } worker;
+
+typedef struct cluster {
+    _Alignas(64) _Atomic uint32_t epoch;
+    _Atomic uint32_t n_asleep;
+    _Alignas(64) _Atomic uint32_t pending; /* chunks of its workers; unused in a pool of one cluster */
+    _Alignas(64) uint32_t begin, end;      /* its workers; fixed at open */
+    uint32_t node;
+} cluster;
 
 struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
-    _Alignas(64) _Atomic uint32_t epoch;
-    _Atomic uint32_t n_asleep;
-    _Atomic uint32_t stop;
-    _Atomic uint64_t late_after_ns; /* until then a sleeping caller is patient */
+    _Alignas(64) _Atomic uint32_t stop; /* read by each worker after each job, and seldom written */
+    _Atomic uint64_t late_after_ns;     /* until then a sleeping caller is patient */
     /* the job: written by the caller before it sets the ticket */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
     uint32_t n_items, chunk;
     /* fixed at open */
-    uint32_t n_threads, n_started;
+    uint32_t n_threads, n_started, n_clusters;
+    uint32_t caller; /* its place among the workers */
     uint64_t spin_ns;
     const whit_allocator *allocator;
     size_t size_bytes;
-    worker workers[]; /* the first is the caller, without a thread */
+    cluster *clusters;
+    worker workers[]; /* in the order of cores */
 };
 
 static void relax(void)
@@ -99,46 +115,66 @@ static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
     }
 }
 
-/* Takes chunks until none is left and returns how many, counted as finished. *late_ns says how long
- * the caller has slept, beyond its patience, only for this thread. */
-static uint32_t work(whit_pool *pool, uint32_t worker_index, uint64_t *late_ns)
+/* Counts n chunks of a cluster as finished. Returns how long the caller has slept, beyond its patience, only for this
+ * thread. */
+static uint64_t finish_chunks(whit_pool *pool, cluster *of, uint32_t n)
 {
-    *late_ns = 0;
+    if (pool->n_clusters > 1) {
+        if (atomic_fetch_sub_explicit(&of->pending, n, memory_order_acq_rel) != n) return 0;
+        n = 1; /* the cluster's last chunk: the cluster is finished */
+    }
+    const uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n, memory_order_acq_rel);
+    if (before - n != CALLER_SLEEPS) return 0;
+    whit_word_wake(&pool->pending, 1);
+    const uint64_t late_after_ns = atomic_load_explicit(&pool->late_after_ns, memory_order_relaxed);
+    const uint64_t now_ns = whit_now_ns();
+    return now_ns > late_after_ns ? now_ns - late_after_ns : 0;
+}
+
+/* Takes chunks of a cluster's workers until none is left, a worker's own first, and returns how many. */
+static uint32_t work_for(whit_pool *pool, uint32_t place, cluster *of, uint64_t *late_ns)
+{
     uint32_t n_done = 0;
-    for (uint32_t i = 0, chunk, n; i < pool->n_threads; i++) {
-        uint32_t from = worker_index + i;
-        if (from >= pool->n_threads) from -= pool->n_threads;
-        while (claim(&pool->workers[from], i == 0, &chunk, &n)) {
+    uint32_t from = place >= of->begin && place < of->end ? place : of->begin;
+    for (uint32_t i = of->begin, chunk, n; i < of->end; i++, from = from + 1 < of->end ? from + 1 : of->begin)
+        while (claim(&pool->workers[from], from == place, &chunk, &n)) {
             uint32_t begin = chunk * pool->chunk, rest = pool->n_items - begin, most = n * pool->chunk;
-            pool->fn(pool->context, worker_index, begin, begin + (rest < most ? rest : most));
+            pool->fn(pool->context, pool->workers[place].index, begin, begin + (rest < most ? rest : most));
             n_done += n;
         }
-    }
-    if (n_done == 0) return 0;
-    uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n_done, memory_order_acq_rel);
-    if (before - n_done == CALLER_SLEEPS) {
-        whit_word_wake(&pool->pending, 1);
-        uint64_t late_after_ns = atomic_load_explicit(&pool->late_after_ns, memory_order_relaxed);
-        uint64_t now_ns = whit_now_ns();
-        if (now_ns > late_after_ns) *late_ns = now_ns - late_after_ns;
-    }
+    if (n_done) *late_ns = finish_chunks(pool, of, n_done);
+    return n_done;
+}
+
+/* Takes chunks until none is left and returns how many, counted as finished: those of the worker's cluster, then of its
+ * node, then the others. *late_ns: as finish_chunks returns. */
+static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
+{
+    const uint32_t own = pool->workers[place].cluster, n_clusters = pool->n_clusters;
+    *late_ns = 0;
+    uint32_t n_done = work_for(pool, place, &pool->clusters[own], late_ns);
+    for (uint32_t is_far = 0; is_far < 2; is_far++)
+        for (uint32_t i = 1; i < n_clusters; i++) {
+            cluster *of = &pool->clusters[(own + i) % n_clusters];
+            if ((of->node != pool->clusters[own].node) == is_far) n_done += work_for(pool, place, of, late_ns);
+        }
     return n_done;
 }
 
 /* Waits for a job other than the one of `epoch`, or for the end; spins, then sleeps. */
-static void worker_wait(whit_pool *pool, uint32_t epoch)
+static void worker_wait(whit_pool *pool, cluster *of, uint32_t epoch)
 {
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
     do {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-            if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) return;
+            if (atomic_load_explicit(&of->epoch, memory_order_acquire) != epoch) return;
             relax();
         }
     } while (whit_now_ns() < until_ns);
     /* Announce, then look again: the caller publishes, then looks for the announcement. */
-    atomic_fetch_add(&pool->n_asleep, 1);
-    if (atomic_load(&pool->epoch) == epoch) whit_word_wait(&pool->epoch, epoch, WHIT_NO_TIMEOUT);
-    atomic_fetch_sub(&pool->n_asleep, 1);
+    atomic_fetch_add(&of->n_asleep, 1);
+    if (atomic_load(&of->epoch) == epoch) whit_word_wait(&of->epoch, epoch, WHIT_NO_TIMEOUT);
+    atomic_fetch_sub(&of->n_asleep, 1);
 }
 
 static void worker_rest(whit_pool *pool, uint64_t late_ns)
@@ -154,25 +190,60 @@ static void *worker_main(void *argument)
     char name[16];
     snprintf(name, sizeof name, "whit-%u", self->index);
     whit_thread_name(name);
+    cluster *of = &pool->clusters[self->cluster];
+    const uint32_t place = (uint32_t)(self - pool->workers);
     whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
     for (;;) {
         /* First the epoch: the last one comes after `stop`, and nobody would wake who waits for another. */
-        uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+        uint32_t epoch = atomic_load_explicit(&of->epoch, memory_order_acquire);
         if (atomic_load_explicit(&pool->stop, memory_order_acquire)) break;
         uint64_t late_ns;
-        work(pool, self->index, &late_ns);
+        work(pool, place, &late_ns);
         if (late_ns > 0)
             worker_rest(pool, late_ns);
         else
-            worker_wait(pool, epoch);
+            worker_wait(pool, of, epoch);
     }
     return NULL;
 }
 
-static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_wake)
+/* The first chunk of the worker at `place`; its last one is before that of the next place. */
+static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t place)
 {
-    atomic_store(&pool->epoch, epoch);
-    if (atomic_load(&pool->n_asleep)) whit_word_wake(&pool->epoch, n_wake);
+    return (uint32_t)((uint64_t)n_chunks * place / pool->n_threads);
+}
+
+/* Cuts a job's chunks into a run for each worker. */
+static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
+{
+    uint32_t pending = n_chunks;
+    if (pool->n_clusters > 1) { /* all counts before any run, which late workers may take from */
+        pending = 0;
+        for (uint32_t i = 0; i < pool->n_clusters; i++) {
+            cluster *of = &pool->clusters[i];
+            const uint32_t n = first_chunk(pool, n_chunks, of->end) - first_chunk(pool, n_chunks, of->begin);
+            atomic_store_explicit(&of->pending, n, memory_order_relaxed);
+            pending += n > 0;
+        }
+    }
+    atomic_store_explicit(&pool->pending, pending, memory_order_relaxed);
+    for (uint32_t i = 0, first = 0, end; i < pool->n_threads; i++, first = end) {
+        end = first_chunk(pool, n_chunks, i + 1);
+        atomic_store_explicit(&pool->workers[i].run, run_of(epoch, first, end), memory_order_release);
+    }
+}
+
+/* Tells every cluster of a new job, and wakes as many sleepers as have chunks. */
+static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
+{
+    for (uint32_t i = 0; i < pool->n_clusters; i++) {
+        cluster *of = &pool->clusters[i];
+        atomic_store(&of->epoch, epoch);
+        if (!atomic_load(&of->n_asleep)) continue;
+        const uint32_t n = first_chunk(pool, n_chunks, of->end) - first_chunk(pool, n_chunks, of->begin);
+        const bool has_caller = pool->workers[pool->caller].cluster == i;
+        if (n > has_caller) whit_word_wake(&of->epoch, n - has_caller);
+    }
 }
 
 /* Called when the caller has no chunk left to take: waits for the chunks that workers have begun. `own_from_ns` is when
@@ -209,19 +280,15 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
     }
     while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the count must fit its field */
     uint32_t n_chunks = (n_items - 1) / chunk + 1;
-    uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
+    uint32_t epoch = atomic_load_explicit(&pool->clusters[0].epoch, memory_order_relaxed) + 1;
     pool->fn = fn;
     pool->context = context;
     pool->n_items = n_items;
     pool->chunk = chunk;
-    atomic_store_explicit(&pool->pending, n_chunks, memory_order_relaxed);
-    for (uint32_t i = 0, first = 0, end; i < n_threads; i++, first = end) {
-        end = (uint32_t)((uint64_t)n_chunks * (i + 1) / n_threads);
-        atomic_store_explicit(&pool->workers[i].run, run_of(epoch, first, end), memory_order_release);
-    }
-    publish(pool, epoch, n_chunks - 1);
+    share_chunks(pool, epoch, n_chunks);
+    publish(pool, epoch, n_chunks);
     uint64_t from_ns = whit_now_ns(), unused;
-    uint32_t n_own = work(pool, 0, &unused);
+    uint32_t n_own = work(pool, pool->caller, &unused);
     caller_wait(pool, n_own ? from_ns : 0);
 }
 
@@ -264,17 +331,37 @@ whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context,
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* Pins workers to the cores that follow the caller's present one, which is left to the caller: pools
- * that are opened on different cores begin at different ones. */
-static void pin_workers(whit_pool *pool, const whit_cpu *cpu)
+/* Chooses a core for each thread: the caller's present one, then the nearest cores, so that pools that are
+ * opened on different cores begin at different ones. Threads are numbered by cores in the machine's order, whichever
+ * the caller's is, so that a pool on all cores gives a node the same rows of a matrix. */
+static void place_workers(whit_pool *pool, const whit_topology *topology, unsigned callers_core)
 {
-    if (pool->n_threads > cpu->n_cores || cpu->n_cores > WHIT_CPU_MAX_CORES) return;
-    uint32_t own = 0;
-    unsigned core = whit_processor_core(whit_thread_processor());
-    /* A core is named by its lowest processor, so those below are others, and need no look at a file. */
-    while (own < cpu->n_cores && (cpu->core_cpu[own] < core || whit_processor_core(cpu->core_cpu[own]) != core)) own++;
-    for (uint32_t i = 1; i < pool->n_threads; i++)
-        whit_thread_pin(pool->workers[i].thread, cpu->core_cpu[(own + i) % cpu->n_cores]);
+    whit_topology nearest = *topology;
+    whit_topology_turn(&nearest, callers_core);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < topology->n_cores; i++) {
+        const whit_topology_core *core = &topology->cores[i];
+        bool is_chosen = false;
+        for (uint32_t k = 0; k < pool->n_threads && !is_chosen; k++)
+            is_chosen = nearest.cores[k].processor == core->processor;
+        if (!is_chosen) continue;
+        cluster *last = &pool->clusters[pool->n_clusters - 1];
+        if (n && pool->workers[n - 1].core.cluster != core->cluster) {
+            last->end = n;
+            pool->clusters[pool->n_clusters++] = (cluster){.begin = n, .node = core->node};
+        } else if (!n) {
+            last->node = core->node;
+        }
+        if (core->processor == nearest.cores[0].processor) pool->caller = n;
+        pool->workers[n].core = *core;
+        pool->workers[n++].cluster = pool->n_clusters - 1;
+    }
+}
+
+static void pin_workers(whit_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_threads; i++)
+        if (i != pool->caller) whit_thread_pin(pool->workers[i].thread, pool->workers[i].core.processor);
 }
 
 /* Workers leave the host's signals to the host's threads; faults stay with who makes them. */
@@ -295,10 +382,11 @@ static int start_workers(whit_pool *pool)
     pthread_attr_setstacksize(&attributes, WORKER_STACK_BYTES);
     sigset_t before;
     block_signals(&before);
-    for (uint32_t i = 0; i + 1 < pool->n_threads && code == 0; i++) {
-        worker *next = &pool->workers[i + 1];
+    for (uint32_t i = 0; i < pool->n_threads && code == 0; i++) {
+        worker *next = &pool->workers[i];
+        if (i == pool->caller) continue;
         next->pool = pool;
-        next->index = i + 1;
+        next->index = pool->n_started + 1;
         code = pthread_create(&next->thread, &attributes, worker_main, next);
         if (code == 0) pool->n_started++;
     }
@@ -307,22 +395,22 @@ static int start_workers(whit_pool *pool)
     return code;
 }
 
-whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error)
+/* Opens a pool on the cores of `topology`, one cluster of threads without it. */
+static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_topology *topology, unsigned callers_core,
+                             const whit_allocator *allocator, whit_pool **pool, whit_error *error)
 {
-    *pool = NULL;
-    whit_cpu cpu;
-    whit_cpu_detect(&cpu);
-    uint32_t n_cores = cpu.n_cores;
-    if (n_threads == 0) n_threads = cpu.n_threads < WHIT_POOL_THREADS_MAX ? cpu.n_threads : WHIT_POOL_THREADS_MAX;
-    if (n_threads > WHIT_POOL_THREADS_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible", n_threads,
-                         WHIT_POOL_THREADS_MAX);
-    size_t size_bytes = sizeof(whit_pool) + n_threads * sizeof(worker);
+    const uint32_t n_clusters = topology ? topology->n_clusters : 1;
+    const size_t workers_bytes = sizeof(whit_pool) + n_threads * sizeof(worker);
+    const size_t size_bytes = workers_bytes + n_clusters * sizeof(cluster);
     whit_pool *self = whit_zalloc(allocator, size_bytes);
     if (!self) return whit_fail_memory(error, "the thread pool", size_bytes);
     self->allocator = allocator;
     self->size_bytes = size_bytes;
     self->n_threads = n_threads;
+    self->clusters = (cluster *)((char *)self + workers_bytes);
+    self->n_clusters = 1;
+    if (topology) place_workers(self, topology, callers_core);
+    self->clusters[self->n_clusters - 1].end = n_threads;
     /* Where threads outnumber cores a spinning one keeps a working one from its core. */
     self->spin_ns = n_threads <= n_cores ? SPIN_NS : 0;
     int code = start_workers(self);
@@ -332,9 +420,59 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
         return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s", n_started + 2, n_threads,
                          strerror(code));
     }
-    pin_workers(self, &cpu);
+    if (topology) pin_workers(self);
     *pool = self;
     return WHIT_OK;
+}
+
+static whit_status check_threads(uint32_t n_threads, whit_error *error)
+{
+    if (n_threads <= WHIT_POOL_THREADS_MAX) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads: at most %d are possible", n_threads,
+                     WHIT_POOL_THREADS_MAX);
+}
+
+whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error)
+{
+    *pool = NULL;
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    if (n_threads == 0) n_threads = cpu.n_threads < WHIT_POOL_THREADS_MAX ? cpu.n_threads : WHIT_POOL_THREADS_MAX;
+    WHIT_TRY(check_threads(n_threads, error));
+    if (n_threads == 1 || n_threads > cpu.n_cores)
+        return open_pool(n_threads, cpu.n_cores, NULL, 0, allocator, pool, error);
+    whit_topology topology;
+    whit_topology_find(&cpu, &topology);
+    /* A core is named by a processor that this process may use, not by its lowest one. */
+    unsigned core = whit_processor_core(whit_thread_processor());
+    for (uint32_t i = 0; i < topology.n_cores; i++)
+        if (whit_processor_core(topology.cores[i].processor) == core) {
+            core = topology.cores[i].processor;
+            break;
+        }
+    return open_pool(n_threads, cpu.n_cores, &topology, core, allocator, pool, error);
+}
+
+whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology, unsigned callers_core,
+                              const whit_allocator *allocator, whit_pool **pool, whit_error *error)
+{
+    *pool = NULL;
+    WHIT_TRY(check_threads(n_threads, error));
+    if (!n_threads || n_threads > topology->n_cores)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads on %u cores", n_threads, topology->n_cores);
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    return open_pool(n_threads, cpu.n_cores, topology, callers_core, allocator, pool, error);
+}
+
+bool whit_pool_place(const whit_pool *pool, uint32_t worker_index, whit_topology_core *core)
+{
+    for (uint32_t i = 0; pool && i < pool->n_threads; i++)
+        if (pool->workers[i].index == worker_index) {
+            *core = pool->workers[i].core;
+            return true;
+        }
+    return false;
 }
 
 uint32_t whit_pool_size(const whit_pool *pool)
@@ -347,7 +485,11 @@ void whit_pool_close(whit_pool *pool)
     if (!pool) return;
     atomic_store(&pool->stop, 1);
     whit_word_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
-    publish(pool, atomic_load(&pool->epoch) + 1, WHIT_POOL_THREADS_MAX);
-    for (uint32_t i = 1; i <= pool->n_started; i++) pthread_join(pool->workers[i].thread, NULL);
+    publish(pool, atomic_load(&pool->clusters[0].epoch) + 1, CHUNKS_MAX); /* wakes all */
+    for (uint32_t i = 0, n = 0; n < pool->n_started; i++) {
+        if (i == pool->caller) continue;
+        pthread_join(pool->workers[i].thread, NULL);
+        n++;
+    }
     whit_free(pool->allocator, pool, pool->size_bytes);
 }

@@ -6,11 +6,13 @@
  * so a stolen core costs its share and no more: the caller waits only for chunks that a worker has
  * begun, never for a worker that has not woken. Waiting threads spin for some tens of microseconds
  * and then sleep; while nobody sleeps a run makes no system call.
+ * On several clusters of cores (topology.h) each waits on lines of its own.
  * After whit_pool_open nothing is allocated. */
 #ifndef WHIT_BASE_THREADS_H
 #define WHIT_BASE_THREADS_H
 
 #include "base/status.h"
+#include "base/topology.h"
 
 /* Processes items [begin, end). `worker` is below whit_pool_size and selects a scratch buffer per worker. */
 typedef void whit_pool_fn(void *context, uint32_t worker, uint32_t begin, uint32_t end);
@@ -21,9 +23,17 @@ enum { WHIT_POOL_THREADS_MAX = 1024 };
 
 /* Starts n_threads - 1 workers (0 threads: one per physical core of the affinity mask); more
  * threads than cores is allowed. Workers are pinned to physical cores of their own where there are
- * enough, run with the default floating-point environment and take no asynchronous signals. A
- * thread that cannot be started is WHIT_ERROR_MEMORY, and then none is left. */
+ * enough, those nearest to the caller's present one; SMT siblings stay free. They run with the
+ * default floating-point environment and take no asynchronous signals. A thread that cannot be
+ * started is WHIT_ERROR_MEMORY, and then all are ended. */
 whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error);
+/* The same for 1 to topology->n_cores threads as if the machine had this topology, and the caller ran on the core of
+ * logical processor `callers_core`; processors that do not exist are pinned to by nobody. */
+whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology, unsigned callers_core,
+                              const whit_allocator *allocator, whit_pool **pool, whit_error *error);
+/* The core of a worker. Workers have numbers in the order of their creation; items are shared in the order of cores.
+ * False without such a worker. All zeros where threads outnumber cores. */
+bool whit_pool_place(const whit_pool *pool, uint32_t worker, whit_topology_core *core);
 /* Number of threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or

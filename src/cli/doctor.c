@@ -17,6 +17,7 @@
 #include "base/path.h"
 #include "base/phrase.h"
 #include "base/threads.h"
+#include "base/topology.h"
 #include "cli/doctor_tune.h"
 #include "cli/verbs.h"
 #include "hub/http.h"
@@ -72,6 +73,15 @@ static void look_at_processor(json_t *report)
     json_object_set_new(report, "processor", json_string(cpu.model));
     json_object_set_new(report, "cores", json_integer(cpu.n_cores));
     json_object_set_new(report, "logical_cpus", json_integer(cpu.n_logical));
+
+    whit_topology topology;
+    char text[120];
+    whit_topology_find(&cpu, &topology);
+    whit_topology_text(&topology, text, sizeof text);
+    json_object_set_new(report, "sockets", json_integer(topology.n_packages));
+    json_object_set_new(report, "numa_nodes", json_integer(topology.n_nodes));
+    json_object_set_new(report, "core_clusters", json_integer(topology.n_clusters));
+    json_object_set_new(report, "topology", json_string(text));
 
     json_t *levels = json_array();
     for (int isa = 0; isa < WHIT_ISA_COUNT; isa++)
@@ -173,6 +183,7 @@ static void look_at_libraries(json_t *report)
         {"tree-sitter", "grammars in the editor", WHIT_HAVE_TREE_SITTER},
         {"libgit2", "git changes in the editor, commits of an agent's turns", WHIT_HAVE_GIT2},
         {"libzmq", "KV events of the server", WHIT_HAVE_ZMQ},
+        {"hwloc", "the topology of machines with several NUMA nodes or caches, as it knows it", WHIT_HAVE_HWLOC},
         {"openmpi", "models, training and compression on several machines", WHIT_HAVE_MPI},
     };
     json_t *object = json_object();
@@ -296,8 +307,8 @@ static void print_text(cli_call *call, const json_t *report)
     cli_print(call, "; in use: %s\n", json_string_value(json_object_get(report, "isa")));
     cli_print(call, "%-12s products in %s\n", "training",
               json_string_value(json_object_get(report, "training_products")));
-    cli_print(call, "%-12s %.0f physical, %.0f logical\n", "cores", read_number(report, "cores"),
-              read_number(report, "logical_cpus"));
+    cli_print(call, "%-12s %.0f physical, %.0f logical; %s\n", "cores", read_number(report, "cores"),
+              read_number(report, "logical_cpus"), json_string_value(json_object_get(report, "topology")));
     cli_print(call, "%-12s %.1f GB, %.1f GB free\n", "memory", read_number(report, "memory_bytes") / 1e9,
               read_number(report, "memory_available_bytes") / 1e9);
     cli_print(call, "%-12s %.1f GB/s read by all cores\n", "bandwidth", read_number(report, "read_gbps"));

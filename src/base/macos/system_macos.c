@@ -52,6 +52,12 @@ void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
     pthread_mutex_unlock(&shared->lock);
 }
 
+bool whit_system_interleave(void *memory, size_t size_bytes)
+{
+    (void)memory, (void)size_bytes;
+    return false;
+}
+
 void whit_thread_name(const char *name)
 {
     pthread_setname_np(name);

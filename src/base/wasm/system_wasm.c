@@ -23,6 +23,12 @@ void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
     (void)word, (void)n;
 }
 
+bool whit_system_interleave(void *memory, size_t size_bytes)
+{
+    (void)memory, (void)size_bytes;
+    return false;
+}
+
 void whit_thread_name(const char *name)
 {
     (void)name;

@@ -131,6 +131,12 @@ void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
     for (uint32_t i = 0; i < n; i++) WakeByAddressSingle((void *)word);
 }
 
+bool whit_system_interleave(void *memory, size_t size_bytes)
+{
+    (void)memory, (void)size_bytes;
+    return false;
+}
+
 void whit_thread_name(const char *name)
 {
     (void)name; /* winpthreads raises an exception for a debugger, which costs more than a name is worth */

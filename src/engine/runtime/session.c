@@ -6,6 +6,7 @@
 #include "base/flag.h"
 #include "base/fpenv.h"
 #include "base/options.h"
+#include "base/system.h"
 #include "model/plan_split.h"
 #include "model/residency.h"
 #include "runtime/adapter.h"
@@ -256,6 +257,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
         if (!s->arena) status = whit_fail_memory(error, "the session", s->arena_bytes);
     }
     if (status == WHIT_OK) {
+        if (s->arena_bytes >= HUGE_PAGE_BYTES) whit_system_interleave(s->arena, s->arena_bytes);
         whit_arena arena = {.memory = s->arena};
         whit_fpenv caller = whit_fpenv_enter(); /* not around allocations: they are the host's */
         place_arrays(s, &arena);

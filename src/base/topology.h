@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ * Which cores of this machine share a cache, a memory and a socket, and the order in which a pool of threads takes
+ * them. Nothing that is computed depends on it. */
+#ifndef WHIT_BASE_TOPOLOGY_H
+#define WHIT_BASE_TOPOLOGY_H
+
+#include "base/cpu.h"
+
+/* Numbers are dense, in the order of first appearance: 0 to n - 1. A node is within one package, a cluster within one
+ * node: a firmware that says otherwise is read as if the smaller one ended at the border. */
+typedef struct whit_topology_core {
+    uint16_t processor; /* the logical processor of a thread on this core: its lowest one that may be used */
+    uint16_t package;   /* socket */
+    uint16_t node;      /* NUMA node: cores with the same nearest memory */
+    uint16_t cluster;   /* cores that share a last-level (L3) cache, as a CCX; the node if no cache is known */
+} whit_topology_core;
+
+typedef struct whit_topology {
+    uint32_t n_cores, n_packages, n_nodes, n_clusters; /* at least 1 each */
+    whit_topology_core cores[WHIT_CPU_MAX_CORES];      /* by package, node, cluster and processor */
+} whit_topology;
+
+/* Finds the topology of cpu's cores: by sysfs, and by hwloc (opened only here) if sysfs shows several nodes or
+ * clusters. Without either all cores share one cluster. */
+void whit_topology_find(const whit_cpu *cpu, whit_topology *topology);
+/* Finds it by the files below `root`, which are like those of /sys/devices/system. */
+void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *topology);
+/* Finds it by hwloc. Without `cpu` it takes every core of hwloc's machine, which the environment variable
+ * HWLOC_SYNTHETIC may describe. False where hwloc cannot be opened or knows no core. */
+bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology);
+/* Sorts cores whose numbers are those of the system, makes the numbers dense, and counts them. */
+void whit_topology_sort(whit_topology *topology);
+/* Turns the order so that the core of logical processor `core_processor` is the first one, its cluster the first of its
+ * node, its node of its package, and that the first of all; each stays in one piece. No such core: no change. */
+void whit_topology_turn(whit_topology *topology, unsigned core_processor);
+
+/* "1 socket, 2 NUMA nodes, 4 clusters that share a cache" */
+void whit_topology_text(const whit_topology *topology, char *text, size_t text_bytes);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT
+ * A build without hwloc. */
+#include "base/topology.h"
+
+bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology)
+{
+    (void)cpu, (void)topology;
+    return false;
+}
