@@ -44,6 +44,7 @@ static whit_status begin_direct(whit_display *display, whit_error *error)
     cfmakeraw(&raw);
     if (tcsetattr(display->in, TCSADRAIN, &raw)) return whit_fail_errno(error, "the terminal", "set");
     display->is_raw = display->direct = true;
+    display->has_plain = getenv("NO_COLOR") && whit_theme_named("plain", &display->plain);
     send_text(display, "\033[?1049h");
     return WHIT_OK;
 }
@@ -74,7 +75,7 @@ static void show_direct(whit_display *display, const whit_theme *theme, const wh
 void whit_display_show(whit_display *display, const whit_theme *theme, const whit_screen *screen)
 {
     if (display->direct)
-        show_direct(display, theme, screen);
+        show_direct(display, display->has_plain ? &display->plain : theme, screen);
     else
         whit_curses_show(display->curses, theme, screen);
 }

@@ -18,6 +18,8 @@ typedef struct whit_display {
     whit_screen before;         /* the screen that is shown, where it is painted by sequences */
     struct termios settings;    /* the ones before, where ncursesw does not keep them */
     bool is_raw;
+    bool has_plain; /* NO_COLOR is set: `plain` takes the place of the theme, where it is painted by sequences */
+    whit_theme plain;
 } whit_display;
 
 /* Switches the terminal to its other screen, and to keys as they are typed. WHIT_ERROR_UNSUPPORTED for a type of
