@@ -528,7 +528,8 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
     job j = {.patch = patch, .name = name, .content = content, .n_bytes = n_bytes, .error = error};
     whit_buf text[2] = {{0}, {0}};
     whit_status status = WHIT_OK;
-    const whit_patch_hunk *first = WHIT_ITEMS(const whit_patch_hunk, &patch->hunks) + file->first;
+    const whit_patch_hunk *first =
+        file->n_hunks ? WHIT_ITEMS(const whit_patch_hunk, &patch->hunks) + file->first : NULL;
     uint32_t n_present = 0, n_repeats = 0;
     unsigned which = 0;
     size_t n_before = out->size_bytes;
