@@ -28,7 +28,8 @@
 #   make npm             build-wasm/whit-VERSION.tgz, the package for JavaScript, and build-wasm/whit.html, a page
 #                        with the built-in model, by emscripten
 #   make test-wasm       its tests in Node and in a browser
-#   make test-everywhere one table: every target that this machine can build and run gives the same logits and text
+#   make test-everywhere one table: every target that this machine can build and run gives the same logits and text;
+#                        ARGS="--built windows wasm": these, as they were built last
 #   make windows         build-windows/packages: a zip of whit.exe, whit.dll and headers for 64-bit Windows, by
 #                        mingw-w64, and an installer
 #   make test-windows    their suites under wine
