@@ -36,6 +36,9 @@ def test_swapping():
                                           "options": {"temperature": 0, "num_predict": 24}}),):
         check(server.post(path, body)["response"] == two, "Ollama's API asks another model")
     check([m["name"] for m in server.get("/api/tags")["models"]] == ["one", "two"], "/api/tags")
+    written = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(os.stat("one.ndf").st_mtime))
+    for listed in (server.get("/api/tags")["models"][0], server.post("/api/show", {"model": "one"})):
+        check(listed["modified_at"].startswith(written), "modified_at", listed["modified_at"], written)
     check(server.get("/props?model=two")["model_path"] == "two", "/props?model=")
     page = server.ask("GET", "/metrics")[1].decode()
     for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"):

@@ -595,6 +595,8 @@ static void take_facts(whit_entry *entry, const whit_entry *next)
 {
     entry->n_bytes = next->n_bytes;
     entry->n_file_bytes = next->n_file_bytes;
+    entry->n_parameters = next->n_parameters;
+    entry->weight_type = next->weight_type;
     memcpy(entry->family, next->family, sizeof entry->family);
     entry->n_vocab = next->n_vocab;
     entry->n_ctx_train = next->n_ctx_train;

@@ -21,16 +21,27 @@
 
 /* ---- replies ----------------------------------------------------------------------------------- */
 
+static json_t *time_text(struct timespec time)
+{
+    struct tm utc;
+    char date[32], text[48];
+    gmtime_r(&time.tv_sec, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text, sizeof text, "%s.%09ldZ", date, time.tv_nsec);
+    return json_string(text);
+}
+
 static json_t *now_text(void)
 {
     struct timespec now;
-    struct tm utc;
-    char date[32], text[48];
     clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text, sizeof text, "%s.%09ldZ", date, now.tv_nsec);
-    return json_string(text);
+    return time_text(now);
+}
+
+/* The time when the model's file was written; for the built-in model, which is not a file, the present time. */
+static json_t *changed_text(const whit_entry *entry)
+{
+    return entry->changed.tv_sec ? time_text(entry->changed) : now_text();
 }
 
 /* Ollama represents a call's arguments as an object, OpenAI as text. A truncated call has no complete arguments and is
@@ -409,8 +420,8 @@ static void list_models(const whit_call *call, bool open)
             json_array_append_new(
                 list,
                 json_pack("{s:s, s:s, s:o, s:I, s:s, s:o, s:i, s:s, s:I}", "name", entry.options->name, "model",
-                          entry.options->name, "modified_at", now_text(), "size", (json_int_t)entry.n_file_bytes,
-                          "digest", entry.digest, "details",
+                          entry.options->name, "modified_at", changed_text(&entry), "size",
+                          (json_int_t)entry.n_file_bytes, "digest", entry.digest, "details",
                           details_json(entry.family, entry.n_parameters, entry.weight_type), "size_vram", 0,
                           "expires_at", "9999-12-31T23:59:59Z", "context_length", (json_int_t)entry.n_ctx));
     whit_api_reply(call->reply, json_pack("{s:o}", "models", list));
@@ -470,11 +481,15 @@ void whit_ollama_show(whit_call *call)
     json_t *details =
         details_json(family, whit_model_number(api->model, "parameters"), whit_model_weight_type(api->model));
     const char *licence = whit_model_metadata(api->model, "general.license");
-    json_t *text = whit_dialect_text(source, n);
+    json_t *text = whit_dialect_text(source, n), *changed = NULL;
+    whit_entry entry;
+    for (size_t i = 0; !changed && whit_models_at(call->site, i, &entry); i++)
+        if (strcmp(entry.options->name, api->name) == 0) changed = changed_text(&entry);
+    if (!changed) changed = now_text();
     whit_api_reply(call->reply,
                    json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "modelfile",
                              json_sprintf("FROM %s\nTEMPLATE \"\"\"%s\"\"\"\n", api->name, json_string_value(text)),
                              "parameters", parameters_text(), "template", text, "details", details, "model_info",
-                             model_info(api->model, family), "capabilities", capabilities, "modified_at", now_text(),
+                             model_info(api->model, family), "capabilities", capabilities, "modified_at", changed,
                              "license", licence));
 }

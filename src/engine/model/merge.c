@@ -89,11 +89,11 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
             return whit_fail(job->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of f32 f16 bf16 i8 i4",
                              job->options->codec);
     } else if (!codec->is_float && type->codec != WHIT_CODEC_I8) {
-        return whit_fail(
-            job->error, WHIT_ERROR_UNSUPPORTED,
-            "matrix '%s' is %s, which cannot hold the sum; choose a codec for the changed matrices (i8, say), or "
-            "mount the adapter instead",
-            name, codec->name);
+        return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,
+                         "matrix '%s' is %s, which cannot hold the sum; choose a codec for the changed matrices "
+                         "(--codec i8, say), or "
+                         "mount the adapter instead",
+                         name, codec->name);
     }
     m->type = whit_requantise_type(wanted, type->n_rows, type->n_cols);
     if (!whit_codec_find(wanted)->is_float) m->type.act = type->act;

@@ -49,7 +49,10 @@ static whit_status open_sampling(struct sampling *s, whit_error *error)
     whit_session_options session = whit_session_options_default();
     whit_sampler_options sampler = whit_sampler_options_default();
     if (whit_model_bos(s->model) < 0)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the teacher has no beginning-of-text token to sample from");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "the model has no beginning-of-text token to sample from: give a text of its kind (--calib FILE of "
+            "compress, --text FILE of distill)");
     session.n_sequences = session.n_logits = N_SEQUENCES;
     session.n_ctx_tokens = o->n_longest;
     session.n_threads = o->n_threads;
