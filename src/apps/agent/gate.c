@@ -109,7 +109,10 @@ static bool is_json(const char *text, size_t n, json_error_t *at)
     return value != NULL;
 }
 
-bool whit_gate_syntax(const whit_change *c, whit_buf *why)
+/* Looks at the syntax of one change: text that was sound and is not any more, or new text that is not.
+ * Brackets are counted beside strings and comments, JSON is parsed, marks of merges are found. Appends
+ * the reason and returns false where it is refused. */
+static bool gate_syntax(const whit_change *c, whit_buf *why)
 {
     static const char *const c_like[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".java", NULL}, *const go[] = {".go", NULL},
                              *const python[] = {".py", NULL}, *const json[] = {".json", NULL};
@@ -174,7 +177,7 @@ whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
     whit_scratch scratch = {.lock = -1, .tree_fd = -1};
     *passed = true;
     for (size_t i = 0; i < whit_changes_count(staged); i++)
-        *passed = whit_gate_syntax(whit_changes_at(staged, i), why) && *passed;
+        *passed = gate_syntax(whit_changes_at(staged, i), why) && *passed;
     whit_status status = run_checks(runner, &scratch, staged, on_check, user, passed, why, error);
     whit_scratch_close(&scratch);
     return status;

@@ -5,11 +5,6 @@
 
 #include "agent/runs.h"
 
-/* Looks at the syntax of one change: text that was sound and is not any more, or new text that is not.
- * Brackets are counted beside strings and comments, JSON is parsed, marks of merges are found. Appends
- * the reason and returns false where it is refused. */
-bool whit_gate_syntax(const whit_change *change, whit_buf *why);
-
 /* Runs the whole gate: the syntax of every change, then the checks of the runner's configuration in its copy "gate".
  * *passed false: `why` says what failed, for the model. `on_check` (may be NULL) is told each command, and prevents it
  * by returning false. Errors: errors of whit_runner_run. */

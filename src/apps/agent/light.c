@@ -176,7 +176,10 @@ static void explain_answers(const char *letters)
         if (strchr(letters, answers[i].letter)) whit_light_tell(answers[i].help, strlen(answers[i].help));
 }
 
-whit_light_answer whit_light_ask(const char *question, const char *letters, whit_buf *why)
+/* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. What a model
+ * chose in the question is made safe for the terminal. Words that follow a no, or several words in place
+ * of a letter, are a no with these words, which are appended to `why` (NULL: not wanted). */
+static whit_light_answer light_ask(const char *question, const char *letters, whit_buf *why)
 {
     static const char again[] = "please answer with one of the letters; ? explains them\n";
     char line[1024];
@@ -216,7 +219,7 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     else
         n = snprintf(line, sizeof line, "%s. Do it? [y/N/?] ", reason);
     if (n < 0 || (size_t)n >= sizeof line) return false;
-    return whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
+    return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
 static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
@@ -229,7 +232,7 @@ static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const 
         int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", whit_or_empty(hunk->reason),
                          hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
         if (why && why->size_bytes && why->data[why->size_bytes - 1] != ' ') whit_buf_append_str(why, "; ");
-        taken[i] = n > 0 && (size_t)n < sizeof line && whit_light_ask(line, "yn", why) == WHIT_LIGHT_YES;
+        taken[i] = n > 0 && (size_t)n < sizeof line && light_ask(line, "yn", why) == WHIT_LIGHT_YES;
     }
 }
 
@@ -249,7 +252,7 @@ void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const w
     int n = snprintf(line, sizeof line, "%s%s%s%sWrite %zu file%s? [y/N%s/?] ", path, colon, whit_or_empty(reason),
                      reason ? ". " : "", n_files, whit_plural(n_files), marks);
     if (n < 0 || (size_t)n >= sizeof line) return;
-    switch (whit_light_ask(line, letters, why)) {
+    switch (light_ask(line, letters, why)) {
     case WHIT_LIGHT_YES: memset(taken, 1, hunks->n); break;
     case WHIT_LIGHT_HUNKS: choose_each(hunks, show, user, taken, why); break;
     case WHIT_LIGHT_EDIT: taken[0] = WHIT_TAKEN_EDIT; break;

@@ -27,15 +27,11 @@ typedef enum whit_light_answer {
     WHIT_LIGHT_EDIT,  /* the person edits what is proposed and is asked again */
 } whit_light_answer;
 
-/* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. What a model
- * chose in the question is made safe for the terminal. Words that follow a no, or several words in place
- * of a letter, are a no with these words, which are appended to `why` (NULL: not wanted). */
-whit_light_answer whit_light_ask(const char *question, const char *letters, whit_buf *why);
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
- * n_files 0: something else, which it says. `why` as in whit_light_ask. */
+ * n_files 0: something else, which it says. Words that follow a no are appended to `why` (NULL: not wanted). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
 /* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it. Sets a byte of `taken`
- * for each hunk that is agreed to; with may_edit the first may become WHIT_TAKEN_EDIT. `why` as in whit_light_ask. */
+ * for each hunk that is agreed to; with may_edit the first may become WHIT_TAKEN_EDIT. `why` as above. */
 void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why);
 

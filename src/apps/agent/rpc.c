@@ -98,7 +98,8 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-bool whit_rpc_write(whit_rpc *rpc, json_t *message)
+/* Takes the message over. False where the other side is gone, or takes nothing for half a minute. */
+static bool rpc_write(whit_rpc *rpc, json_t *message)
 {
     if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
@@ -121,25 +122,24 @@ bool whit_rpc_write(whit_rpc *rpc, json_t *message)
 
 bool whit_rpc_notify(whit_rpc *rpc, const char *method, json_t *params)
 {
-    return whit_rpc_write(rpc, json_pack("{s:s, s:o*}", "method", method, "params", params));
+    return rpc_write(rpc, json_pack("{s:s, s:o*}", "method", method, "params", params));
 }
 
 bool whit_rpc_reply(whit_rpc *rpc, const json_t *id, json_t *result)
 {
-    return whit_rpc_write(rpc, json_pack("{s:O, s:o}", "id", id, "result", result));
+    return rpc_write(rpc, json_pack("{s:O, s:o}", "id", id, "result", result));
 }
 
 bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *message)
 {
-    return whit_rpc_write(
+    return rpc_write(
         rpc, json_pack("{s:O?, s:{s:i, s:s}}", "id", id ? id : NULL, "error", "code", code, "message", message));
 }
 
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id)
 {
     *id = ++rpc->next_id;
-    return whit_rpc_write(rpc,
-                          json_pack("{s:I, s:s, s:o*}", "id", (json_int_t)*id, "method", method, "params", params));
+    return rpc_write(rpc, json_pack("{s:I, s:s, s:o*}", "id", (json_int_t)*id, "method", method, "params", params));
 }
 
 bool whit_rpc_is_reply(const json_t *message, int64_t id)

@@ -32,8 +32,6 @@ typedef enum whit_rpc_got {
  * ever). BAD: a line that is not JSON, or too long; OTHER: JSON that is not an object; the next message may be read.
  * END: cancelled, or the end of the input, whose last line may lack its line feed. */
 whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message);
-/* Takes the message over. False where the other side is gone, or takes nothing for half a minute. */
-bool whit_rpc_write(whit_rpc *rpc, json_t *message);
 
 bool whit_rpc_notify(whit_rpc *rpc, const char *method, json_t *params);
 /* Answers a request: with a result, or an error. Take the last argument over. */

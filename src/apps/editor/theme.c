@@ -92,7 +92,8 @@ static const struct { const char *name; uint8_t attribute; } attribute_names[] =
 /* clang-format on */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-const char *whit_style_name(size_t i)
+/* The i-th style's name; NULL after the last. */
+static const char *style_name(size_t i)
 {
     if (i < WHIT_N_STYLES) return style_names[i];
     return i == WHIT_N_STYLES ? "match" : NULL;
@@ -154,7 +155,7 @@ bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char
 {
     size_t number = 0;
     const char *name;
-    while ((name = whit_style_name(number)) && strcmp(name, style)) number++;
+    while ((name = style_name(number)) && strcmp(name, style)) number++;
     if (!name) {
         snprintf(why, why_bytes, "there is no style '%.40s'; docs/use/editor.md lists them", style);
         return false;

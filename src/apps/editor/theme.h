@@ -33,8 +33,6 @@ bool whit_theme_named(const char *name, whit_theme *theme);
 /* Applies "STYLE = LOOK": a style's name ("comment", "match" ...) and e.g. "#808080 italic", "white on #303030",
  * "default bold". False if it is invalid; then `why` says so, and the theme is as before. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
-/* The i-th style's name; NULL after the last. */
-const char *whit_style_name(size_t i);
 
 /* How a cell is to be shown: its style's look, changed by its flags. */
 whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);

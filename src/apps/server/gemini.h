@@ -12,7 +12,5 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
 json_t *whit_gemini_get(const json_t *object, const char *name);
 /* The member as a list, the caller's: the protocol reads an object in its place as a list of one. NULL: absent. */
 json_t *whit_gemini_list(const json_t *object, const char *name);
-/* A schema as JSON Schema has it, the caller's, of one in OpenAPI's form: types in capitals, `nullable`. */
-json_t *whit_gemini_schema(const json_t *schema);
 
 #endif

@@ -130,7 +130,8 @@ static json_t *schema_at(const json_t *schema, int depth)
     return result;
 }
 
-json_t *whit_gemini_schema(const json_t *schema)
+/* A schema as JSON Schema has it, the caller's, of one in OpenAPI's form: types in capitals, `nullable`. */
+static json_t *gemini_schema(const json_t *schema)
 {
     return schema_at(schema, 0);
 }
@@ -312,7 +313,7 @@ static bool read_declaration(const json_t *declaration, bool strict, json_t *lis
     if (schema)
         json_object_set(function, "parameters", schema);
     else if (parameters)
-        json_object_set_new(function, "parameters", whit_gemini_schema(parameters));
+        json_object_set_new(function, "parameters", gemini_schema(parameters));
     if (strict) json_object_set_new(function, "strict", json_true());
     json_array_append_new(list, json_pack("{s:s, s:o}", "type", "function", "function", function));
     return true;
@@ -408,7 +409,7 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
     if (schema)
         schema = json_incref(schema);
     else if (other)
-        schema = whit_gemini_schema(other);
+        schema = gemini_schema(other);
     else
         schema = NULL;
     json_object_set_new(chat, "response_format",

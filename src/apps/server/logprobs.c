@@ -14,7 +14,8 @@ enum { PIECE_TOKENS = 32 };
 
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
-whit_buf whit_api_token_bytes(const whit_api *api, int32_t id)
+/* The bytes that a token adds to a text, to be freed. */
+static whit_buf api_token_bytes(const whit_api *api, int32_t id)
 {
     uint8_t few[64];
     size_t n = 0;
@@ -43,7 +44,7 @@ static void write_byte_list(const whit_buf *bytes, whit_buf *out)
 
 void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out)
 {
-    whit_buf bytes = whit_api_token_bytes(api, id);
+    whit_buf bytes = api_token_bytes(api, id);
     if (is_text(&bytes))
         whit_json_write_string(out, whit_chars(&bytes), bytes.size_bytes);
     else
@@ -101,7 +102,7 @@ size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t
     size_t n, n_before = place->n_chars + place->is_within;
     if (!place->detokenizer || whit_detokenizer_push(place->detokenizer, id, &text, &n, NULL) != WHIT_OK)
         return n_before;
-    whit_buf bytes = whit_api_token_bytes(api, id);
+    whit_buf bytes = api_token_bytes(api, id);
     bool begins = ends_within(&bytes), was_within = place->is_within;
     place->is_within = n ? begins : was_within || begins;
     place->n_chars += whit_count_chars(text, n);
@@ -134,7 +135,7 @@ void whit_text_place_close(whit_text_place *place)
 static bool is_put_before(const whit_ask *ask, int32_t id, const whit_buf *text)
 {
     if (id != whit_model_bos(ask->api->model)) return false;
-    whit_buf bytes = whit_api_token_bytes(ask->api, id);
+    whit_buf bytes = api_token_bytes(ask->api, id);
     bool begins =
         bytes.size_bytes && bytes.size_bytes <= text->size_bytes && !memcmp(text->data, bytes.data, bytes.size_bytes);
     whit_buf_free(&bytes);
@@ -185,7 +186,7 @@ static void write_value(float logprob, whit_buf *out)
 static void write_entry(const whit_logs *logs, whit_logprob entry, whit_buf *out)
 {
     bool is_prob = logs->form == WHIT_LOGS_PROBS;
-    whit_buf bytes = whit_api_token_bytes(logs->api, entry.id);
+    whit_buf bytes = api_token_bytes(logs->api, entry.id);
     whit_buf_append_str(out, "\"token\":");
     write_token(&bytes, out);
     whit_buf_append_str(out, is_prob ? ",\"prob\":" : ",\"logprob\":");
@@ -213,9 +214,9 @@ static void write_chat_token(const whit_logs *logs, const whit_logprob *entries,
 static bool is_repeated(const whit_logs *logs, const whit_logprob *entries, uint32_t k)
 {
     bool found = false;
-    whit_buf one = whit_api_token_bytes(logs->api, entries[k].id);
+    whit_buf one = api_token_bytes(logs->api, entries[k].id);
     for (uint32_t j = 1; j < k && !found; j++) {
-        whit_buf other = whit_api_token_bytes(logs->api, entries[j].id);
+        whit_buf other = api_token_bytes(logs->api, entries[j].id);
         found =
             one.size_bytes == other.size_bytes && (!one.size_bytes || !memcmp(one.data, other.data, one.size_bytes));
         whit_buf_free(&other);
@@ -229,7 +230,7 @@ static void write_tops(const whit_logs *logs, const whit_logprob *entries, whit_
     whit_buf_append_str(out, "{");
     for (uint32_t k = 1; k <= logs->n_top; k++) {
         if (entries[k].id < 0 || is_repeated(logs, entries, k)) continue;
-        whit_buf bytes = whit_api_token_bytes(logs->api, entries[k].id);
+        whit_buf bytes = api_token_bytes(logs->api, entries[k].id);
         if (k > 1) whit_buf_append_str(out, ",");
         write_token(&bytes, out);
         whit_buf_append_str(out, ":");
@@ -247,7 +248,7 @@ static void write_at(const whit_logs *logs, size_t i, whit_buf *out)
     if (logs->form != WHIT_LOGS_COMPLETION) {
         write_chat_token(logs, entries, out);
     } else if (logs->i_list == LIST_TOKENS) {
-        whit_buf bytes = whit_api_token_bytes(logs->api, entries ? entries->id : logs->first_id);
+        whit_buf bytes = api_token_bytes(logs->api, entries ? entries->id : logs->first_id);
         write_token(&bytes, out);
         whit_buf_free(&bytes);
     } else if (logs->i_list == LIST_OFFSETS) {

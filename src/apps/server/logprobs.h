@@ -55,8 +55,6 @@ void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_lo
  * short. */
 size_t *whit_ask_prompt_places(const whit_ask *ask, uint32_t i);
 
-/* The bytes that a token adds to a text, to be freed. */
-whit_buf whit_api_token_bytes(const whit_api *api, int32_t id);
 /* Appends a token's text as JSON: bytes that are no characters as a list of numbers (llama.cpp). */
 void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out);
 

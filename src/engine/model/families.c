@@ -262,7 +262,7 @@ static const struct family *find_family(const char *name)
     return NULL;
 }
 
-bool whit_family_known(const char *family)
+static bool family_known(const char *family)
 {
     return find_family(family) != NULL;
 }
@@ -287,7 +287,7 @@ void whit_config_name_family(whit_config *config)
     for (size_t i = 0; !end && i < sizeof ends / sizeof *ends; i++)
         if (ends[i].is_used) end = ends[i].name;
     if (!end || snprintf(name, sizeof name, "%s-%s", config->family, end) >= (int)sizeof name) return;
-    if (whit_family_known(name)) memcpy(config->family, name, sizeof name);
+    if (family_known(name)) memcpy(config->family, name, sizeof name);
 }
 
 static whit_status declare(whit_lang *lang, const whit_config *config, whit_error *error)

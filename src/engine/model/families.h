@@ -23,6 +23,5 @@ typedef struct whit_family_program {
  * are named in the error together with the known ones. A mistake of the configuration's program begins
  * with its place, "FAMILY:LINE:COLUMN: ". */
 whit_status whit_family_build(const whit_config *config, whit_graph *graph);
-bool whit_family_known(const char *family);
 
 #endif

@@ -20,8 +20,10 @@ static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_append
     return false;
 }
 
-whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
-                              whit_adapter_view *view, const uint8_t **digest, whit_error *error)
+/* Finds an adapter's image by its name in the model's own file (the last of several of that name), else in a file at
+ * that path, which *file then keeps open; *digest is the digest of its frame. */
+static whit_status adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator,
+                                whit_ndf **file, whit_adapter_view *view, const uint8_t **digest, whit_error *error)
 {
     *file = NULL;
     *digest = NULL;
@@ -54,7 +56,7 @@ whit_status whit_adapter_open(const whit_model *model, const char *name, whit_ad
     adapter->model = model;
     const uint8_t *digest;
     whit_status status =
-        whit_adapter_find(model->file, name, model->allocator, &adapter->file, &adapter->view, &digest, error);
+        adapter_find(model->file, name, model->allocator, &adapter->file, &adapter->view, &digest, error);
     if (status == WHIT_OK) memcpy(adapter->digest, digest, sizeof adapter->digest);
     if (status == WHIT_OK)
         status = whit_adapter_bind(&adapter->view, model->file, name, model->allocator, &adapter->weights, error);

@@ -14,9 +14,4 @@ struct whit_adapter {
     uint8_t digest[WHIT_HASH_BYTES]; /* digest of its frame: equal only for equal bytes */
 };
 
-/* Finds an adapter's image by its name in the model's own file (the last of several of that name), else in a file at
- * that path, which *file then keeps open; *digest is the digest of its frame. */
-whit_status whit_adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator, whit_ndf **file,
-                              whit_adapter_view *view, const uint8_t **digest, whit_error *error);
-
 #endif

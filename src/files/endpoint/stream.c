@@ -134,7 +134,8 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     return !n || whit_buf_append(&s->line, data, n) || fail_stream(s, "not enough memory for an answer");
 }
 
-bool whit_sse_is_whole(const whit_sse *s)
+/* Is the answer complete? An incomplete stream is to be requested again. */
+static bool sse_is_whole(const whit_sse *s)
 {
     return !s->is_stream || s->is_done || s->failed;
 }
@@ -217,7 +218,7 @@ static bool has_ended(void *user)
 
 static bool is_whole(void *user)
 {
-    return whit_sse_is_whole(user);
+    return sse_is_whole(user);
 }
 
 whit_endpoint_sink whit_sse_sink(whit_sse *s)

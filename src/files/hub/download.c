@@ -27,9 +27,12 @@ static bool wait_ms(const whit_hub_line *line, uint32_t ms)
     return !whit_flag_is_set(line->cancel);
 }
 
-whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
-                         whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
-                         whit_error *error)
+/* Sends a GET request and retries it while its answer asks for a retry. `have`: bytes of the file received so far, by
+ * which progress is recognised (NULL: always from the beginning). `before` (may be NULL) is called with the sink's
+ * user. */
+static whit_status hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
+                           whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
+                           whit_error *error)
 {
     uint32_t n_failed = 0, pause_ms = line->wait_ms;
     for (;;) {
@@ -100,7 +103,7 @@ whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t lim
 {
     const whit_http_sink sink = {begin_memory, add_to_memory, out};
     out->limit_bytes = limit_bytes;
-    return whit_hub_get(line, url, NULL, "", NULL, &sink, answer, error);
+    return hub_get(line, url, NULL, "", NULL, &sink, answer, error);
 }
 
 /* ---- into a file ---------------------------------------------------------------------------- */
@@ -208,7 +211,7 @@ static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
     bool emptied = false;
     for (;;) {
         uint64_t before = t->have;
-        WHIT_TRY(whit_hub_get(t->line, url, &t->have, t->etag, drop_unknown_half, &sink, &answer, error));
+        WHIT_TRY(hub_get(t->line, url, &t->have, t->etag, drop_unknown_half, &sink, &answer, error));
         if (answer.status == 416 && answer.range_total == t->have) /* the part was already complete */
             return promised == WHIT_HUB_SIZE_UNKNOWN || t->have == promised ? WHIT_OK : ends_early(t, error);
         if (answer.status == 416 && !emptied) {

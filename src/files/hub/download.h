@@ -22,13 +22,6 @@ typedef struct whit_hub_line {
 /* Called before every attempt; a status other than WHIT_OK ends the attempts. */
 typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
 
-/* Sends a GET request and retries it while its answer asks for a retry. `have`: bytes of the file received so far, by
- * which progress is recognised (NULL: always from the beginning). `before` (may be NULL) is called with the sink's
- * user. */
-whit_status whit_hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
-                         whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
-                         whit_error *error);
-
 /* Downloads `url` into the file `part`, which may hold the beginning from an earlier run; "PART.etag" holds the ETag of
  * that version. On WHIT_OK the part is complete, checked and on disk; without a digest "PART.etag" stays for the next
  * call. On failure the part stays, so that the next call can resume, unless its content was not the promised one.

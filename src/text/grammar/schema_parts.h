@@ -142,8 +142,6 @@ bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set 
 bool whit_json_schema_match_bounds(whit_json_schema_compiler *c, uint32_t schema, uint32_t *least, uint32_t *most);
 /* Does a value of the document satisfy a condition? */
 bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whit_json_schema_item item);
-/* The elements of a list for which a schema holds. */
-uint32_t whit_json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema);
 /* The value of a member of an object, by a name that may hold any bytes; WHIT_JSON_NONE: there is no such member. */
 uint32_t whit_json_schema_member(const whit_json *json, uint32_t object, const char *name, size_t n_bytes);
 /* The list of schemas of the first elements, and the schema of the rest; WHIT_JSON_NONE: not given. */

@@ -100,7 +100,8 @@ static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t k
 
 /* ---- lists ------------------------------------------------------------------------------------- */
 
-uint32_t whit_json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema)
+/* The elements of a list for which a schema holds. */
+static uint32_t json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema)
 {
     uint32_t n = 0;
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
@@ -114,7 +115,7 @@ static bool contains_enough(whit_json_schema_compiler *c, uint32_t value, uint32
     uint32_t least, most;
     if (whit_json_type_of(&c->json, value) != WHIT_JSON_ARRAY) return true;
     if (!whit_json_schema_match_bounds(c, schema, &least, &most)) return false;
-    uint32_t n = whit_json_schema_count_matches(c, value, what);
+    uint32_t n = json_schema_count_matches(c, value, what);
     return n >= least && n <= most;
 }
 
@@ -398,7 +399,7 @@ bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whi
     case WHIT_JSON_SCHEMA_FEWER_MATCH:
     case WHIT_JSON_SCHEMA_MORE_MATCH:
         if (!array || !whit_json_schema_match_bounds(c, item.node, &least, &most)) return false;
-        i = whit_json_schema_count_matches(c, value, whit_json_schema_get(c, item.node, "contains"));
+        i = json_schema_count_matches(c, value, whit_json_schema_get(c, item.node, "contains"));
         return item.kind == WHIT_JSON_SCHEMA_FEWER_MATCH ? i < least : i > most;
     case WHIT_JSON_SCHEMA_BELOW:
     case WHIT_JSON_SCHEMA_ABOVE:

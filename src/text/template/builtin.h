@@ -69,7 +69,5 @@ static inline bool whit_builtin_is_true(const whit_builtin_frame *call, size_t i
  * way becomes `fallback` if that is given. */
 whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
                                           const whit_datum *fallback, whit_datum *result);
-/* str in lower case, anything else as it is. */
-whit_status whit_machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result);
 
 #endif

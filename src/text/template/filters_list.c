@@ -3,7 +3,8 @@
 #include "template/builtin.h"
 #include "template/strings.h"
 
-whit_status whit_machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result)
+/* str in lower case, anything else as it is. */
+static whit_status machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result)
 {
     *result = value;
     return whit_datum_is_str(value) ? whit_string_change_case(m, value.text, WHIT_LOWER, result) : WHIT_OK;
@@ -115,7 +116,7 @@ static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribu
                             const whit_datum *fallback, whit_datum *key)
 {
     WHIT_TRY(whit_machine_select_attribute(m, item, attribute, fallback, key));
-    return case_sensitive ? WHIT_OK : whit_machine_ignore_case(m, *key, key);
+    return case_sensitive ? WHIT_OK : machine_ignore_case(m, *key, key);
 }
 
 /* A list of keys: "a,b" sorts by a, then by b. Even one key is in a list, as Jinja has it, so that

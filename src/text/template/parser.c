@@ -44,7 +44,7 @@ whit_status whit_parser_expect(whit_parser *p, whit_lexeme_type type)
     return WHIT_OK;
 }
 
-bool whit_parser_at_name(const whit_parser *p, const char *name)
+static bool parser_at_name(const whit_parser *p, const char *name)
 {
     return p->token->type == WHIT_LEXEME_NAME && whit_text_is(p->token->value.text, name);
 }
@@ -58,7 +58,7 @@ bool whit_parser_skip(whit_parser *p, whit_lexeme_type type)
 
 bool whit_parser_skip_name(whit_parser *p, const char *name)
 {
-    if (!whit_parser_at_name(p, name)) return false;
+    if (!parser_at_name(p, name)) return false;
     p->token++;
     return true;
 }
@@ -138,7 +138,7 @@ static whit_status parse_unary(whit_parser *p, bool with_filter, whit_node **nod
 static bool at_tuple_end(const whit_parser *p, const char *end_name)
 {
     return p->token->type == WHIT_LEXEME_PRINT_END || p->token->type == WHIT_LEXEME_BLOCK_END ||
-        p->token->type == WHIT_LEXEME_RPAREN || (end_name && whit_parser_at_name(p, end_name));
+        p->token->type == WHIT_LEXEME_RPAREN || (end_name && parser_at_name(p, end_name));
 }
 
 /* How the elements of a tuple are parsed. */
@@ -494,8 +494,7 @@ whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name
 static bool at_test_argument(const whit_parser *p)
 {
     switch (p->token->type) {
-    case WHIT_LEXEME_NAME:
-        return !whit_parser_at_name(p, "else") && !whit_parser_at_name(p, "or") && !whit_parser_at_name(p, "and");
+    case WHIT_LEXEME_NAME: return !parser_at_name(p, "else") && !parser_at_name(p, "or") && !parser_at_name(p, "and");
     case WHIT_LEXEME_CONSTANT:
     case WHIT_LEXEME_LBRACKET:
     case WHIT_LEXEME_LBRACE: return true;
@@ -517,7 +516,7 @@ static whit_status parse_test(whit_parser *p, whit_node **node)
     *node = test;
     if (p->token->type == WHIT_LEXEME_LPAREN) return parse_arguments(p, &test->arguments);
     if (!at_test_argument(p)) return WHIT_OK;
-    if (whit_parser_at_name(p, "is")) return whit_parser_fail(p, "tests cannot be chained with is");
+    if (parser_at_name(p, "is")) return whit_parser_fail(p, "tests cannot be chained with is");
     test->arguments = whit_datum_pool_zalloc(p->pool, 1, sizeof *test->arguments);
     if (!test->arguments) return no_memory(p);
     whit_node *argument;
@@ -546,7 +545,7 @@ static whit_status parse_signed(whit_parser *p, bool with_filter, whit_node **no
     while (with_filter) {
         if (p->token->type == WHIT_LEXEME_PIPE)
             WHIT_TRY(whit_parser_filters(p, *node, false, node));
-        else if (whit_parser_at_name(p, "is"))
+        else if (parser_at_name(p, "is"))
             WHIT_TRY(parse_test(p, node));
         else if (p->token->type == WHIT_LEXEME_LPAREN)
             WHIT_TRY(parse_call(p, node));
@@ -660,7 +659,7 @@ static whit_status parse_comparison(whit_parser *p, whit_node **node)
 
 static whit_status parse_not(whit_parser *p, whit_node **node)
 {
-    if (!whit_parser_at_name(p, "not")) return parse_comparison(p, node);
+    if (!parser_at_name(p, "not")) return parse_comparison(p, node);
     WHIT_TRY(whit_parser_enter(p));
     WHIT_TRY(whit_parser_node(p, WHIT_NODE_NOT, node));
     p->token++;

@@ -42,7 +42,6 @@ whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name
 whit_status whit_parser_fail(whit_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 whit_status whit_parser_unexpected(whit_parser *p, const char *wanted);
 whit_status whit_parser_expect(whit_parser *p, whit_lexeme_type type);
-bool whit_parser_at_name(const whit_parser *p, const char *name);
 bool whit_parser_skip(whit_parser *p, whit_lexeme_type type);
 bool whit_parser_skip_name(whit_parser *p, const char *name);
 whit_status whit_parser_take_name(whit_parser *p, const whit_text **name); /* expects and interns one */

@@ -18,7 +18,7 @@ void whit_template_error_free(whit_template_error *error)
     error->message.failed = false;
 }
 
-whit_template_limits whit_template_limits_default(void)
+static whit_template_limits template_limits_default(void)
 {
     return (whit_template_limits){.memory_bytes = (size_t)256 << 20,
                                   .output_bytes = (size_t)64 << 20,
@@ -138,7 +138,7 @@ void whit_template_close(whit_template *template)
 
 static whit_template_limits effective_limits(const whit_template_options *options)
 {
-    whit_template_limits limits = whit_template_limits_default();
+    whit_template_limits limits = template_limits_default();
     if (!options) return limits;
     const whit_template_limits *wanted = &options->limits;
     if (wanted->memory_bytes) limits.memory_bytes = wanted->memory_bytes;

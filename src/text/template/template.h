@@ -34,8 +34,6 @@ typedef struct whit_template_limits {
     uint32_t depth;      /* nesting of evaluation, macro calls included; default 1,500 */
 } whit_template_limits;
 
-whit_template_limits whit_template_limits_default(void);
-
 /* Local time for strftime_now. */
 typedef struct whit_template_time {
     int32_t year, month, day, hour, minute, second; /* month and day from 1 */

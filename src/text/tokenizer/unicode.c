@@ -48,7 +48,8 @@ bool whit_is_mark(uint32_t code)
     return code >= 0x80 && in_categories(code, MARKS);
 }
 
-bool whit_is_punctuation(uint32_t code)
+/* \p{N}: Nd, Nl and No */
+static bool is_punctuation(uint32_t code)
 {
     return in_categories(code, PUNCTUATION);
 }
@@ -66,7 +67,7 @@ bool whit_is_punctuation_unicode8(uint32_t code)
         {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F},
     };
     if (code == 0x166D) return true; /* a symbol since Unicode 12 */
-    if (!whit_is_punctuation(code)) return false;
+    if (!is_punctuation(code)) return false;
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         if (code >= later[i][0] && code <= later[i][1]) return false;
     return true;

@@ -6,12 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool whit_is_space(uint32_t code);       /* White_Space, what \s means; not U+180E */
-bool whit_is_letter(uint32_t code);      /* \p{L} */
-bool whit_is_mark(uint32_t code);        /* \p{M} */
-bool whit_is_number(uint32_t code);      /* \p{N}: Nd, Nl and No */
-bool whit_is_punctuation(uint32_t code); /* \p{P} */
-/* \p{P} of Unicode 8, with which the field's Punctuation pre-tokenizer was built. */
+bool whit_is_space(uint32_t code);  /* White_Space, what \s means; not U+180E */
+bool whit_is_letter(uint32_t code); /* \p{L} */
+bool whit_is_mark(uint32_t code);   /* \p{M} */
+bool whit_is_number(
+    uint32_t code); /* \p{P} of Unicode 8, with which the field's Punctuation pre-tokenizer was built. */
 bool whit_is_punctuation_unicode8(uint32_t code);
 /* \w as Rust's regex has it: Alphabetic, M, Nd, Pc, Join_Control. */
 bool whit_is_word(uint32_t code);
