@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # prose-6M under a budget of bits, without tuning: mean KL of the file on held-out text of its own books and of others.
+# The bound on other text is a multiple of the bound on its own, so that a file that gets nearer on its own alone passes.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
 shared=${WHIT_SHARED_DIR:-$SOURCE/../shared}
@@ -23,6 +24,6 @@ assert files[0]["body_bits_per_weight"] <= bits + 1e-3, files[0]
 assert files[0]["kld_mean"] <= own and files[1]["kld_mean"] <= wiki * files[0]["kld_mean"], files
 END
 done <<'BARS'
-2.4 0.0070 1.7
+2.4 0.0035 1.7
 BARS
 finish
