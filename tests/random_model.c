@@ -164,7 +164,7 @@ static const struct shape {
       .n_expert_ff = 16, .router_norm = true}, {FLOAT(BF16)}, ROW_SCALES(I8), FLOAT(F16)},
     /* A layer after the last that predicts one more token, beside layers with a delta rule. */
     {{SIZES("hybrid", 3, 64, 80, 4, 2, 16, 8, 90), .qk_norm = true, .attn_gate = true, .conv_taps = 4,
-      .delta_heads = 4, .delta_key_heads = 2, .delta_key_dim = 16, .delta_value_dim = 24, .n_draft_layers = 1,
+      .delta_heads = 4, .delta_key_heads = 2, .delta_key_dim = 16, .delta_value_dim = 128, .n_draft_layers = 1,
       .n_kinds = 2,
       .kinds = {{.mixer = WHIT_MIXER_DELTA, .n_ff = 80}, {.n_heads = 4, .n_kv_heads = 2, .head_dim = 16,
        .rope_dim = 8, .n_ff = 80}},

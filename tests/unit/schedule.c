@@ -97,7 +97,7 @@ static void count_conv(const float *const *rows, const float *weight, size_t wei
 static void count_delta(float *state, const float *query, const float *value, float beta,
                         const whit_delta_update *update, uint32_t key_dim, uint32_t value_dim, float *out)
 {
-    calls.deltas++;
+    calls.deltas += value_dim; /* columns: many tokens may pass through some of them at a time */
     real.delta_step(state, query, value, beta, update, key_dim, value_dim, out);
 }
 
@@ -286,7 +286,7 @@ static void expect_calls(const whit_plan *plan, const whit_plan_step *step, uint
     case WHIT_PLAN_CONV: expected->convs += n * ((width + 255) / 256); break; /* runs of 256 channels */
     case WHIT_PLAN_DELTA:
         expected->norms += 2 * n * step->n_heads; /* of queries and keys */
-        expected->deltas += n * step->n_heads;
+        expected->deltas += n * step->n_heads * step->value_dim;
         break;
     case WHIT_PLAN_NORM_ACTS:
     case WHIT_PLAN_ADD_NORM_ACTS:

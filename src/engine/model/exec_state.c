@@ -38,6 +38,21 @@ static uint32_t end_position(const run_of_rows *rows)
 
 /* ---- convolution ---------------------------------------------------------------------------- */
 
+/* Distance from the convolved row to the prefetched row. Rows are pages apart, where the processor prefetches nothing
+ * by itself. */
+#define ROWS_AHEAD 2
+
+/* Prefetches inputs and outputs of n channels of row r. */
+static void prefetch_channels(const whit_exec_step *step, const whit_exec *exec, uint32_t r, uint32_t channel,
+                              uint32_t n)
+{
+    const float *from = INPUT(0, r) + channel, *to = OUTPUT(r) + channel;
+    for (uint32_t i = 0; i < n; i += WHIT_LINE_BYTES / sizeof *from) {
+        __builtin_prefetch(from + i, 0, 3);
+        __builtin_prefetch(to + i, 1, 3);
+    }
+}
+
 /* Convolves n channels from `channel` on, which is channel `kept` of the state. */
 static void convolve_channels(const whit_exec_step *step, const whit_exec *exec, const run_of_rows *rows,
                               uint32_t channel, uint32_t kept, uint32_t n)
@@ -47,6 +62,7 @@ static void convolve_channels(const whit_exec_step *step, const whit_exec *exec,
     const float *inputs[WHIT_CONV_TAPS_MAX];
     for (uint32_t r = rows->begin; r < rows->end; r++) {
         const uint32_t position = rows->first + (r - rows->begin);
+        if (rows->end - r > ROWS_AHEAD) prefetch_channels(step, exec, r + ROWS_AHEAD, channel, n);
         for (uint32_t j = 0; j < n_taps; j++) {
             const uint32_t back = n_taps - 1 - j;
             if (back > position)
@@ -103,12 +119,15 @@ typedef struct delta_run {
     const whit_exec *exec;
     uint32_t head;
     whit_state_head kept;
-    float *query, *state; /* scratch: (key_dim), (key_dim, value_dim) */
+    float *queries, *state; /* scratch: (WHIT_STATE_RING, key_dim), (key_dim, value_dim) */
 } delta_run;
+
+/* Columns of a state that pass through many tokens together: 128 rows of them, 32 KB, stay in L1. */
+enum { DELTA_COLUMNS = 64 };
 
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step)
 {
-    return ((size_t)step->head_dim * step->value_dim + step->head_dim) * sizeof(float);
+    return ((size_t)step->head_dim * step->value_dim + (size_t)WHIT_STATE_RING * step->head_dim) * sizeof(float);
 }
 
 static whit_delta_update update_at(const delta_run *d, uint32_t position)
@@ -128,26 +147,82 @@ static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, cons
     d->exec->kernels->delta_apply(updates, end - begin, from, to, d->step->plan->head_dim, d->step->plan->value_dim);
 }
 
-/* Advances a state by the token of row r at a position and writes its output. */
-static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *state)
+/* Normalises the query of row r, and the key and decay that are recorded for its position. */
+static void prepare_token(const delta_run *d, uint32_t r, uint32_t position)
 {
     const whit_exec_step *step = d->step;
     const whit_exec *exec = d->exec;
     const whit_plan_step *plan = step->plan;
     const uint32_t key_dim = plan->head_dim, at = position % WHIT_STATE_RING;
     const uint32_t key_head = whit_delta_key_head(d->head, plan->n_heads, plan->n_key_heads, plan->is_grouped);
-    const float *queries = INPUT(0, r), *keys = queries + (size_t)plan->n_key_heads * key_dim,
-                *values = keys + (size_t)plan->n_key_heads * key_dim;
+    const float *queries = INPUT(0, r), *keys = queries + (size_t)plan->n_key_heads * key_dim;
     whit_delta_normalise(exec->kernels, queries + (size_t)key_head * key_dim, key_dim, 1.0f / sqrtf((float)key_dim),
-                         d->query);
+                         d->queries + (size_t)at * key_dim);
     whit_delta_normalise(exec->kernels, keys + (size_t)key_head * key_dim, key_dim, 1.0f,
                          d->kept.keys + (size_t)at * key_dim);
     d->kept.decays[at] =
         whit_exp_f32(step->vector[d->head] * whit_delta_softplus(INPUT(2, r)[d->head] + step->second[d->head]));
-    const whit_delta_update update = update_at(d, position);
-    exec->kernels->delta_step(state, d->query, values + (size_t)d->head * plan->value_dim,
-                              whit_delta_sigmoid(INPUT(1, r)[d->head]), &update, key_dim, plan->value_dim,
-                              OUTPUT(r) + (size_t)d->head * plan->value_dim);
+}
+
+/* Advances columns [begin, begin + n) of a state, (key_dim, n), by the prepared token of row r and writes their
+ * outputs. */
+static void run_columns(const delta_run *d, uint32_t r, uint32_t position, float *state, uint32_t begin, uint32_t n)
+{
+    const whit_exec_step *step = d->step;
+    const whit_exec *exec = d->exec;
+    const whit_plan_step *plan = step->plan;
+    const size_t first = (size_t)d->head * plan->value_dim + begin;
+    const float *values = INPUT(0, r) + 2 * (size_t)plan->n_key_heads * plan->head_dim;
+    whit_delta_update update = update_at(d, position);
+    update.change += begin;
+    exec->kernels->delta_step(state, d->queries + (size_t)(position % WHIT_STATE_RING) * plan->head_dim, values + first,
+                              whit_delta_sigmoid(INPUT(1, r)[d->head]), &update, plan->head_dim, n, OUTPUT(r) + first);
+}
+
+/* Advances a row-major state by the token of row r at a position and writes its output. */
+static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *state)
+{
+    prepare_token(d, r, position);
+    run_columns(d, r, position, state, 0, d->step->plan->value_dim);
+}
+
+/* Number of columns in each block of a state. */
+static uint32_t block_columns(const whit_plan_step *plan)
+{
+    return plan->value_dim % DELTA_COLUMNS ? plan->value_dim : DELTA_COLUMNS;
+}
+
+/* Copies a row-major state to blocks of columns, each row-major, or back. */
+static void split_columns(const whit_plan_step *plan, const float *rows, float *blocks)
+{
+    const uint32_t n = block_columns(plan);
+    for (uint32_t c = 0; c < plan->value_dim; c += n)
+        for (uint32_t i = 0; i < plan->head_dim; i++, blocks += n)
+            memcpy(blocks, rows + (size_t)i * plan->value_dim + c, n * sizeof *rows);
+}
+static void join_columns(const whit_plan_step *plan, const float *blocks, float *rows)
+{
+    const uint32_t n = block_columns(plan);
+    for (uint32_t c = 0; c < plan->value_dim; c += n)
+        for (uint32_t i = 0; i < plan->head_dim; i++, blocks += n)
+            memcpy(rows + (size_t)i * plan->value_dim + c, blocks, n * sizeof *rows);
+}
+
+/* Advances the committed state by the n tokens from row r on. The ring holds the keys and changes of as many tokens as
+ * pass through a block of columns while it is in L1. */
+static void run_tokens(const delta_run *d, uint32_t r, uint32_t position, uint32_t n)
+{
+    const whit_plan_step *plan = d->step->plan;
+    const uint32_t n_columns = block_columns(plan);
+    split_columns(plan, d->kept.state, d->state);
+    for (uint32_t done = 0, now; done < n; done += now) {
+        now = n - done < WHIT_STATE_RING ? n - done : WHIT_STATE_RING;
+        for (uint32_t i = done; i < done + now; i++) prepare_token(d, r + i, position + i);
+        for (uint32_t c = 0; c < plan->value_dim; c += n_columns)
+            for (uint32_t i = done; i < done + now; i++)
+                run_columns(d, r + i, position + i, d->state + (size_t)c * plan->head_dim, c, n_columns);
+    }
+    join_columns(plan, d->state, d->kept.state);
 }
 
 static void run_rows(const delta_run *d, const run_of_rows *rows)
@@ -163,6 +238,10 @@ static void run_rows(const delta_run *d, const run_of_rows *rows)
     if (target > position) {
         /* A long run: tokens before the target position update the committed state directly. */
         apply_updates(d, committed, position, from, d->kept.state);
+        if (target - position >= WHIT_STATE_RING) {
+            run_tokens(d, r, position, target - position);
+            r += target - position, position = target;
+        }
         for (; position < target; r++, position++) run_token(d, r, position, d->kept.state);
         memcpy(d->state, d->kept.state, n_elems * sizeof *d->state);
     } else {
@@ -187,8 +266,8 @@ void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint
                                  .exec = exec,
                                  .head = first + kept,
                                  .kept = whit_state_head_of(&exec->kv->state, rows.sequence, step->plan->layer, kept),
-                                 .query = scratch,
-                                 .state = scratch + step->plan->head_dim};
+                                 .queries = scratch,
+                                 .state = scratch + (size_t)WHIT_STATE_RING * step->plan->head_dim};
             run_rows(&d, &rows);
             r = rows.end;
         }
