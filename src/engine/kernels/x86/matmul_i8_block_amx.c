@@ -17,17 +17,24 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { CACHED_BYTES = 768 * 1024 };
+/* Larger outputs are written by non-temporal stores. */
+enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
+/* A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2 i is tile first_tile + i of
+ * the gate and slot 2 i + 1 that tile of the gated matrix. */
 typedef struct work {
-    tiles m;
+    tiles m[2];         /* the matrix, or the gate and the gated matrix; m[1] equals m[0] without a gate */
+    whit_gate_fn *gate; /* NULL: a plain product */
     const whit_acts *x;
-    const uint8_t *quads; /* unpacked tiles, `tile_quads` bytes apart */
-    size_t tile_quads;
+    const uint8_t *quads; /* slots, `slot_quads` bytes apart */
+    size_t slot_quads, tile_quads;
     uint32_t first_tile;
-    __m512 *fields;        /* (n_tiles, n_steps, n_fields) of the unpacked tiles */
+    __m512 *fields;        /* (n_slots, n_steps, n_fields) */
     float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS) of the activations of the present tokens */
     float *y;
     size_t y_stride;
+    bool adds;    /* adds to y instead of overwriting it */
+    bool streams; /* outputs are too many to stay in a cache until they are read */
     amx_state amx;
 } work;
 
@@ -54,16 +61,26 @@ INLINE void sign_quads(const int codec, uint8_t *quads, size_t n_bytes)
     }
 }
 
-static inline __m512 *fields_of(const work *s, uint32_t tile)
+static inline __m512 *fields_of(const work *s, uint32_t slot)
 {
-    return s->fields + (size_t)(tile - s->first_tile) * s->x->n_steps * s->m.n_fields;
+    return s->fields + (size_t)slot * s->x->n_steps * s->m[0].n_fields;
 }
 
-/* Reads the fields of a tile for every step. */
-INLINE void unpack_fields_of(const work *s, uint32_t tile)
+static inline const tiles *matrix_of(const work *s, uint32_t slot)
 {
-    const tiles *m = &s->m;
-    __m512 *to = fields_of(s, tile);
+    return &s->m[s->gate ? slot % 2 : 0];
+}
+static inline uint32_t tile_of(const work *s, uint32_t slot)
+{
+    return s->first_tile + (s->gate ? slot / 2 : slot);
+}
+
+/* Reads the fields of a slot for every step. */
+INLINE void unpack_fields_of(const work *s, uint32_t slot)
+{
+    const tiles *m = matrix_of(s, slot);
+    const uint32_t tile = tile_of(s, slot);
+    __m512 *to = fields_of(s, slot);
     const uint32_t step_cols = s->x->spec.step ? s->x->spec.step : s->x->n_cols;
     for (uint32_t step = 0; step < s->x->n_steps; step++)
         for (uint32_t f = 0; f < m->n_fields; f++)
@@ -124,10 +141,10 @@ INLINE void add_all(const int codec, const bool has_offset, const pending *p, ui
 }
 
 /* Says where the fields of a step and the scales of its activations are. */
-INLINE void expect_step(const work *s, pending *p, uint32_t tile, uint32_t n_tiles, uint32_t step)
+INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slots, uint32_t step)
 {
     for (uint32_t b = 0; b < B_TILES; b++)
-        p->field[b] = fields_of(s, tile + (b < n_tiles ? b : 0)) + (size_t)step * s->m.n_fields;
+        p->field[b] = fields_of(s, slot + (b < n_slots ? b : 0)) + (size_t)step * s->m[0].n_fields;
     p->scales = s->scales + (size_t)step * BLOCK_TOKENS;
     p->sum_q = s->sum_q + (size_t)step * BLOCK_TOKENS;
 }
@@ -176,15 +193,37 @@ INLINE void multiply_step(const int codec, const bool has_offset, const bool is_
 #undef BEGIN
 #undef ADD
 
-/* n tokens from t on (n <= 16 n_a) times two planes of quads: two tiles, or one of q2. */
-INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t tile,
-                          uint32_t n_tiles, uint32_t t, uint32_t n)
+/* Writes the outputs of a pair of slots and n tokens from t on, or f(gate) times what is gated. */
+INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32_t t, uint32_t n, __m512 *out)
+{
+    if (s->gate) {
+        float *gates = (float *)(void *)out;
+        s->gate(gates, (const float *)(const void *)(out + BLOCK_TOKENS), n * WHIT_TILE_ROWS, gates);
+        n_slots = 1;
+    }
+    for (uint32_t b = 0; b < n_slots; b++) {
+        const uint32_t tile = tile_of(s, slot) + b;
+        const __mmask16 rows = rows_mask(&s->m[0], tile);
+        float *y = s->y + t * s->y_stride + (size_t)tile * WHIT_TILE_ROWS;
+        for (uint32_t i = 0; i < n; i++, y += s->y_stride) {
+            __m512 sum = out[b * BLOCK_TOKENS + i];
+            if (s->adds) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(rows, y), sum);
+            if (s->streams)
+                store_outputs(y, rows, sum);
+            else
+                _mm512_mask_storeu_ps(y, rows, sum);
+        }
+    }
+}
+
+/* n tokens from t on (n <= 16 n_a) times two planes of quads: two slots, or one of q2. */
+INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t slot,
+                          uint32_t n_slots, uint32_t t, uint32_t n)
 {
     const whit_acts *x = s->x;
-    const tiles *m = &s->m;
     const bool is_q2 = codec == WHIT_CODEC_Q2, is_whole = n_a == 2 && n == BLOCK_TOKENS;
-    const uint8_t *b0 = s->quads + (tile - s->first_tile) * s->tile_quads * (is_q2 ? 2 : 1);
-    const uint8_t *b1 = b0 + (is_q2 || n_tiles == 2 ? s->tile_quads : 0);
+    const uint8_t *b0 = s->quads + slot * s->slot_quads;
+    const uint8_t *b1 = b0 + (is_q2 || n_slots == 2 ? s->tile_quads : 0);
     const uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
     pending steps[2];
     __m512 out[BLOCK_TOKENS * B_TILES];
@@ -204,24 +243,21 @@ INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a,
             multiply_step(codec, has_offset, false, &s->amx, q, x->stride, b0 + at, b1 + at, 2, last, now, out);
         else
             multiply_step(codec, has_offset, false, &s->amx, q, x->stride, b0 + at, b1 + at, n_slices, last, now, out);
-        expect_step(s, now, tile, n_tiles, step);
-        if (!is_whole) add_all(codec, has_offset, now, n_tiles, n, out);
+        expect_step(s, now, slot, n_slots, step);
+        if (!is_whole) add_all(codec, has_offset, now, n_slots, n, out);
         k = end;
     }
     if (is_whole) {
         pending *const now = &steps[~x->n_steps & 1], *const last = &steps[x->n_steps & 1];
-        if (x->n_steps > 1) add_all(codec, has_offset, last, n_tiles, n, out);
+        if (x->n_steps > 1) add_all(codec, has_offset, last, n_slots, n, out);
         amx_store_block(&s->amx, n_a, now->sums);
-        add_all(codec, has_offset, now, n_tiles, n, out);
+        add_all(codec, has_offset, now, n_slots, n, out);
     }
-    for (uint32_t b = 0; b < n_tiles; b++)
-        for (uint32_t i = 0; i < n; i++)
-            _mm512_mask_storeu_ps(s->y + (t + i) * s->y_stride + (size_t)(tile + b) * WHIT_TILE_ROWS,
-                                  rows_mask(m, tile + b), out[b * BLOCK_TOKENS + i]);
+    write_outputs(s, slot, n_slots, t, n, out);
 }
 
-/* All cached tiles times the tokens [t, t + n), n <= 32. */
-INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uint32_t n_tiles, uint32_t t, uint32_t n)
+/* All slots times the tokens [t, t + n), n <= 32. */
+INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uint32_t n_slots, uint32_t t, uint32_t n)
 {
     const uint32_t pair = codec == WHIT_CODEC_Q2 ? 1 : 2;
     const whit_acts *x = s->x;
@@ -230,55 +266,64 @@ INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uin
             s->scales[step * BLOCK_TOKENS + i] = x->scales[(size_t)(t + i) * x->n_steps + step];
             s->sum_q[step * BLOCK_TOKENS + i] = (float)x->sums[(size_t)(t + i) * x->n_steps + step];
         }
-    for (uint32_t i = 0; i < n_tiles; i += pair) {
-        uint32_t now = tiles_min(pair, n_tiles - i);
+    for (uint32_t i = 0; i < n_slots; i += pair) {
+        uint32_t now = tiles_min(pair, n_slots - i);
         if (n > 16)
-            multiply_pair(codec, has_offset, 2, s, s->first_tile + i, now, t, n);
+            multiply_pair(codec, has_offset, 2, s, i, now, t, n);
         else
-            multiply_pair(codec, has_offset, 1, s, s->first_tile + i, now, t, n);
+            multiply_pair(codec, has_offset, 1, s, i, now, t, n);
     }
 }
 
-INLINE void run_tiles(const int codec, const bool has_offset, const whit_tensor *w, const whit_acts *x,
-                      uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
+INLINE void run_tiles(const int codec, const bool has_offset, work *s, uint32_t tile_begin, uint32_t tile_end,
+                      uint8_t *quads)
 {
-    const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
-    work s = {.m = tiles_of(w), .x = x, .quads = quads, .y = y, .y_stride = y_stride};
-    s.tile_quads = tile_quads_bytes(w->type.n_cols);
-    s.fields = (__m512 *)(void *)(quads + cached_tiles(w->type.n_cols, planes) * s.tile_quads * (size_t)planes);
-    s.scales = (float *)(s.fields + cached_tiles(w->type.n_cols, planes) * (size_t)x->n_steps * s.m.n_fields);
-    s.sum_q = s.scales + (size_t)x->n_steps * BLOCK_TOKENS;
-    uint32_t whole = x->n_tokens / BLOCK_TOKENS * BLOCK_TOKENS, rest = x->n_tokens - whole;
-    uint32_t n_tiles, most = cached_tiles(w->type.n_cols, planes);
+    const whit_acts *x = s->x;
+    const uint32_t planes = codec == WHIT_CODEC_Q2 ? 2 : 1, n_cols = x->n_cols;
+    const uint32_t most = cached_tiles(n_cols, (int)planes), tile_slots = s->gate ? 2 : 1;
+    s->quads = quads;
+    s->tile_quads = tile_quads_bytes(n_cols);
+    s->slot_quads = s->tile_quads * planes;
+    s->fields = (__m512 *)(void *)(quads + most * s->slot_quads);
+    s->scales = (float *)(s->fields + most * (size_t)x->n_steps * s->m[0].n_fields);
+    s->sum_q = s->scales + (size_t)x->n_steps * BLOCK_TOKENS;
+    uint32_t whole = x->n_tokens / BLOCK_TOKENS * BLOCK_TOKENS, rest = x->n_tokens - whole, n_tiles;
     for (uint32_t tile = tile_begin; tile < tile_end; tile += n_tiles) {
-        n_tiles = tiles_min(most, tile_end - tile);
-        s.first_tile = tile;
-        for (uint32_t i = 0; i < n_tiles; i++) {
-            unpack_tile(codec, &s.m, tile + i, quads + i * s.tile_quads * (size_t)planes, WHIT_LINE_BYTES,
-                        s.tile_quads);
-            unpack_fields_of(&s, tile + i);
+        n_tiles = tiles_min(most / tile_slots, tile_end - tile);
+        const uint32_t n_slots = n_tiles * tile_slots;
+        s->first_tile = tile;
+        for (uint32_t i = 0; i < n_slots; i++) {
+            unpack_tile(codec, matrix_of(s, i), tile_of(s, i), quads + i * s->slot_quads, WHIT_LINE_BYTES,
+                        s->tile_quads);
+            unpack_fields_of(s, i);
         }
-        sign_quads(codec, quads, n_tiles * s.tile_quads * (size_t)planes);
+        sign_quads(codec, quads, n_slots * s->slot_quads);
         amx_config config = amx_config_for(BLOCK_TOKENS);
-        amx_begin(&s.amx, &config);
+        amx_begin(&s->amx, &config);
         for (uint32_t t = 0; t < whole; t += BLOCK_TOKENS)
-            multiply_tokens(codec, has_offset, &s, n_tiles, t, BLOCK_TOKENS);
+            multiply_tokens(codec, has_offset, s, n_slots, t, BLOCK_TOKENS);
         if (rest) {
             config = amx_config_for(rest);
-            amx_begin(&s.amx, &config);
-            multiply_tokens(codec, has_offset, &s, n_tiles, whole, rest);
+            amx_begin(&s->amx, &config);
+            multiply_tokens(codec, has_offset, s, n_slots, whole, rest);
         }
-        amx_end(&s.amx);
+        amx_end(&s->amx);
     }
+    if (s->streams) _mm_sfence();
 }
 
-INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
-                float *y, size_t y_stride, uint8_t *quads)
+/* Multiplies w alone, or w as the gate of `gated`. */
+INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate, bool adds,
+                const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
+    work s = {.gate = gate, .x = x, .y = y, .y_stride = y_stride, .adds = adds};
+    s.m[0] = tiles_of(w);
+    s.m[1] = gate ? tiles_of(gated) : s.m[0];
+    s.streams = !adds && x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
     if (w->type.has_offset)
-        run_tiles(codec, true, w, x, tile_begin, tile_end, y, y_stride, quads);
+        run_tiles(codec, true, &s, tile_begin, tile_end, quads);
     else
-        run_tiles(codec, false, w, x, tile_begin, tile_end, y, y_stride, quads);
+        run_tiles(codec, false, &s, tile_begin, tile_end, quads);
 }
 
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
@@ -297,12 +342,28 @@ static bool accepts_steps(const whit_acts_spec *spec)
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;
 }
 
-#define MATMUL(lower, upper)                                                                                           \
+/* The type's function and its variants; run_gated is NULL for q2, of which a tile is already two planes. */
+#define MATMUL(lower, upper, gated_fn)                                                                                 \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
         return type->codec == WHIT_CODEC_##upper && accepts_steps(spec);                                               \
     }                                                                                                                  \
-    MATMUL_RUN(lower, upper)                                                                                           \
+    static __attribute__((noinline)) void run_any_##lower(                                                             \
+        const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate, bool adds, const whit_acts *x,             \
+        uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, void *scratch)                              \
+    {                                                                                                                  \
+        run(WHIT_CODEC_##upper, w, gated, gate, adds, x, tile_begin, tile_end, y, y_stride, scratch);                  \
+    }                                                                                                                  \
+    static void run_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,          \
+                            float *y, size_t y_stride, void *scratch)                                                  \
+    {                                                                                                                  \
+        run_any_##lower(w, NULL, NULL, false, x, tile_begin, tile_end, y, y_stride, scratch);                          \
+    }                                                                                                                  \
+    static void run_added_##lower(const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,    \
+                                  float *y, size_t y_stride, void *scratch)                                            \
+    {                                                                                                                  \
+        run_any_##lower(w, NULL, NULL, true, x, tile_begin, tile_end, y, y_stride, scratch);                           \
+    }                                                                                                                  \
     const whit_matmul_kernel AMX_NAME(whit_matmul_i8_##lower##_32x32_amx) = {                                          \
         .name = "matmul_i8_" #lower "_32x32_amx",                                                                      \
         .isa = AMX_LEVEL,                                                                                              \
@@ -311,13 +372,26 @@ static bool accepts_steps(const whit_acts_spec *spec)
         .accepts = accepts_##lower,                                                                                    \
         .scratch_bytes = scratch_bytes,                                                                                \
         .run = run_##lower,                                                                                            \
+        .run_added = run_added_##lower,                                                                                \
+        .run_gated = gated_fn,                                                                                         \
     };
+#define MATMUL_GATED(lower, upper)                                                                                     \
+    static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate,                  \
+                                  const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,                \
+                                  size_t y_stride, void *scratch);                                                     \
+    MATMUL(lower, upper, run_gated_##lower)                                                                            \
+    static void run_gated_##lower(const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate,                  \
+                                  const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,                \
+                                  size_t y_stride, void *scratch)                                                      \
+    {                                                                                                                  \
+        run_any_##lower(w, gated, gate, false, x, tile_begin, tile_end, y, y_stride, scratch);                         \
+    }
 
-MATMUL(t2, T2)
-MATMUL(t5, T5)
-MATMUL(b1, B1)
-MATMUL(q2, Q2)
-MATMUL(i4, I4)
-MATMUL(i8, I8)
-MATMUL(i8s, I8S)
-MATMUL(l2, L2)
+MATMUL_GATED(t2, T2)
+MATMUL_GATED(t5, T5)
+MATMUL_GATED(b1, B1)
+MATMUL(q2, Q2, NULL)
+MATMUL_GATED(i4, I4)
+MATMUL_GATED(i8, I8)
+MATMUL_GATED(i8s, I8S)
+MATMUL_GATED(l2, L2)
