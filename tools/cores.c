@@ -14,14 +14,14 @@
 #include "base/mem.h"
 #include "base/threads.h"
 
-/* What a machine does, and what a token needs. */
+/* Figures of a machine and of a token. */
 struct costs {
     double core;          /* GB/s that one core reads */
     double node;          /* GB/s of a node's memory */
     double link;          /* GB/s from one package to another */
     double near, far;     /* ns for a line of another core of the same cluster, of another cluster of the package */
     double remote;        /* ns for a line of another package */
-    double bytes, n_jobs; /* of a token */
+    double bytes, n_jobs; /* weights that a token reads, jobs that it takes */
 };
 
 /* Defaults: a server of 2024 (DDR5 with eight channels a socket), BitNet 2B4T of two bits: 690 MB in 272 jobs. */
