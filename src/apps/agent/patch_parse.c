@@ -172,8 +172,9 @@ static bool is_middle(const char *line, size_t n)
 /* Lines at both ends that search and replacement share are to be kept, so that they stay the file's. */
 static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
 {
-    whit_patch_line *all = line_at(r, first);
     size_t n = n_old < n_new ? n_old : n_new, head = 0, tail = 0;
+    if (!n) return; /* lines of one side alone */
+    whit_patch_line *all = line_at(r, first);
     while (head < n && all[head].n_bytes == all[n_old + head].n_bytes &&
            memcmp(all[head].text, all[n_old + head].text, all[head].n_bytes) == 0)
         head++;
