@@ -103,7 +103,7 @@ test-asan:
 test-tsan:
 	@tools/deps install test
 	@tools/build tsan
-	@$(CTEST) --test-dir build-tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" $(CTEST) --test-dir build-tsan
 
 test-aarch64:
 	@tools/deps install arm
