@@ -313,7 +313,7 @@ static void check_balanced_op(const char *name, whit_ref (*state_op)(whit_graph 
     whit_tape_forward(&w.tape, w.ids);
     for (size_t i = 0; i < w.n_outputs; i++)
         assert_true(fabs(expected[i] - whit_tape_value(&w.tape, y)[i]) < 1e-5 * (1 + fabs(expected[i])));
-    whit_params_zero_gradients(&w.params);
+    whit_params_zero_gradients(&w.params, NULL);
     memcpy(whit_tape_gradient(&w.tape, y), w.direction, w.n_outputs * sizeof *w.direction);
     whit_tape_backward(&w.tape, NULL, NULL);
     double worst = 0;
@@ -511,7 +511,7 @@ static void run_gradients(struct world *w)
     whit_loss loss;
     targets_of(w, targets);
     assert_ok(whit_loss_open(&loss, SEQUENCES * TOKENS, 1, 0, NULL, &w->error), w->error);
-    whit_params_zero_gradients(&w->params);
+    whit_params_zero_gradients(&w->params, NULL);
     whit_tape_forward(&w->tape, w->ids);
     whit_loss_run(&loss, w->tape.pool, whit_tape_gradient(&w->tape, w->graph.output), NULL, targets, VOCAB, 1);
     whit_tape_backward(&w->tape, NULL, NULL);
@@ -709,7 +709,7 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input, float sh
 
     reference r = reference_open(&w.graph, &w.params, SEQUENCES, TOKENS, 100);
     if (rounds_input) round_table(r.weights[0], VOCAB, IN);
-    whit_params_zero_gradients(&w.params);
+    whit_params_zero_gradients(&w.params, NULL);
     whit_tape_forward(&w.tape, w.ids);
     const double *expected_y = reference_run(&r, w.ids);
     for (size_t i = 0; i < w.n_outputs; i++) assert_true(fabs(whit_tape_value(&w.tape, y)[i] - expected_y[i]) < 1e-4);

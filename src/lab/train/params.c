@@ -268,10 +268,28 @@ void whit_params_round(whit_params *params, whit_pool *pool)
     each_coded(params, pool, ROUND);
 }
 
-void whit_params_zero_gradients(whit_params *params)
+enum { ZERO_PIECE = 1 << 16 };
+
+/* Sets pieces of the gradients to zero: those of n_floats, then those of n_fixed. */
+static void zero_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    memset(params->gradient, 0, params->n_floats * sizeof(float));
-    if (params->fixed_gradient) memset(params->fixed_gradient, 0, params->n_fixed * sizeof(float));
+    (void)worker;
+    const whit_params *params = context;
+    const uint32_t n_first = (uint32_t)((params->n_floats + ZERO_PIECE - 1) / ZERO_PIECE);
+    for (uint32_t i = begin; i < end; i++) {
+        const bool is_fixed = i >= n_first;
+        const size_t at = (size_t)(is_fixed ? i - n_first : i) * ZERO_PIECE;
+        const size_t rest = (is_fixed ? params->n_fixed : params->n_floats) - at;
+        float *values = is_fixed ? params->fixed_gradient : params->gradient;
+        memset(values + at, 0, (rest < ZERO_PIECE ? rest : ZERO_PIECE) * sizeof *values);
+    }
+}
+
+void whit_params_zero_gradients(whit_params *params, whit_pool *pool)
+{
+    const size_t n_fixed = params->fixed_gradient ? params->n_fixed : 0;
+    const size_t n_pieces = (params->n_floats + ZERO_PIECE - 1) / ZERO_PIECE + (n_fixed + ZERO_PIECE - 1) / ZERO_PIECE;
+    whit_pool_run(pool, zero_pieces, params, (uint32_t)n_pieces, 1);
 }
 
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool)

@@ -82,7 +82,8 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
 void whit_params_fit(whit_params *params, whit_pool *pool);
 /* Brings `value` of coded tensors up to date. */
 void whit_params_round(whit_params *params, whit_pool *pool);
-void whit_params_zero_gradients(whit_params *params);
+/* Sets all gradients to zero. */
+void whit_params_zero_gradients(whit_params *params, whit_pool *pool);
 /* With learn_scales: the gradients of the scales from those of the rounded weights. */
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
 
