@@ -46,6 +46,7 @@ struct ed_doc {
     bool conflict_shown, looked_for_server;
     uint64_t last_offset; /* the cursor of a view that was closed */
     uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end; /* vi's; ED_NONE: not set */
+    bool grows;                                                                /* the program appends to it (pad.c) */
 };
 
 /* editor.c */

@@ -23,6 +23,7 @@ struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const c
     whit_syntax_close(doc->syntax);
     doc->syntax = whit_syntax_for(like, NULL);
     buffer->read_only = true;
+    doc->grows = true;
     return *pad = doc;
 }
 

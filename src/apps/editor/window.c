@@ -182,7 +182,15 @@ void ed_window_follow(ed *e, struct ed_window *window)
         if (at == UINT64_MAX) break;
     }
     seen = seen && at == row;
-    if (seen && y >= n_rows - margin) {
+    if (window->doc->grows && offset == size) {
+        /* The end of a growing text stays in the last row, however much of it came between two paints. */
+        uint64_t previous;
+        window->top = row;
+        for (int up = n_rows - 1; up > 0; up--) {
+            if ((previous = whit_layout_previous_row(layout, window->top)) == UINT64_MAX) break;
+            window->top = previous;
+        }
+    } else if (seen && y >= n_rows - margin) {
         for (int down = y - (n_rows - margin - 1); down > 0; down--) {
             uint64_t next = whit_layout_next_row(layout, window->top);
             if (next != UINT64_MAX) window->top = next;
