@@ -48,7 +48,8 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a split set; merge it into one file first", file->path);
     for (uint32_t i = 0; i < file->n_tensors; i++) {
         const whit_source_tensor *tensor = &file->tensors[i], *other = whit_source_find(original, tensor->name);
-        if (strncmp(tensor->name, "layers.", 7) != 0 || !whit_levels_know(&tensor->type)) continue;
+        if (strncmp(tensor->name, "layers.", 7) != 0 || !whit_levels_know(&tensor->type) || tensor->is_recoded)
+            continue;
         n_known++;
         n_alike += other && other->type.n_rows == tensor->type.n_rows && other->type.n_cols == tensor->type.n_cols;
     }

@@ -50,6 +50,24 @@ for type in q2_k q4_k iq4_xs iq2_xs; do
     [ -z "$(ls better.gguf.* 2>/dev/null)" ] || complain "refine left files: $(ls better.gguf.*)"
 done
 
+# ---- killed in the middle: the older file stays; the same command with other threads then gives the same bytes
+refined="refine q4_k.gguf --original original.ndf --calib calibration"
+expect 0 whit $refined -t 2 -o whole.gguf
+echo old >cut.gguf
+whit $refined -t 1 -o cut.gguf >/dev/null 2>&1 &
+pid=$!
+for i in $(seq 400); do
+    [ "$(stat -c %s cut.gguf.rounded.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
+    sleep 0.01
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+[ $? != 137 ] || [ "$(cat cut.gguf)" = old ] || complain "a killed refine changed the older file"
+rm -f cut.gguf.rounded.ndf # where the kill came after the rounding
+expect 0 whit $refined -t 3 -o cut.gguf
+cmp -s whole.gguf cut.gguf || complain "refine after a kill gave another file"
+[ -z "$(ls cut.gguf.* 2>/dev/null)" ] || complain "refine after a kill left files: $(ls cut.gguf.*)"
+
 # ---- a compressed file with corrections is rounded with them
 expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --outliers 0.3 -o q2.ndf
 expect 3 whit export q2.ndf -o out.gguf
@@ -70,6 +88,15 @@ expect 0 whit export plain.ndf --type f32 -o out.gguf
 expect 0 whit compress original.ndf --codec t --group 256 --method rtn -o t.ndf
 expect 0 whit export t.ndf --type tq2_0 -o exact.gguf
 grep -q rounded err && complain "an exact export was rounded: $(cat err)"
+
+# ---- IQ3: fewer bits than int8 with float32 scales, and nothing to refine within its own blocks
+iq3=$SHARED/models/prose-6M/gguf/prose-6M-IQ3_XXS.gguf
+if [ -f "$iq3" ]; then
+    expect 0 whit convert "$iq3" -o iq3.ndf
+    [ "$(wc -c <iq3.ndf)" -lt $(($(wc -c <"$iq3") * 18 / 10)) ] || complain "IQ3_XXS grows to $(wc -c <iq3.ndf) bytes"
+    expect 3 whit refine "$iq3" --original original.ndf --calib calibration -o kept.gguf
+    one_line "can be refined"
+fi
 
 # ---- refusals, each one line, and an older file stays
 echo old >kept.gguf

@@ -364,16 +364,16 @@ static void twins_depend_on_content(void **state)
     data = random_tensor(WHIT_GGML_IQ3_S, n_cols, n_rows, &size, &rng);
     for (uint64_t i = 0; i < size; i += 110) {
         memset(data + i + 106, 0, 4);
-        memcpy(data + i, "\x00\x3C", 2);
+        memcpy(data + i, "\x00\x78", 2); /* 32768: u5 cannot hold 16 times as much */
     }
     view = (whit_ggml_view){WHIT_GGML_IQ3_S, n_cols, n_rows, data};
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
-    assert_true(twin.one_scale && twin.scale == 1);
+    assert_true(twin.one_scale && twin.scale == 32768);
     whit_ggml_narrow_twin(&twin);
     int8_t codes[256];
     float fields[WHIT_GGML_BLOCK_GROUPS] = {0};
     whit_ggml_row_twin(&view, &twin, 0, &(whit_rows){codes, fields, NULL});
-    assert_true(fields[0] == 1);
+    assert_true(fields[0] == 32768);
     for (int i = 1; i < WHIT_GGML_BLOCK_GROUPS; i++) assert_true(fields[i] == 0);
     check_twin(&view, &twin);
     free(data);
@@ -393,6 +393,38 @@ static void twins_depend_on_content(void **state)
     data[17] |= 0xC0;
     assert_int_equal(whit_ggml_find_twin(&view, "x", &twin, &error), WHIT_ERROR_FORMAT);
     free(data);
+}
+
+/* IQ3 in codecs of fewer bits where their factors are f16, else in int8. */
+static void iq3_keeps_few_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        whit_ggml_kind kind;
+        uint16_t half; /* d of one block; all others are 2^-6 */
+        whit_codec codec;
+    } cases[] = {
+        {WHIT_GGML_IQ3_S, 0x2400, WHIT_CODEC_U5},   {WHIT_GGML_IQ3_S, 0x0001, WHIT_CODEC_U5},
+        {WHIT_GGML_IQ3_S, 0x6BFF, WHIT_CODEC_U5},   {WHIT_GGML_IQ3_S, 0x6C00, WHIT_CODEC_I8},
+        {WHIT_GGML_IQ3_S, 0x7E00, WHIT_CODEC_I8},   {WHIT_GGML_IQ3_XXS, 0x2400, WHIT_CODEC_I6},
+        {WHIT_GGML_IQ3_XXS, 0x0002, WHIT_CODEC_I6}, {WHIT_GGML_IQ3_XXS, 0x8401, WHIT_CODEC_I8},
+        {WHIT_GGML_IQ3_XXS, 0x0001, WHIT_CODEC_I8}, {WHIT_GGML_IQ3_XXS, 0x7BFE, WHIT_CODEC_I6},
+        {WHIT_GGML_IQ3_XXS, 0xFC00, WHIT_CODEC_I8},
+    };
+    whit_rng rng = {17};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        whit_error error;
+        whit_ggml_twin twin;
+        uint64_t size, n_cols = 768, n_rows = 20, block = whit_ggml_kind_info(cases[i].kind)->block_bytes;
+        uint8_t *data = random_tensor(cases[i].kind, n_cols, n_rows, &size, &rng);
+        for (uint64_t at = 0; at < size; at += block) memcpy(data + at, "\x00\x24", 2);
+        memcpy(data + 7 * block, &cases[i].half, 2);
+        whit_ggml_view view = {cases[i].kind, n_cols, n_rows, data};
+        assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
+        assert_int_equal(twin.type.codec, cases[i].codec);
+        check_twin(&view, &twin);
+        free(data);
+    }
 }
 
 static void sizes_are_checked(void **state)
@@ -474,7 +506,10 @@ static void native_rows_return(void **state)
             float fields[32], before[512], after[512];
             whit_rows rows = {codes, fields, bytes};
             whit_ggml_view encoded = {own, n_cols, 1, again};
-            assert_int_equal(own, kind);
+            whit_ggml_kind expected = kind; /* IQ3 has the codecs of wider types */
+            if (kind == WHIT_GGML_IQ3_S) expected = WHIT_GGML_Q5_K;
+            if (kind == WHIT_GGML_IQ3_XXS) expected = WHIT_GGML_Q6_K;
+            assert_int_equal(own, expected);
             whit_ggml_row_twin(&view, &twin, 0, &rows);
             assert_true(whit_ggml_encode_native(own, n_cols, &rows, again));
             whit_ggml_row_f32(&view, 0, before);
@@ -487,7 +522,7 @@ static void native_rows_return(void **state)
         }
         free(data);
     }
-    assert_int_equal(n_kinds, 12);
+    assert_int_equal(n_kinds, 14);
 }
 
 /* Bytes to codes and back to the same bytes. */
@@ -571,6 +606,7 @@ int main(void)
         cmocka_unit_test(i2_s_blocks_run_over_row_ends),
         cmocka_unit_test(twins_hold_every_value),
         cmocka_unit_test(twins_depend_on_content),
+        cmocka_unit_test(iq3_keeps_few_bits),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(goldens_are_met),
         cmocka_unit_test(native_rows_return),

@@ -2,6 +2,7 @@
  * The weights of a GGUF file: canonical names, the types that hold them exactly, rows in our order.
  * Tensors that are not known are refused by name: they would change the result. */
 #include "model/import_gguf.h"
+#include "format/ggml_encode.h"
 #include "format/ternary.h"
 #include "kernels/kernels.h"
 
@@ -209,7 +210,9 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
      * the weight's (kernels/acts.h): groups below the largest of those stay. */
     if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
         whit_ggml_narrow_twin(&import->twin);
+    whit_ggml_kind own;
     tensor->type = import->twin.type;
+    tensor->is_recoded = whit_ggml_native_kind(&tensor->type, &own) && own != import->view.kind;
     tensor->read_row = import->twin.type.codec <= WHIT_CODEC_BF16 ? read_floats : read_codes;
     bool projection = is_projection(tensor->name);
     float scale;

@@ -39,6 +39,7 @@ struct whit_source_tensor {
     whit_source_tensor *parts; /* (n_parts) matrices of which it consists, one for each expert; NULL: no parts */
     uint32_t n_parts;
     uint32_t column_begin, column_step; /* columns of the file's rows: the first, and from each to the next; 0: all */
+    bool is_recoded;                    /* `type` is that of another kind of GGUF tensor than the file's */
     bool adds_one;                      /* a norm that multiplies by 1 + w, where the file holds w */
 };
 

@@ -8,7 +8,7 @@
 
 /* The version of the converter (model/convert.h): part of every entry's key. It changes whenever the same source
  * would be converted to another file. */
-#define WHIT_CONVERT_VERSION "9"
+#define WHIT_CONVERT_VERSION "10"
 
 #define WHIT_CACHE_PATH_BYTES  4096
 #define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* above it the oldest files are removed first */

@@ -2,6 +2,8 @@
  * Which codec of ours holds a GGUF tensor exactly, and its rows in that codec's terms. */
 #include "format/ggml_types.h"
 
+#include <math.h>
+
 #include "base/half.h"
 
 /* Is a + b exact in float32? The error of the sum is itself a float32 (Knuth's two-sum). */
@@ -68,6 +70,49 @@ static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type
     type->scale_type = (uint8_t)scale_type;
 }
 
+/* The factors of a block in a codec for IQ3; false if they are no f16. */
+static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors[2])
+{
+    const float d = whit_f32_from_f16(whit_load_u16(block));
+    const bool has_offset = kind == WHIT_GGML_IQ3_S;
+    factors[0] = has_offset ? d : d / 2;
+    factors[1] = has_offset ? 16 * d : 0;
+    return isfinite(d) && whit_f32_from_f16(whit_f16_from_f32(factors[0])) == factors[0] &&
+        whit_f32_from_f16(whit_f16_from_f32(factors[1])) == factors[1];
+}
+
+/* Levels of IQ3_S are odd, those of IQ3_XXS even. With s the number of a group, d s (2 u - 15) is d s (2 u + 1) less
+ * 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. True if all factors are f16. */
+static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    const uint64_t n_blocks = view->n_rows * (view->n_cols / info->block_elems);
+    float factors[2];
+    if (view->kind != WHIT_GGML_IQ3_S && view->kind != WHIT_GGML_IQ3_XXS) return false;
+    for (uint64_t i = 0; i < n_blocks; i++)
+        if (!iq3_factors(view->kind, view->data + i * info->block_bytes, factors)) return false;
+    type->has_offset = view->kind == WHIT_GGML_IQ3_S;
+    if (type->has_offset) {
+        use_native(type, WHIT_CODEC_U5, WHIT_SCALE_K16);
+    } else {
+        use_native(type, WHIT_CODEC_I6, WHIT_SCALE_K8);
+        type->group = 16; /* half of the kind's, as in Q6_K, whose kernels serve */
+    }
+    return true;
+}
+
+/* Codes, numbers and factors of a block of IQ3; `codes` are the kind's levels at first. */
+static void iq3_block(whit_ggml_kind kind, const uint8_t *block, int8_t *codes, uint8_t *bytes, float factors[2])
+{
+    const bool is_s = kind == WHIT_GGML_IQ3_S;
+    (void)iq3_factors(kind, block, factors);
+    for (int k = 0; k < 256; k++) codes[k] = (int8_t)(is_s ? codes[k] + 16 : codes[k] / 2);
+    for (int j = 0; j < 8; j++) {
+        unsigned half = is_s ? block[106 + j / 2] >> 4 * (j & 1) & 15u : block[66 + 4 * j + 3] >> 4;
+        bytes[2 * j] = bytes[2 * j + 1] = (uint8_t)((is_s ? 0 : 128) + 2 * half + 1);
+    }
+}
+
 whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -123,6 +168,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     case WHIT_GGML_IQ1_M:
     case WHIT_GGML_IQ3_XXS:
     case WHIT_GGML_IQ3_S:
+        if (use_iq3(view, type)) break;
         type->codec = WHIT_CODEC_I8;
         type->scale_type = WHIT_SCALE_F32;
         break;
@@ -204,8 +250,13 @@ static void native_row(const whit_ggml_view *view, const whit_ggml_twin *twin, u
     size_t block_bytes = whit_codec_geometry(&twin->type).row_bytes / n_blocks;
     float unused[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS], factors[2];
     for (uint64_t i = 0; i < n_blocks; i++, block += info->block_bytes) {
-        whit_ggml_block_codes(view, row, i, (int8_t *)rows->elems + i * info->block_elems, unused, offsets);
-        native_scales(view->kind, block, rows->fields_u8 + i * block_bytes, factors);
+        int8_t *codes = (int8_t *)rows->elems + i * info->block_elems;
+        uint8_t *bytes = rows->fields_u8 + i * block_bytes;
+        whit_ggml_block_codes(view, row, i, codes, unused, offsets);
+        if (view->kind == WHIT_GGML_IQ3_S || view->kind == WHIT_GGML_IQ3_XXS)
+            iq3_block(view->kind, block, codes, bytes, factors);
+        else
+            native_scales(view->kind, block, bytes, factors);
         for (unsigned f = 0; super && f < 1u + twin->type.has_offset; f++)
             rows->fields[i * (1u + twin->type.has_offset) + f] = factors[f];
     }

@@ -94,7 +94,7 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = tensor->type.n_rows, .n_cols = n_cols};
     const whit_source_tensor *like = t->options->like ? whit_source_find(t->options->like, tensor->name) : NULL;
     if (like && like->type.n_rows == tensor->type.n_rows && like->type.n_cols == n_cols &&
-        whit_levels_know(&like->type)) {
+        whit_levels_know(&like->type) && !like->is_recoded) {
         *type = like->type;
         type->layout = WHIT_LAYOUT_TILE16;
         return WHIT_OK;
