@@ -328,8 +328,13 @@ static void move_gradients(whit_trainer *d, whit_tree_node *node, bool back)
         return;
     }
     const size_t bytes = params->n_floats * sizeof *values, fixed_bytes = params->n_fixed * sizeof *values;
-    memcpy(back ? params->gradient : values, back ? values : params->gradient, bytes);
-    memcpy(back ? params->fixed_gradient : fixed, back ? fixed : params->fixed_gradient, fixed_bytes);
+    if (back) {
+        memcpy(params->gradient, values, bytes);
+        memcpy(params->fixed_gradient, fixed, fixed_bytes);
+    } else {
+        memcpy(values, params->gradient, bytes);
+        memcpy(fixed, params->fixed_gradient, fixed_bytes);
+    }
 }
 
 /* Runs this rank's share of a step's passes, and sums the gradients and losses of all ranks. */
