@@ -24,7 +24,7 @@ static inline void *failing_alloc(void *user, size_t size_bytes, size_t align_by
     failing->n_live++;
     failing->live_bytes += size_bytes;
     size_t bytes = (size_bytes + WHIT_ALIGN_BYTES - 1) / WHIT_ALIGN_BYTES * WHIT_ALIGN_BYTES;
-    void *memory = align_bytes <= WHIT_ALIGN_BYTES ? whit_system_alloc(bytes) : NULL;
+    void *memory = align_bytes <= WHIT_ALIGN_BYTES ? whit_system_alloc(bytes, WHIT_ALIGN_BYTES) : NULL;
     if (memory) memset(memory, 0xFF, bytes);
     return memory;
 }

@@ -21,7 +21,7 @@ void whit_system_free(void *memory);
  * node read. False, and no change, on a machine with one node or where the system refuses. */
 bool whit_system_interleave(void *memory, size_t size_bytes);
 
-/* A pipe for waking a thread that polls: reading and writing never wait, and no child inherits it. False, with errno. */
+/* A pipe for waking a thread that polls: reading and writing never wait, no child inherits it. False, with errno. */
 bool whit_system_pipe(int ends[2]);
 /* Columns that this system's terminals give a character; -1 for one that is not shown. POSIX: by the locale. */
 int whit_system_columns(uint32_t code);
