@@ -21,6 +21,8 @@ void whit_system_free(void *memory);
  * node read. False, and no change, on a machine with one node or where the system refuses. */
 bool whit_system_interleave(void *memory, size_t size_bytes);
 
+/* A number that differs from run to run: random, or the time where the system gives nothing. */
+uint64_t whit_system_draw(void);
 /* A pipe for waking a thread that polls: reading and writing never wait, no child inherits it. False, with errno. */
 bool whit_system_pipe(int ends[2]);
 /* Columns that this system's terminals give a character; -1 for one that is not shown. POSIX: by the locale. */

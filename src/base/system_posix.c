@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * What Linux, macOS and WebAssembly share of base/system.h. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/system.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 #include <wchar.h>
 
 void whit_system_begin(int *argc, char ***argv)
@@ -19,6 +21,12 @@ void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes)
 void whit_system_free(void *memory)
 {
     free(memory);
+}
+
+uint64_t whit_system_draw(void)
+{
+    uint64_t drawn;
+    return getrandom(&drawn, sizeof drawn, 0) == (ssize_t)sizeof drawn ? drawn : whit_now_ns();
 }
 
 bool whit_system_replaces_mapped(void)

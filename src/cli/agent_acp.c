@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "agent/light.h"
@@ -23,6 +22,7 @@
 #include "base/phrase.h"
 #include "base/plain.h"
 #include "base/status.h"
+#include "base/system.h"
 #include "cli/agent_tasks.h"
 
 #define QUEUE_MAX 256  /* limit on waiting messages */
@@ -410,10 +410,7 @@ static bool read_session(struct acp *a, const json_t *id, const json_t *params, 
 static void new_session(struct acp *a, const json_t *id, const json_t *params)
 {
     char session[32];
-    uint64_t drawn = whit_now_ns();
-    ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
-    (void)ignored;
-    snprintf(session, sizeof session, "whit-%llx", (unsigned long long)drawn);
+    snprintf(session, sizeof session, "whit-%llx", (unsigned long long)whit_system_draw());
     if (!read_session(a, id, params, session) || !open_session(a, id, session)) {
         json_object_del(a->sessions, session);
         return;

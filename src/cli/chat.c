@@ -2,13 +2,13 @@
  * whit chat: a conversation in the terminal, or from a script on stdin. */
 #include "cli/chat.h"
 #include "base/items.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -338,12 +338,7 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     if (status == CLI_OK) status = cli_keep_resume(chat->call, &chat->keep, chat->talk.conversation);
     if (status != CLI_OK) return status;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
-    if (chat->sampler.seed < 0) {
-        uint32_t drawn = 0; /* short enough to type again */
-        ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
-        (void)ignored;
-        chat->sampler.seed = drawn;
-    }
+    if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw(); /* short enough to type again */
     chat->input = cli_input_open(!values->no_history);
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
     cli_input_words(chat->input, cli_chat_words);

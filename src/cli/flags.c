@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/system.h"
 #include "base/threads.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -465,12 +465,7 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     cli_sampler_flags filled = *given, *flags = &filled;
     cli_fill_sampler(flags, NULL);
     *seed = (uint64_t)flags->seed;
-    if (flags->seed < 0) {
-        uint32_t drawn = 0; /* short enough to type again */
-        ssize_t ignored = getrandom(&drawn, sizeof drawn, 0);
-        (void)ignored;
-        *seed = drawn;
-    }
+    if (flags->seed < 0) *seed = (uint32_t)whit_system_draw(); /* short enough to type again */
     whit_sampler_options options = whit_sampler_options_default();
     options.seed = *seed;
     options.temperature = flags->temperature;

@@ -4,6 +4,9 @@
 
 #include <bcrypt.h>
 
+#include "base/clock.h"
+#include "base/system.h"
+
 /* ---- environment ---------------------------------------------------------------------------- */
 
 /* A value's copy is kept until the process ends, as getenv's callers expect. */
@@ -113,6 +116,12 @@ ssize_t getrandom(void *bytes, size_t n_bytes, unsigned flags)
     if (BCryptGenRandom(NULL, bytes, (ULONG)n_bytes, BCRYPT_USE_SYSTEM_PREFERRED_RNG) == 0) return (ssize_t)n_bytes;
     errno = EIO;
     return -1;
+}
+
+uint64_t whit_system_draw(void)
+{
+    uint64_t drawn;
+    return getrandom(&drawn, sizeof drawn, 0) == (ssize_t)sizeof drawn ? drawn : whit_now_ns();
 }
 
 /* ---- signals -------------------------------------------------------------------------------- */
