@@ -27,19 +27,20 @@ arm64:
 	@tools/cross/static.sh build-static-aarch64/libraries aarch64-linux-gnu
 	@TARGETS=whit tools/build static-aarch64
 
-archive-arm64: arm64
-	@packaging/deb/make "$$(packaging/archive build-static-aarch64 build-static-aarch64/packages qemu-aarch64)" \
-	    build-static-aarch64/packages
+# $(1): the processor. The program was built; qemu runs it.
+define archive_foreign
+	@packaging/deb/make "$$(packaging/archive build-static-$(1) build-static-$(1)/packages qemu-$(1))" \
+	    build-static-$(1)/packages
 	@TARGETS="whit hub_serve tiny_model" tools/build release
-	@tests/packaging/foreign.py qemu-aarch64 build-static-aarch64/whit \
+	@tests/packaging/foreign.py qemu-$(1) build-static-$(1)/whit \
 	    build/whit build/tests/hub_serve build/tests/tiny_model
+endef
+
+archive-arm64: arm64
+	$(call archive_foreign,aarch64)
 
 archive-riscv64: riscv64
-	@packaging/deb/make "$$(packaging/archive build-static-riscv64 build-static-riscv64/packages qemu-riscv64)" \
-	    build-static-riscv64/packages
-	@TARGETS="whit hub_serve tiny_model" tools/build release
-	@tests/packaging/foreign.py qemu-riscv64 build-static-riscv64/whit \
-	    build/whit build/tests/hub_serve build/tests/tiny_model
+	$(call archive_foreign,riscv64)
 
 wheel-arm64:
 	@tools/deps check arm
