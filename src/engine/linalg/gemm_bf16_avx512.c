@@ -3,16 +3,11 @@
  * tile takes two loads of B and eight broadcasts of A. */
 #include "linalg/gemm_bf16.h"
 
-#include <immintrin.h>
+#include "linalg/lanes_avx512.h"
+
 #include <string.h>
 
 enum { ROWS = 8, PAIRS = 16, PAIR_BYTES = 64 };
-
-/* The lowest n of sixteen lanes. */
-static inline __mmask16 low_lanes(size_t n)
-{
-    return (__mmask16)(n >= 16 ? 0xFFFF : (1u << n) - 1);
-}
 
 /* Both bfloat16 of a pair in every lane. */
 static inline __m512bh broadcast_pair(const uint8_t *at)
@@ -58,7 +53,7 @@ static void multiply_panels(const uint8_t *a, const uint8_t *b, size_t n_rows, s
                             float *c, size_t ldc)
 {
     for (size_t j = 0; j < n; j += WHIT_GEMM_SIDE, b += k_tiles * 2 * WHIT_GEMM_TILE_BYTES) {
-        __mmask16 low = low_lanes(n - j), high = low_lanes(n - j > 16 ? n - j - 16 : 0);
+        __mmask16 low = whit_low_lanes(n - j), high = whit_low_lanes(n - j > 16 ? n - j - 16 : 0);
         for (size_t i = 0; i < n_rows; i += ROWS) {
             const uint8_t *rows = a + i / 16 * WHIT_GEMM_TILE_BYTES + i % 16 * PAIR_BYTES;
             multiply_block(rows, b, k_tiles, n_rows - i, low, high, add, c + i * ldc + j, ldc);

@@ -6,21 +6,16 @@
  * and turns subnormals into zeros. */
 #include "linalg/gemm_bf16.h"
 
-#include <immintrin.h>
+#include "linalg/lanes_avx512.h"
+
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The lowest n of sixteen lanes. */
-INLINE __mmask16 lanes(size_t n)
-{
-    return (__mmask16)(n >= 16 ? 0xFFFF : (1u << n) - 1);
-}
-
 /* t[i] = row i as dwords: elements [0, n_k) in pairs, followed by zeros. */
 INLINE void load_rows(const float *from, size_t stride, size_t n_rows, size_t n_k, __m512i t[16])
 {
-    __mmask16 low = lanes(n_k), high = lanes(n_k > 16 ? n_k - 16 : 0);
+    __mmask16 low = whit_low_lanes(n_k), high = whit_low_lanes(n_k > 16 ? n_k - 16 : 0);
     for (size_t i = 0; i < 16; i++) {
         const float *row = from + i * stride;
         t[i] = i < n_rows
@@ -34,7 +29,7 @@ INLINE void load_pairs(const float *from, size_t stride, size_t n_columns, size_
 {
     const __m512i weave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                                            21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    __mmask16 mask = lanes(n_columns);
+    __mmask16 mask = whit_low_lanes(n_columns);
     for (size_t i = 0; i < 16; i++) {
         const float *row = from + 2 * i * stride;
         __m512 first = _mm512_maskz_loadu_ps(2 * i < n_k ? mask : 0, row);
