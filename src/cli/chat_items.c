@@ -106,6 +106,24 @@ void cli_chat_answer_free(cli_chat_answer *answer)
     *answer = (cli_chat_answer){0};
 }
 
+void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const cli_chat_answer *answer)
+{
+    tally->n++;
+    tally->n_wanted += item->wanted != NULL;
+    tally->n_right += answer->is_right;
+    tally->n_tooled += item->tools != NULL;
+    tally->n_calling += answer->n_calls > 0;
+    tally->n_calls += answer->n_calls;
+    tally->n_parsed += answer->n_parsed;
+    tally->n_valid += answer->n_valid;
+    tally->is_held |= answer->is_held;
+}
+
+void cli_chat_tally_note(const cli_chat_tally *tally)
+{
+    if (tally->is_held) cli_note("a grammar held calls of these answers: they are valid by themselves");
+}
+
 static bool keep_text(void *user, const char *text, size_t n_bytes)
 {
     return whit_buf_append(user, text, n_bytes);

@@ -36,6 +36,19 @@ typedef struct cli_chat_answer {
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
+/* Sums over chats; zero-initialised: empty. */
+typedef struct cli_chat_tally {
+    size_t n;                          /* chats */
+    size_t n_wanted, n_right;          /* chats with a wanted text; right answers */
+    size_t n_tooled, n_calling;        /* chats with tools; answers that call */
+    size_t n_calls, n_parsed, n_valid; /* as in cli_chat_answer */
+    bool is_held;                      /* a grammar held calls */
+} cli_chat_tally;
+
+void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const cli_chat_answer *answer);
+/* Says on stderr that a grammar held calls, if it did. */
+void cli_chat_tally_note(const cli_chat_tally *tally);
+
 /* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. CLI_OK or a
  * status already reported. */
 int cli_chat_items_answer(cli_call *call, const cli_chat_item *item, const char *path, const whit_model *model,

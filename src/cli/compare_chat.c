@@ -12,12 +12,9 @@
 
 /* Sums over the chats, of one model. */
 struct chat_sums {
-    size_t n, n_equal;                 /* chats; texts equal to the original's */
-    size_t n_wanted, n_right;          /* chats with a wanted text; right answers */
-    size_t n_calls, n_parsed, n_valid; /* calls */
-    size_t n_tooled, n_calling;        /* chats with tools; answers that call */
-    bool is_held;                      /* a grammar held calls */
-    whit_buf prefixes;                 /* cli_unit[]: in n_same, the share of the original's tokens before the first
+    cli_chat_tally tally;
+    size_t n_equal;    /* texts equal to the original's */
+    whit_buf prefixes; /* cli_unit[]: in n_same, the share of the original's tokens before the first
                                           difference; in n_right, whether the answer is right */
 };
 
@@ -59,16 +56,8 @@ static bool add_answers(struct chat_run *run, const cli_chat_item *item, const c
         const bool is_equal = is_equal_text(&answers[0], a);
         const cli_unit unit = {
             .n = 1, .n_same = is_equal || !n_all ? 1 : (double)same / (double)n_all, .n_right = a->is_right};
-        s->n++;
+        cli_chat_tally_add(&s->tally, item, a);
         s->n_equal += is_equal;
-        s->n_wanted += item->wanted != NULL;
-        s->n_right += a->is_right;
-        s->n_calls += a->n_calls;
-        s->n_parsed += a->n_parsed;
-        s->n_valid += a->n_valid;
-        s->n_tooled += item->tools != NULL;
-        s->n_calling += a->n_calls > 0;
-        s->is_held |= a->is_held;
         ok = ok && whit_buf_append(&s->prefixes, &unit, sizeof unit);
     }
     return ok;
@@ -143,24 +132,25 @@ static cli_interval mean_of(const struct chat_sums *sums, const struct chat_sums
 static json_t *make_row(const struct chat_run *run, size_t i)
 {
     const struct chat_sums *s = &run->sums[i];
+    const cli_chat_tally *t = &s->tally;
     const cli_subject *subject = &run->c->subjects[i];
-    json_t *row = json_pack("{s:o, s:I}", "file", cli_json_path(subject->path), "chats", (json_int_t)s->n);
+    json_t *row = json_pack("{s:o, s:I}", "file", cli_json_path(subject->path), "chats", (json_int_t)t->n);
     if (i) {
-        cli_interval_set(row, "equal", percent_of(s->n_equal, s->n));
+        cli_interval_set(row, "equal", percent_of(s->n_equal, t->n));
         cli_interval_set(row, "prefix", mean_of(s, NULL, offsetof(cli_unit, n_same)));
         cli_interval_set(row, "top1",
                          cli_interval_scale(cli_compare_interval(subject, NULL, offsetof(cli_unit, n_same)), 100));
         cli_interval_set(row, "kld_mean", cli_compare_interval(subject, NULL, offsetof(cli_unit, kl)));
     }
-    if (s->n_wanted) cli_interval_set(row, "right", percent_of(s->n_right, s->n_wanted));
-    if (i && s->n_wanted == s->n)
+    if (t->n_wanted) cli_interval_set(row, "right", percent_of(t->n_right, t->n_wanted));
+    if (i && t->n_wanted == t->n)
         cli_interval_set(row, "right_difference", mean_of(s, &run->sums[0], offsetof(cli_unit, n_right)));
-    if (!s->n_tooled) return row;
-    cli_interval_set(row, "calling", percent_of(s->n_calling, s->n_tooled));
-    json_object_set_new(row, "calls", json_integer((json_int_t)s->n_calls));
-    if (s->n_calls) cli_interval_set(row, "calls_parsed", percent_of(s->n_parsed, s->n_calls));
-    if (s->n_calls) cli_interval_set(row, "calls_valid", percent_of(s->n_valid, s->n_calls));
-    json_object_set_new(row, "held", json_boolean(s->is_held));
+    if (!t->n_tooled) return row;
+    cli_interval_set(row, "calling", percent_of(t->n_calling, t->n_tooled));
+    json_object_set_new(row, "calls", json_integer((json_int_t)t->n_calls));
+    if (t->n_calls) cli_interval_set(row, "calls_parsed", percent_of(t->n_parsed, t->n_calls));
+    if (t->n_calls) cli_interval_set(row, "calls_valid", percent_of(t->n_valid, t->n_calls));
+    json_object_set_new(row, "held", json_boolean(t->is_held));
     return row;
 }
 
@@ -174,14 +164,10 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static void print_cells(cli_call *call, const json_t *row, bool halves)
 {
-    char key[64];
     for (int k = 0; k < COLUMNS; k++) {
-        snprintf(key, sizeof key, halves ? "%s_95" : "%s", columns[k].key);
-        const json_t *cell = json_object_get(row, key);
-        double value = json_number_value(cell);
-        if (halves && json_is_array(cell))
-            value = (json_number_value(json_array_get(cell, 1)) - json_number_value(json_array_get(cell, 0))) / 2;
-        if (json_is_number(cell) || json_is_array(cell))
+        const json_t *cell = json_object_get(row, columns[k].key);
+        const double value = halves ? cli_interval_read_half(row, columns[k].key) : json_number_value(cell);
+        if (halves ? value >= 0 : json_is_number(cell))
             cli_print(call, " %9.*f", columns[k].decimals, value);
         else
             cli_print(call, " %9s", "");
@@ -204,7 +190,7 @@ static void print_table(const struct chat_run *run, const json_t *rows)
         cli_print(call, "%*s", CLI_COMPARE_NAME, "+/-");
         print_cells(call, row, true);
     }
-    if (run->sums[0].is_held) cli_note("a grammar held calls of these answers: they are valid by themselves");
+    cli_chat_tally_note(&run->sums[0].tally);
 }
 
 int cli_compare_chats(cli_comparison *c, const char *path, uint32_t n_tokens, json_t *report)

@@ -114,16 +114,6 @@ static double read_number(const json_t *row, const char *key)
     return json_number_value(json_object_get(row, key));
 }
 
-/* Half of the interval that cli_interval_set made of the value with this key; -1 if it is not known. */
-static double read_half(const json_t *row, const char *key)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s_95", key);
-    const json_t *pair = json_object_get(row, name);
-    if (!json_is_array(pair)) return -1;
-    return (json_number_value(json_array_get(pair, 1)) - json_number_value(json_array_get(pair, 0))) / 2;
-}
-
 void cli_compare_begin_row(cli_call *call, const char *path)
 {
     const bool fits = strlen(path) <= CLI_COMPARE_NAME;
@@ -138,9 +128,10 @@ static void print_row(cli_call *call, const char *path, const json_t *row)
               read_number(row, "kld_mean"), read_number(row, "kld_p99"), read_number(row, "top1"),
               read_number(row, "rms_change"), read_number(row, "body_bits_per_weight"),
               read_number(row, "file_bytes") / 1e6);
-    if (read_half(row, "kld_mean") >= 0)
-        cli_print(call, "%*s %9.4f %9.5f %9s %7.2f\n", CLI_COMPARE_NAME, "+/-", read_half(row, "ppl_ratio"),
-                  read_half(row, "kld_mean"), "", read_half(row, "top1"));
+    if (cli_interval_read_half(row, "kld_mean") >= 0)
+        cli_print(call, "%*s %9.4f %9.5f %9s %7.2f\n", CLI_COMPARE_NAME, "+/-",
+                  cli_interval_read_half(row, "ppl_ratio"), cli_interval_read_half(row, "kld_mean"), "",
+                  cli_interval_read_half(row, "top1"));
 }
 
 /* Differences from the first file, in pairs of windows. */
@@ -151,9 +142,11 @@ static void print_pairs(const cli_comparison *c, const json_t *rows)
         const json_t *row = json_array_get(rows, i - 1);
         cli_compare_begin_row(c->call, c->subjects[i].path);
         cli_print(c->call, " %+.5f", read_number(row, "kld_difference"));
-        if (read_half(row, "kld_difference") >= 0) cli_print(c->call, " +/- %.5f", read_half(row, "kld_difference"));
+        if (cli_interval_read_half(row, "kld_difference") >= 0)
+            cli_print(c->call, " +/- %.5f", cli_interval_read_half(row, "kld_difference"));
         cli_print(c->call, ", %+.2f", read_number(row, "top1_difference"));
-        if (read_half(row, "top1_difference") >= 0) cli_print(c->call, " +/- %.2f", read_half(row, "top1_difference"));
+        if (cli_interval_read_half(row, "top1_difference") >= 0)
+            cli_print(c->call, " +/- %.2f", cli_interval_read_half(row, "top1_difference"));
         cli_print(c->call, "\n");
     }
 }
@@ -186,7 +179,7 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
 
 static cli_interval read_interval(const json_t *row, const char *key)
 {
-    const double value = read_number(row, key), half = read_half(row, key);
+    const double value = read_number(row, key), half = cli_interval_read_half(row, key);
     return (cli_interval){value, value - half, value + half, half >= 0};
 }
 

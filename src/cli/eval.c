@@ -193,12 +193,7 @@ static int report_tally(cli_call *call, const struct eval_values *v, const struc
 
 /* ---- chats ---------------------------------------------------------------------------------- */
 
-struct chat_tally {
-    size_t n_wanted, n_right, n_tooled, n_calling, n_calls, n_parsed, n_valid;
-    bool is_held;
-};
-
-static int report_chats(cli_call *call, const struct eval_values *v, size_t n, const struct chat_tally *t)
+static int report_chats(cli_call *call, const struct eval_values *v, const cli_chat_tally *t)
 {
     const struct {
         const char *key, *title;
@@ -207,9 +202,9 @@ static int report_chats(cli_call *call, const struct eval_values *v, size_t n, c
                   {"calling", "answers with calls", t->n_calling, t->n_tooled},
                   {"calls_parsed", "calls whose arguments are an object", t->n_parsed, t->n_calls},
                   {"calls_valid", "calls that match their schema", t->n_valid, t->n_calls}};
-    json_t *object = json_pack("{s:o, s:I, s:I, s:b}", "path", cli_json_path(v->chats), "chats", (json_int_t)n, "calls",
-                               (json_int_t)t->n_calls, "held", t->is_held);
-    if (!v->json) cli_print(call, "%zu chats\n", n);
+    json_t *object = json_pack("{s:o, s:I, s:I, s:b}", "path", cli_json_path(v->chats), "chats", (json_int_t)t->n,
+                               "calls", (json_int_t)t->n_calls, "held", t->is_held);
+    if (!v->json) cli_print(call, "%zu chats\n", t->n);
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         if (!shares[i].n_all) continue;
         const cli_interval share = cli_interval_scale(cli_interval_share(shares[i].n_good, shares[i].n_all), 100);
@@ -218,7 +213,7 @@ static int report_chats(cli_call *call, const struct eval_values *v, size_t n, c
             cli_print(call, "%-36s %6.2f %% (%.1f to %.1f) of %zu\n", shares[i].title, share.value, share.low,
                       share.high, shares[i].n_all);
     }
-    if (t->is_held) cli_note("a grammar held calls of these answers: they are valid by themselves");
+    cli_chat_tally_note(t);
     if (v->json)
         cli_print_json(call, object);
     else
@@ -229,7 +224,7 @@ static int report_chats(cli_call *call, const struct eval_values *v, size_t n, c
 static int answer_chats(struct examiner *e, const struct eval_values *v)
 {
     cli_chat_items items;
-    struct chat_tally t = {0};
+    cli_chat_tally tally = {0};
     whit_chat_template *chat = NULL;
     int status = cli_chat_items_read(e->call, v->chats, &items);
     if (status == CLI_OK) status = cli_chat_items_template(e->call, e->model, &chat);
@@ -238,19 +233,12 @@ static int answer_chats(struct examiner *e, const struct eval_values *v)
         const cli_chat_item *item = &items.items[i];
         cli_chat_answer answer = {0};
         status = cli_chat_items_answer(e->call, item, v->chats, e->model, e->session, chat, v->n_tokens, &answer);
-        t.n_wanted += item->wanted != NULL;
-        t.n_right += answer.is_right;
-        t.n_tooled += item->tools != NULL;
-        t.n_calling += answer.n_calls > 0;
-        t.n_calls += answer.n_calls;
-        t.n_parsed += answer.n_parsed;
-        t.n_valid += answer.n_valid;
-        t.is_held |= answer.is_held;
+        if (status == CLI_OK) cli_chat_tally_add(&tally, item, &answer);
         cli_chat_answer_free(&answer);
         cli_progress(NULL, "eval", (double)(i + 1) / (double)n);
     }
     cli_progress_end();
-    if (status == CLI_OK) status = report_chats(e->call, v, n, &t);
+    if (status == CLI_OK) status = report_chats(e->call, v, &tally);
     whit_chat_template_close(chat);
     cli_chat_items_free(&items);
     return status;

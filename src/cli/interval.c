@@ -82,3 +82,12 @@ void cli_interval_set(json_t *object, const char *key, cli_interval x)
     json_object_set_new(object, key, json_real(x.value));
     json_object_set_new(object, name, x.is_known ? json_pack("[f, f]", x.low, x.high) : json_null());
 }
+
+double cli_interval_read_half(const json_t *object, const char *key)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_95", key);
+    const json_t *pair = json_object_get(object, name);
+    if (!json_is_array(pair)) return -1;
+    return (json_number_value(json_array_get(pair, 1)) - json_number_value(json_array_get(pair, 0))) / 2;
+}

@@ -31,5 +31,7 @@ double cli_interval_half(cli_interval x);
 
 /* Sets `key` to the value and `key`_95 to [low, high], or null if not known. */
 void cli_interval_set(json_t *object, const char *key, cli_interval x);
+/* Half of the width of the interval that cli_interval_set made under this key; -1 if it is not known. */
+double cli_interval_read_half(const json_t *object, const char *key);
 
 #endif
