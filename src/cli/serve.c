@@ -25,7 +25,7 @@ struct serve_values {
     const char *host, *socket_path, *key_file, *key_table, *cors, *alias, *log;
     const char *template;
     bool log_texts, no_sandbox, no_tool_fallback, allow_pull;
-    uint32_t port, n_parallel, n_queue, timeout_s, step_budget_ms, n_draft;
+    uint32_t port, n_parallel, n_queue, timeout_s, drain_s, step_budget_ms, n_draft;
     cli_list models, adapters, keys, overrides;
     const char *family, *cache_dir, *kv_events, *kv_replay, *advertise;
     bool no_cache;
@@ -52,6 +52,8 @@ static const cli_option options[] = {
      "Answers that may wait, of which a request can want several; requests beyond are answered 503; 256.", 1, 65536},
     {"--timeout", CLI_COUNT, AT(timeout_s), "S", "Seconds that an answer may take; 0, the default, is no limit.", 0,
      1 << 20},
+    {"--drain", CLI_COUNT, AT(drain_s), "S",
+     "Seconds after SIGTERM in which requests are still answered while /health says draining; 0.", 0, 3600},
     {"--step-budget", CLI_COUNT, AT(step_budget_ms), "MS",
      "Milliseconds that a new prompt may hold growing answers up at a time; 120, 0 is no limit.", 0, 60000},
     {"--spec", CLI_COUNT, AT(n_draft), "N", CLI_DRAFT_HELP, 0, 15},
@@ -461,6 +463,7 @@ static int run_serve(cli_call *call)
                                   .n_threads = session.n_threads,
                                   .n_ctx_tokens = session.n_ctx_tokens,
                                   .timeout_s = values->timeout_s,
+                                  .drain_s = values->drain_s,
                                   .kv = session.kv,
                                   .n_kv_window = session.n_kv_window,
                                   .state_bytes = session.state_bytes,

@@ -62,9 +62,11 @@ def free_port():
                 pass
 
 
-def start_replica(port):
-    process = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", str(port), "-t", "1", "-np", "4"],
-                               stderr=subprocess.PIPE)
+def start_replica(kind, port):
+    # nginx notices by a refused request alone that a replica ends: a drain would only defer that.
+    drain = ["--drain", "2"] if kind == "haproxy" else []
+    process = subprocess.Popen([*os.environ["WHIT"].split(), "serve", "--port", str(port), "-t", "1", "-np", "4",
+                                *drain], stderr=subprocess.PIPE)
     atexit.register(process.kill)
     for line in process.stderr:
         if b"serving" in line:
@@ -79,6 +81,7 @@ def write_config(kind, ports, port):
     for old, new in (*zip((8081, 8082, 8083), ports), (8080, port)):
         text, n = re.subn(r"127\.0\.0\.1:%d\b" % old, "127.0.0.1:%d" % new, text)
         check(n > 0, source, "has no", old)
+    text = text.replace("inter 500ms", "inter 100ms")
     here = os.getcwd()
     if kind == "nginx":
         text = ("%sdaemon off; master_process off; pid %s/nginx.pid; error_log stderr error;\nevents {}\nhttp {\n"
@@ -193,7 +196,7 @@ def wait_for_share(balancer, replica):
 
 def test(kind):
     ports, port = ([8081, 8082, 8083], 8080) if OWN_NETWORK else ([free_port() for _ in range(3)], free_port())
-    replicas = [start_replica(p) for p in ports]
+    replicas = [start_replica(kind, p) for p in ports]
     balancer = subprocess.Popen(write_config(kind, ports, port), stderr=subprocess.DEVNULL)
     atexit.register(balancer.kill)
     answers(port)
@@ -205,7 +208,7 @@ def test(kind):
         replicas[i].send_signal(signal.SIGTERM)
         check(replicas[i].wait(120) == 0, kind, "a replica did not end well")
         load.wait_for(6)
-        replicas[i] = start_replica(ports[i])
+        replicas[i] = start_replica(kind, ports[i])
         wait_for_share(port, ports[i])
     check(load.cut == 0 and not load.refused, kind, ROUNDS, "drains lost", load.cut, "and", load.refused[:3])
     load.wait_for(6)

@@ -120,7 +120,39 @@ def look_at_drain():
     check(server.process.wait(120) == 0, "it did not end well")
 
 
+def look_at_graceful_drain():
+    """With --drain requests are answered after SIGTERM, on connections that then close; afterwards none is accepted."""
+    server = Server("-c", "512", "-np", "2", "-t", "1", "--drain", "1")
+    kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    kept.request("GET", "/health")
+    check(kept.getresponse().read() and kept.sock, "a connection was not kept")
+    server.process.send_signal(signal.SIGTERM)
+    deadline = time.time() + 60
+    while server.ask("GET", "/health")[0] == 200 and time.time() < deadline:
+        pass
+    status, text = server.ask("GET", "/health")
+    check((status, json.loads(text)["state"]) == (503, "draining"), "while it drains", status, text)
+    body = json.dumps({"prompt": "A", "max_tokens": 4, "ignore_eos": True})
+    kept.request("POST", "/v1/completions", body)
+    reply = kept.getresponse()
+    check(reply.status == 200 and reply.getheader("Connection") == "close", "a kept connection", reply.status)
+    check(json.loads(reply.read())["usage"]["completion_tokens"] == 4, "an answer while it drains")
+    check(server.ask("POST", "/v1/completions", json.loads(body))[0] == 200, "a new connection while it drains")
+    check(server.process.wait(120) == 0, "it did not end well")
+    try:
+        server.ask("GET", "/health")
+        check(False, "a connection after the drain")
+    except OSError:
+        pass
+    impatient = Server("-c", "512", "-np", "2", "-t", "1", "--drain", "3600")
+    impatient.process.send_signal(signal.SIGTERM)
+    while impatient.ask("GET", "/health")[0] == 200 and time.time() < deadline:
+        pass
+    impatient.end()
+
+
 look_at_drain()
+look_at_graceful_drain()
 prefixes = [[10 + rng.randrange(200) for _ in range(2 * BLOCK)] for _ in range(N_PREFIXES)]
 prompts = [prefixes[i % N_PREFIXES] + [10 + rng.randrange(200) for _ in range(1 + i)] for i in range(27)]
 alone = Server("-c", "512", "-np", "2", "-t", "1")

@@ -194,7 +194,7 @@ static void serve_call(whit_call *call)
         if (!body) return;
     }
     bool is_work = flags & WHIT_ROUTE_WORK;
-    if (is_work && *call->site->stop)
+    if (is_work && call->site->is_refusing)
         whit_api_fail(call->reply, 503, "server_error", NULL, "the server is ending");
     else if ((!is_work || whit_key_count(call->site, call->key, call->reply)) &&
              (!(flags & WHIT_ROUTE_MODEL) || (call->api = choose_model(call)) != NULL))
@@ -268,6 +268,8 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     }
     whit_api_translate_error(found.vendor, reply);
     bool refused = request->headers_only && reply->status;
+    /* The next request needs a new connection, which a balancer makes to another server. */
+    if ((refused || !request->headers_only) && *site->stop) whit_reply_header(reply, "Connection", "close");
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0) {
         json_t *line = json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",
                                  whit_api_any_text(request->method), "path", whit_api_any_text(request->path), "status",

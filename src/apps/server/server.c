@@ -101,6 +101,32 @@ static void trim_memory(void)
 #endif
 }
 
+static const struct timespec LOOK_PAUSE = {.tv_nsec = 50000000};
+
+/* Returns free memory and opens replaced files until the server is told to end. */
+static void look_after(whit_site *site, atomic_int *reload)
+{
+    for (uint64_t trimmed_ns = whit_now_ns(); *site->stop == 0; nanosleep(&LOOK_PAUSE, NULL)) {
+        if (whit_now_ns() - trimmed_ns > TRIM_SECONDS * 1000000000ull) {
+            trim_memory();
+            trimmed_ns = whit_now_ns();
+        }
+        if (*reload) {
+            *reload = 0;
+            whit_models_reload(site);
+        }
+    }
+}
+
+/* Accepts and answers requests for drain_s more seconds, in which a load balancer learns from /health that it should
+ * send no more. A second signal ends this. */
+static void drain(whit_site *site)
+{
+    const uint64_t end_ns = whit_now_ns() + site->options->drain_s * 1000000000ull;
+    while (*site->stop == 1 && whit_now_ns() < end_ns) nanosleep(&LOOK_PAUSE, NULL);
+    site->is_refusing = true;
+}
+
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error)
@@ -137,25 +163,15 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     }
     ready(user, address, site.models->entries[0].n_bytes);
     whit_notify(notify, "READY=1");
-    const struct timespec moment = {.tv_nsec = 50000000};
-    for (uint64_t trimmed_ns = whit_now_ns(); *stop == 0;) {
-        if (whit_now_ns() - trimmed_ns > TRIM_SECONDS * 1000000000ull) {
-            trim_memory();
-            trimmed_ns = whit_now_ns();
-        }
-        if (*reload) {
-            *reload = 0;
-            whit_models_reload(&site);
-        }
-        nanosleep(&moment, NULL);
-    }
+    look_after(&site, reload);
     whit_notify(notify, "STOPPING=1");
+    drain(&site);
     /* Removed before the socket closes, since another server may take its name afterwards. In the sandbox it cannot be
      * removed, and the next server replaces it. */
     if (options->socket_path) unlink(options->socket_path);
     whit_web_quiesce(server);
     /* The last replies go out; a client that reads or sends too slowly is not waited for. */
-    for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&moment, NULL)) {
+    for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&LOOK_PAUSE, NULL)) {
         bool idle = whit_models_are_idle(&site);
         if (idle && !whit_web_in_flight(server)) break;
         if (!idle || !idle_ns) idle_ns = whit_now_ns();

@@ -63,6 +63,7 @@ typedef struct whit_server_options {
     void (*confined)(void *user, const char *why_not);
     void *confined_user;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
+    uint32_t drain_s; /* after the first signal, requests are answered for so long while /health says draining */
     whit_kv_type kv;
     uint32_t n_kv_window;
     uint64_t state_bytes;  /* memory for each model's checkpoints */
@@ -85,9 +86,9 @@ typedef struct whit_server_options {
     const char *kv_events, *kv_replay, *advertise;
 } whit_server_options;
 
-/* Serves until *stop is 1 and what runs has ended, or *stop is 2; looks for replaced files where *reload is not 0.
- * `ready` is told the address once connections are accepted, and the bytes that the first model takes at most: its
- * file, all slots and that of embeddings. */
+/* Serves until *stop is 1, drain_s has passed and what runs has ended, or *stop is 2; looks for replaced files where
+ * *reload is not 0. `ready` is told the address once connections are accepted, and the bytes that the first model takes
+ * at most: its file, all slots and that of embeddings. */
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error);

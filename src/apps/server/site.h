@@ -24,7 +24,8 @@ struct whit_key {
 /* State shared by all models. */
 typedef struct whit_site {
     const whit_server_options *options;
-    const atomic_int *stop;
+    const atomic_int *stop;  /* not 0: the server ends, after a drain where one is set */
+    atomic_bool is_refusing; /* it ends and the drain is over: requests for work are refused */
     struct whit_models *models;
     struct whit_events *events; /* NULL: no KV events are published */
     struct whit_key *keys;
