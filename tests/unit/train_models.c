@@ -571,6 +571,21 @@ static void refitted_scales_do_not_depend_on_measuring(void **state)
     whit_model_close(teacher);
 }
 
+/* Units depend on a step's sequences and their length, never on ranks: another number would change the bytes. */
+static void units_of_ranks_follow_the_step(void **state)
+{
+    (void)state;
+    static const uint32_t cases[][3] = {{1, 64, 1},    {4, 64, 1},     {7, 64, 1},   {8, 64, 2},    {10, 16, 2},
+                                        {12, 64, 2},   {16, 64, 4},    {32, 64, 8},  {64, 64, 16},  {128, 64, 16},
+                                        {8, 256, 2},   {16, 256, 4},   {64, 256, 4}, {24, 256, 4},  {64, 1024, 1},
+                                        {64, 1023, 2}, {64, 65536, 1}, {18, 256, 2}, {4096, 2, 512}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t unit = whit_tree_unit(cases[i][0], cases[i][1]);
+        if (unit != cases[i][2])
+            fail_msg("%u sequences of %u tokens: units of %u, not %u", cases[i][0], cases[i][1], unit, cases[i][2]);
+    }
+}
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -642,6 +657,7 @@ int main(void)
         cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(refitted_scales_do_not_depend_on_measuring),
+        cmocka_unit_test(units_of_ranks_follow_the_step),
         cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests_name("models in training", tests, make_folder, remove_known_files);

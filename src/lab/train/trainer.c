@@ -93,7 +93,10 @@ static void digest_settings(const whit_trainer *d, whit_precision precision, uin
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
     if (o->balance > 0) whit_hash_add(&hash, &o->balance, sizeof o->balance);
-    if (o->ranks) whit_hash_add(&hash, "ranks", 5);
+    if (o->ranks) {
+        whit_hash_add(&hash, "ranks", 5);
+        whit_hash_add(&hash, &d->n_batch, sizeof d->n_batch);
+    }
     whit_hash_add(&hash, d->text.ids, d->text.n * sizeof *d->text.ids);
     whit_hash_end(&hash, settings);
 }
@@ -192,8 +195,13 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
     whit_sketch_finish(&d->student.sketch);
     d->student.params.learn_scales = !o->refit_scales;
-    d->n_batch = o->ranks ? 1 : o->n_sequences;
-    d->n_passes = o->ranks ? o->n_sequences * o->n_accumulate : o->n_accumulate;
+    d->n_batch = o->n_sequences;
+    d->n_passes = o->n_accumulate;
+    if (o->ranks) {
+        const uint32_t n_all = o->n_sequences * o->n_accumulate;
+        d->n_batch = whit_tree_unit(n_all, o->n_tokens);
+        d->n_passes = n_all / d->n_batch;
+    }
     whit_tape_options batch = {.n_sequences = d->n_batch, .n_tokens = o->n_tokens, .precision = o->precision};
     if (d->teacher_model) {
         WHIT_TRY(whit_trainee_open(&d->teacher, d->teacher_model, NULL, a, error));

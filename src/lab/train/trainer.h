@@ -60,8 +60,8 @@ typedef struct whit_trainer_options {
     bool recompute;           /* keep few activations and compute the others again: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
-    /* Processes that share each step's sequences (tree.h). NULL: only this process, which sums a batch's gradients in
-     * one pass, in another order. Only rank 0 measures and writes files. */
+    /* Processes that share each step's units of sequences (tree.h). NULL: only this process, which runs a batch in one
+     * pass: sums of another order. Only rank 0 measures and writes files. */
     const whit_ranks *ranks;
     const char *checkpoint; /* file, NULL: none */
     uint32_t checkpoint_every_seconds;

@@ -21,9 +21,9 @@ struct whit_trainer {
     int32_t *ids, *targets; /* (n_rows) */
     uint64_t begun_ns;
     uint32_t n_windows; /* windows of a measurement; 0: all */
-    uint32_t n_batch;   /* sequences of a pass: those of a batch, or one where ranks share a step */
+    uint32_t n_batch;   /* sequences of a pass: those of a batch, or a unit where ranks share a step */
     uint32_t n_passes;  /* passes of a step, of all ranks */
-    whit_tree tree;     /* gradients of the sequences that ranks share */
+    whit_tree tree;     /* gradients of the units that ranks share */
     double measured_s;  /* time that the last measurement of a run with a time takes */
 };
 

@@ -2,7 +2,21 @@
  * The tree in which gradients of sequences are added. */
 #include "train/tree.h"
 
-enum { PIECE = 1 << 16 };
+enum {
+    PIECE = 1 << 16,
+    UNITS_MIN = 4,            /* fewest units of a step of several sequences each: as many ranks share its work */
+    UNIT_TOKENS_ENOUGH = 1024 /* with so long products a gradient's zeroing and addition cost under 3 % */
+};
+
+uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens)
+{
+    uint32_t n = 1, n_units = n_sequences;
+    while ((uint64_t)n * n_tokens < UNIT_TOKENS_ENOUGH && n_units % 2 == 0 && n_units / 2 >= UNITS_MIN) {
+        n *= 2;
+        n_units /= 2;
+    }
+    return n;
+}
 
 void whit_tree_open(whit_tree *tree, const whit_loops *loops, whit_pool *pool, const whit_allocator *allocator,
                     size_t n_values)
