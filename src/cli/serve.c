@@ -511,7 +511,7 @@ const cli_verb cli_serve_verb = {
     "/detokenize, "
     "/apply-template; a chat page is at /. Several requests are worked on at once, and each gets the answer that it "
     "would get alone. Several models may be served, and adapters that requests ask for. SIGHUP takes model files that "
-    "were replaced. Every option may come from a variable instead, by its long name "
+    "were replaced, and reads key files again. Every option may come from a variable instead, by its long name "
     "(WHIT_PORT for --port, WHIT_CTX_SIZE for -c); the option wins. SIGTERM lets what runs end; a second one ends it.\n"
     "  whit serve -m model.gguf --port 8080\n"
     "  whit serve -m small=a.gguf -m large=b.ndf --max-memory 4000 --cache-dir kept\n"

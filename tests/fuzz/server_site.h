@@ -59,7 +59,8 @@ static void open_site(void)
         if (!tiny_model_write(&tiny, paths[i])) abort();
         if (open_again(NULL, paths[i], &models[i].model, &error) != WHIT_OK) abort();
     }
-    site = (whit_site){.options = &wanted, .stop = &stop, .log = {.fd = -1}};
+    site =
+        (whit_site){.options = &wanted, .stop = &stop, .log = {.fd = -1}, .store_fd = -1, .key_fd = -1, .keep_fd = -1};
     if (whit_models_open(&site, &error) != WHIT_OK || whit_site_open(&site, &error) != WHIT_OK ||
         whit_models_start(&site, &error) != WHIT_OK) {
         fprintf(stderr, "%s\n", error.message);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Several models in one server: opened at first use, closed beyond --max-memory, replaced on SIGHUP; adapters with a
-strength of each request."""
+"""Several models in one server: opened at first use, closed beyond --max-memory, replaced on SIGHUP, as key files are;
+adapters with a strength of each request."""
 import http.client
 import json
 import os
@@ -227,8 +227,48 @@ def test_replaced():
     server.end()
 
 
+def test_new_keys():
+    """SIGHUP reads key files again, in the sandbox too, also one that an editor replaced. A mistake changes nothing, and
+    a key's minute does not begin anew."""
+
+    def write(name, text):
+        with open(name + ".new", "w", encoding="ascii") as out:
+            out.write(text)
+        os.replace(name + ".new", name)
+
+    def statuses(*keys):
+        return [server.ask("POST", "/v1/completions", {"prompt": "a", "max_tokens": 1},
+                           {"Authorization": "Bearer " + key})[0] for key in keys]
+
+    def reload(said):
+        server.said.clear()
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_line(said)
+
+    write("shared", "anna sk-anna\n")
+    write("table", "sk-slow ben * 1\n")
+    server = Server("-c", "128", "--api-key-file", "shared", "--keys", "table")
+    check(statuses("sk-anna", "sk-slow", "sk-slow", "sk-cora") == [200, 200, 429, 401], "keys of the start")
+    with open("shared", "a", encoding="ascii") as out:
+        out.write("cora sk-cora\n")
+    reload("3 keys are read again")
+    check(statuses("sk-anna", "sk-cora", "sk-slow") == [200, 200, 429], "a key that was added")
+    write("shared", "cora sk-cora\n")
+    reload("2 keys are read again")
+    check(statuses("sk-anna", "sk-cora") == [401, 200], "a file that was replaced")
+    for text in ("a b c\n", "# nobody\n", None):
+        if text:
+            write("shared", text)
+        else:
+            os.remove("shared")
+        reload("the keys stay as they were: shared: ")
+        check(statuses("sk-anna", "sk-cora") == [401, 200], text)
+    server.end()
+
+
 test_swapping()
 test_adapters()
 test_session_options()
 test_replaced()
+test_new_keys()
 sys.exit(1 if client.failures else 0)

@@ -3,6 +3,7 @@
 #include "server/access.h"
 
 #include "base/clock.h"
+#include "base/opener.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -19,20 +20,27 @@ static void hash_key(const char *key, size_t n, uint8_t hash[32])
     crypto_generichash(hash, 32, (const uint8_t *)key, n, NULL, 0);
 }
 
+static void free_keys(whit_keys *keys)
+{
+    for (size_t i = 0; i < keys->n; i++) free(keys->items[i].models);
+    free(keys->items);
+    *keys = (whit_keys){.n = 0};
+}
+
 /* Adds the key text[0..n) with its name. `place` is for messages. */
-static whit_status add_key(whit_site *site, const char *place, const char *name, size_t n_name, const char *text,
+static whit_status add_key(whit_keys *keys, const char *place, const char *name, size_t n_name, const char *text,
                            size_t n, whit_error *error)
 {
-    if (n > MOST_KEY_BYTES || site->n_keys == MOST_KEYS)
+    if (n > MOST_KEY_BYTES || keys->n == MOST_KEYS)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", place, MOST_KEYS,
                          MOST_KEY_BYTES);
     if (n_name >= WHIT_KEY_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a key's name has at most %d bytes", place,
                          WHIT_KEY_NAME_BYTES - 1);
-    struct whit_key *larger = realloc(site->keys, (site->n_keys + 1) * sizeof *site->keys);
-    if (!larger) return whit_fail_memory(error, "the keys", (site->n_keys + 1) * sizeof *site->keys);
-    site->keys = larger;
-    struct whit_key *key = &site->keys[site->n_keys++];
+    struct whit_key *larger = realloc(keys->items, (keys->n + 1) * sizeof *larger);
+    if (!larger) return whit_fail_memory(error, "the keys", (keys->n + 1) * sizeof *larger);
+    keys->items = larger;
+    struct whit_key *key = &keys->items[keys->n++];
     *key = (struct whit_key){.models = NULL};
     memcpy(key->name, name, n_name);
     hash_key(text, n, key->hash);
@@ -58,8 +66,10 @@ static whit_status refuse_exchanged(const char *path, const char *name, size_t n
 }
 
 /* Adds the key of a line: "KEY" or "NAME KEY". Keys hold no blanks (RFC 6750, token68). */
-static whit_status add_line(whit_site *site, const char *path, const char *line, whit_error *error)
+static whit_status add_line(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
+                            whit_error *error)
 {
+    (void)options;
     const char *word = line + strspn(line, " \t");
     size_t n = strcspn(word, " \t\r\n");
     const char *second = word + n + strspn(word + n, " \t");
@@ -69,8 +79,8 @@ static whit_status add_line(whit_site *site, const char *path, const char *line,
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than a name and a key", path);
     if (n_second && are_exchanged(word, n, second, n_second))
         return refuse_exchanged(path, second, n_second, "NAME KEY (--keys has KEY NAME MODELS RATE)", error);
-    return n_second ? add_key(site, path, word, n, second, n_second, error)
-                    : add_key(site, path, "", 0, word, n, error);
+    return n_second ? add_key(keys, path, word, n, second, n_second, error)
+                    : add_key(keys, path, "", 0, word, n, error);
 }
 
 /* Whether a key's list of models names this one of the server's models or adapters. */
@@ -97,7 +107,8 @@ static whit_status check_models(const whit_server_options *options, const char *
 }
 
 /* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three may be absent. */
-static whit_status add_row(whit_site *site, const char *path, const char *line, whit_error *error)
+static whit_status add_row(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
+                           whit_error *error)
 {
     const char *words[4] = {"", "-", "*", "0"}, *at = line;
     size_t n[4] = {0, 1, 1, 1}, n_words = 0;
@@ -119,33 +130,84 @@ static whit_status add_row(whit_site *site, const char *path, const char *line, 
     bool is_unnamed = n[1] == 1 && words[1][0] == '-', is_free = n[2] == 1 && words[2][0] == '*';
     if (are_exchanged(words[1], n[1], words[0], n[0]))
         return refuse_exchanged(path, words[0], n[0], "KEY NAME MODELS RATE (--api-key-file has NAME KEY)", error);
-    if (!is_free) WHIT_TRY(check_models(site->options, path, words[2], n[2], error));
-    WHIT_TRY(add_key(site, path, words[1], is_unnamed ? 0 : n[1], words[0], n[0], error));
-    struct whit_key *key = &site->keys[site->n_keys - 1];
+    if (!is_free) WHIT_TRY(check_models(options, path, words[2], n[2], error));
+    WHIT_TRY(add_key(keys, path, words[1], is_unnamed ? 0 : n[1], words[0], n[0], error));
+    struct whit_key *key = &keys->items[keys->n - 1];
     key->n_minute = (uint32_t)rate;
     key->models = is_free ? NULL : strndup(words[2], n[2]);
     return is_free || key->models ? WHIT_OK : whit_fail_memory(error, "the keys", n[2]);
 }
 
-typedef whit_status read_line(whit_site *site, const char *path, const char *line, whit_error *error);
+typedef whit_status read_line(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
+                              whit_error *error);
 
-static whit_status read_file_keys(whit_site *site, const char *path, read_line *add, whit_error *error)
+static whit_status read_file_keys(const whit_server_options *options, FILE *file, const char *path, read_line *add,
+                                  whit_keys *keys, whit_error *error)
 {
     char line[MOST_KEY_BYTES + WHIT_KEY_NAME_BYTES + MOST_LIST_BYTES + 16];
-    FILE *file = fopen(path, "re");
-    if (!file) return whit_fail_errno(error, path, "open");
+    const size_t n_before = keys->n;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
         if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n') /* a rest would be a key of its own */
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
         else
-            status = add(site, path, line, error);
+            status = add(keys, options, path, line, error);
     }
-    fclose(file);
+    if (status == WHIT_OK && ferror(file)) status = whit_fail_errno(error, path, "read");
     sodium_memzero(line, sizeof line);
     WHIT_TRY(status);
-    return site->n_keys ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+    return keys->n > n_before ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+}
+
+/* The files of keys that the options may name. */
+enum { KEY_FILES_MAX = 2 };
+struct key_file {
+    const char *path;
+    read_line *add;
+};
+
+static size_t list_key_files(const whit_server_options *options, struct key_file files[KEY_FILES_MAX])
+{
+    size_t n = 0;
+    if (options->key_file) files[n++] = (struct key_file){options->key_file, add_line};
+    if (options->key_table) files[n++] = (struct key_file){options->key_table, add_row};
+    return n;
+}
+
+/* Reads the keys of all options; `again` by the process that opens files. On failure the caller frees what was read. */
+static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys, whit_error *error)
+{
+    const whit_server_options *options = site->options;
+    struct key_file files[KEY_FILES_MAX];
+    const size_t n_files = list_key_files(options, files);
+    for (size_t i = 0; i < n_files; i++) {
+        FILE *file = again ? NULL : fopen(files[i].path, "re"); /* at first it may be a pipe that a shell has opened */
+        if (again)
+            WHIT_TRY(whit_opener_open(site->key_fd, i, files[i].path, &file, error));
+        else if (!file)
+            return whit_fail_errno(error, files[i].path, "open");
+        whit_status status = read_file_keys(options, file, files[i].path, files[i].add, keys, error);
+        fclose(file);
+        WHIT_TRY(status);
+    }
+    for (size_t i = 0; i < options->n_keys; i++)
+        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as llama.cpp has them: one, or a list */
+            size_t n = strcspn(at, ",");
+            if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
+            at += n;
+        }
+    if (options->n_keys && !keys->n) return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: there is no key in it");
+    return WHIT_OK;
+}
+
+whit_status whit_access_start(whit_site *site, whit_error *error)
+{
+    struct key_file files[KEY_FILES_MAX];
+    const char *paths[KEY_FILES_MAX];
+    const size_t n = list_key_files(site->options, files);
+    for (size_t i = 0; i < n; i++) paths[i] = files[i].path;
+    return n ? whit_opener_start(paths, n, &site->key_fd, error) : WHIT_OK;
 }
 
 /* Refuses a --cors that no browser sends: an origin has a scheme and no path (RFC 6454, 7). */
@@ -161,26 +223,53 @@ static whit_status check_origin(const char *origin, whit_error *error)
 
 whit_status whit_access_read(whit_site *site, whit_error *error)
 {
-    const whit_server_options *options = site->options;
-    if (options->cors_origin) WHIT_TRY(check_origin(options->cors_origin, error));
-    if (options->key_file) WHIT_TRY(read_file_keys(site, options->key_file, add_line, error));
-    if (options->key_table) WHIT_TRY(read_file_keys(site, options->key_table, add_row, error));
-    for (size_t i = 0; i < options->n_keys; i++)
-        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as llama.cpp has them: one, or a list */
-            size_t n = strcspn(at, ",");
-            if (n) WHIT_TRY(add_key(site, "--api-key", "", 0, at, n, error));
-            at += n;
-        }
-    if (options->n_keys && !site->n_keys)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: there is no key in it");
-    return WHIT_OK;
+    if (site->options->cors_origin) WHIT_TRY(check_origin(site->options->cors_origin, error));
+    site->keyring = calloc(1, sizeof *site->keyring);
+    if (!site->keyring) return whit_fail_memory(error, "the keys", sizeof *site->keyring);
+    pthread_rwlock_init(&site->keyring->lock, NULL);
+    return read_keys(site, false, &site->keyring->keys, error);
 }
 
-static struct whit_key *find_key(const whit_site *site, uint64_t key)
+void whit_access_free(whit_site *site)
 {
-    for (size_t i = 0; i < site->n_keys; i++)
-        if (memcmp(&key, site->keys[i].hash, sizeof key) == 0) return &site->keys[i];
+    if (!site->keyring) return;
+    free_keys(&site->keyring->keys);
+    pthread_rwlock_destroy(&site->keyring->lock);
+    free(site->keyring);
+    site->keyring = NULL;
+}
+
+/* The key of that hash, or NULL. The caller holds the keyring's lock. */
+static struct whit_key *find_key(const whit_keys *keys, uint64_t key)
+{
+    for (size_t i = 0; i < keys->n; i++)
+        if (memcmp(&key, keys->items[i].hash, sizeof key) == 0) return &keys->items[i];
     return NULL;
+}
+
+void whit_access_reload(whit_site *site)
+{
+    const whit_server_options *options = site->options;
+    whit_keys keys = {.n = 0}, before;
+    whit_error error;
+    if (!options->key_file && !options->key_table) return;
+    if (read_keys(site, true, &keys, &error) != WHIT_OK) {
+        fprintf(stderr, "whit: the keys stay as they were: %s\n", error.message);
+        free_keys(&keys);
+        return;
+    }
+    pthread_rwlock_wrlock(&site->keyring->lock);
+    for (size_t i = 0; i < keys.n; i++) { /* a reload does not give a key its minute back */
+        uint64_t hash;
+        memcpy(&hash, keys.items[i].hash, sizeof hash);
+        const struct whit_key *same = find_key(&site->keyring->keys, hash);
+        if (same) atomic_init(&keys.items[i].due_ns, atomic_load(&same->due_ns));
+    }
+    before = site->keyring->keys;
+    site->keyring->keys = keys;
+    pthread_rwlock_unlock(&site->keyring->lock);
+    fprintf(stderr, "whit: %zu keys are read again; there were %zu\n", keys.n, before.n);
+    free_keys(&before);
 }
 
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key)
@@ -197,41 +286,58 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     else
         given = "";
     hash_key(given, strlen(given), hash);
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    const size_t n_keys = site->keyring->keys.n;
+    for (size_t i = 0; i < n_keys; i++) ok |= sodium_memcmp(hash, site->keyring->keys.items[i].hash, sizeof hash) == 0;
+    pthread_rwlock_unlock(&site->keyring->lock);
     *key = 0; /* a name that is not checked gives no place in the queue */
-    if (site->n_keys) memcpy(key, hash, sizeof *key);
-    for (size_t i = 0; i < site->n_keys; i++) ok |= sodium_memcmp(hash, site->keys[i].hash, sizeof hash) == 0;
-    return ok || !site->n_keys;
+    if (ok) memcpy(key, hash, sizeof *key);
+    return ok || !n_keys;
 }
 
 void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line)
 {
-    const struct whit_key *found = find_key(site, key);
-    char digits[20];
+    char digits[20], name[WHIT_KEY_NAME_BYTES] = "";
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    const struct whit_key *found = find_key(&site->keyring->keys, key);
+    if (found) memcpy(name, found->name, sizeof name);
+    pthread_rwlock_unlock(&site->keyring->lock);
     if (!found) return;
     snprintf(digits, sizeof digits, "%08x", (unsigned)key);
     json_object_set_new(line, "key", json_string(digits));
-    if (found->name[0]) json_object_set_new(line, "name", json_string(found->name));
+    if (name[0]) json_object_set_new(line, "name", json_string(name));
 }
 
 /* ---- limits of a key ------------------------------------------------------------------------------- */
 
 bool whit_key_is_limited(const whit_site *site, uint64_t key)
 {
-    const struct whit_key *found = find_key(site, key);
-    return found && found->models;
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    const struct whit_key *found = find_key(&site->keyring->keys, key);
+    const bool is_limited = found ? found->models != NULL : key != 0;
+    pthread_rwlock_unlock(&site->keyring->lock);
+    return is_limited;
+}
+
+/* Whether a list of names with commas between them has this one. */
+static bool has_name(const char *list, const char *name)
+{
+    size_t n_name = strlen(name);
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        if (n == n_name && !memcmp(at, name, n)) return true;
+        at += n;
+    }
+    return false;
 }
 
 bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model)
 {
-    const struct whit_key *found = find_key(site, key);
-    size_t n_model = strlen(model);
-    if (!found || !found->models) return true;
-    for (const char *at = found->models; *at; at += *at == ',') {
-        size_t n = strcspn(at, ",");
-        if (n == n_model && !memcmp(at, model, n)) return true;
-        at += n;
-    }
-    return false;
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    const struct whit_key *found = find_key(&site->keyring->keys, key);
+    const bool may_use = found ? !found->models || has_name(found->models, model) : !key;
+    pthread_rwlock_unlock(&site->keyring->lock);
+    return may_use;
 }
 
 void whit_key_refuse_model(whit_web_reply *reply)
@@ -239,28 +345,33 @@ void whit_key_refuse_model(whit_web_reply *reply)
     whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model or adapter");
 }
 
-/* The generic cell rate algorithm: each request moves `due` on by its share of a minute, and is refused where `due`
- * would be more than a minute away. A key may thus use its whole minute at once. */
-bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
+/* Moves the key's due time by a request's share of a minute. Returns 0, or the seconds to wait where it would be more
+ * than a minute away: the generic cell rate algorithm. A key may thus use its whole minute at once. */
+static uint64_t count_request(struct whit_key *key)
 {
     const uint64_t minute_ns = 60000000000u, now_ns = whit_now_ns();
-    struct whit_key *found = find_key(site, key);
-    if (!found || !found->n_minute) return true;
-    unsigned long long due_ns = atomic_load(&found->due_ns), next_ns;
+    unsigned long long due_ns = atomic_load(&key->due_ns), next_ns;
     do {
-        next_ns = (due_ns > now_ns ? due_ns : now_ns) + minute_ns / found->n_minute;
-        if (next_ns > now_ns + minute_ns) {
-            uint64_t wait_s = (next_ns - now_ns - minute_ns) / 1000000000u + 1;
-            whit_api_fail(reply, 429, "rate_limit_error", NULL,
-                          "this key may make %u requests a minute; try again in %llu s", found->n_minute,
-                          (unsigned long long)wait_s);
-            whit_api_set_code(reply, "rate_limit_exceeded");
-            snprintf(reply->retry_after, sizeof reply->retry_after, "%llu", (unsigned long long)wait_s);
-            whit_reply_header(reply, "Retry-After", reply->retry_after);
-            return false;
-        }
-    } while (!atomic_compare_exchange_weak(&found->due_ns, &due_ns, next_ns));
-    return true;
+        next_ns = (due_ns > now_ns ? due_ns : now_ns) + minute_ns / key->n_minute;
+        if (next_ns > now_ns + minute_ns) return (next_ns - now_ns - minute_ns) / 1000000000u + 1;
+    } while (!atomic_compare_exchange_weak(&key->due_ns, &due_ns, next_ns));
+    return 0;
+}
+
+bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
+{
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    struct whit_key *found = find_key(&site->keyring->keys, key);
+    const uint32_t n_minute = found ? found->n_minute : 0;
+    const uint64_t wait_s = n_minute ? count_request(found) : 0;
+    pthread_rwlock_unlock(&site->keyring->lock);
+    if (!wait_s) return true;
+    whit_api_fail(reply, 429, "rate_limit_error", NULL, "this key may make %u requests a minute; try again in %llu s",
+                  n_minute, (unsigned long long)wait_s);
+    whit_api_set_code(reply, "rate_limit_exceeded");
+    snprintf(reply->retry_after, sizeof reply->retry_after, "%llu", (unsigned long long)wait_s);
+    whit_reply_header(reply, "Retry-After", reply->retry_after);
+    return false;
 }
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */
@@ -293,7 +404,7 @@ static const char *origin_host(const char *origin)
 static bool trusts_this_machine(const whit_site *site)
 {
     const char *host = site->options->host;
-    return !site->options->socket_path && !site->n_keys && host &&
+    return !site->options->socket_path && !site->keyring->keys.n && host &&
         (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
 }
 

@@ -17,6 +17,7 @@
 #include "base/malloc.h"
 #include "base/sockets.h"
 #include "sandbox/sandbox.h"
+#include "server/access.h"
 #include "server/kv_events.h"
 #include "server/models.h"
 #include "server/notify.h"
@@ -113,6 +114,7 @@ static void look_after(whit_site *site, atomic_int *reload)
         }
         if (*reload) {
             *reload = 0;
+            whit_access_reload(site);
             whit_models_reload(site);
         }
     }
@@ -131,7 +133,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error)
 {
-    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}, .store_fd = -1, .keep_fd = -1};
+    whit_site site = {.options = options, .stop = stop, .log = {.fd = -1}, .store_fd = -1, .key_fd = -1, .keep_fd = -1};
     whit_web_server *server = NULL;
     char address[400];
     int fd = -1, notify = whit_notify_open();
@@ -139,6 +141,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     snprintf(address, sizeof address, "unix:%s", whit_or_empty(options->socket_path));
     pthread_mutex_init(&site.store_lock, NULL);
     whit_status status = options->store ? whit_store_open(options->store, &site.store_fd, error) : WHIT_OK;
+    if (status == WHIT_OK && !options->is_unconfined) status = whit_access_start(&site, error);
     if (status == WHIT_OK) status = whit_models_open(&site, error);
     if (status == WHIT_OK)
         status = options->socket_path ? whit_listen_unix(options->socket_path, &fd, error)

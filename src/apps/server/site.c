@@ -39,11 +39,10 @@ void whit_site_close(whit_site *site)
     site->store_fd = -1;
     if (site->keep_fd >= 0) close(site->keep_fd);
     site->keep_fd = -1;
-    for (size_t i = 0; i < site->n_keys; i++) free(site->keys[i].models);
-    free(site->keys);
+    if (site->key_fd >= 0) close(site->key_fd);
+    site->key_fd = -1;
+    whit_access_free(site);
     whit_request_log_close(&site->log);
-    site->keys = NULL;
-    site->n_keys = 0;
 }
 
 whit_status whit_api_open(whit_api *api, whit_error *error)

@@ -21,6 +21,15 @@ struct whit_key {
     atomic_ullong due_ns;           /* when the requests so far would be over at that rate */
 };
 
+typedef struct whit_keys {
+    struct whit_key *items;
+    size_t n; /* 0: no key is required */
+} whit_keys;
+typedef struct whit_keyring {
+    pthread_rwlock_t lock; /* held for writing while a reload replaces the keys */
+    whit_keys keys;
+} whit_keyring;
+
 /* State shared by all models. */
 typedef struct whit_site {
     const whit_server_options *options;
@@ -28,8 +37,8 @@ typedef struct whit_site {
     atomic_bool is_refusing; /* it ends and the drain is over: requests for work are refused */
     struct whit_models *models;
     struct whit_events *events; /* NULL: no KV events are published */
-    struct whit_key *keys;
-    size_t n_keys;
+    whit_keyring *keyring;
+    int key_fd; /* socket of the process that opens the key files; -1: this one does */
     whit_request_log log;
     atomic_ullong n_ids;        /* replies so far */
     whit_budget budget;         /* memory of requests */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Opens a few files that are named before a sandbox is closed, also after it.
+ *
+ * Landlock allows files or whole folders. A file that an editor replaces is a new file, and its folder may hold what
+ * the program must not read. A process that is forked before the sandbox therefore opens the files of a list, and no
+ * others, and passes their descriptors on. It waits in a read of its socket at all other times. */
+#ifndef WHIT_BASE_OPENER_H
+#define WHIT_BASE_OPENER_H
+
+#include <stdio.h>
+
+#include "base/status.h"
+
+/* Forks that process for (n) paths; *fd is this side's end of the pair of sockets, -1 on systems without a sandbox. The
+ * process ends when the socket is closed. Call before threads are started; at most 256 paths. Errors: io. */
+whit_status whit_opener_start(const char *const *paths, size_t n, int *fd, whit_error *error);
+/* Opens the i-th path, which is `path`, for reading, by that process or, if fd is -1, here; the caller closes *file.
+ * Reads of what is not a regular file do not wait. Errors: io. */
+whit_status whit_opener_open(int fd, size_t i, const char *path, FILE **file, whit_error *error);
+
+#endif
