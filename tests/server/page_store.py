@@ -107,6 +107,25 @@ count = len(two.run(names))
 two.click("#list", "Rename From before")
 two.run("(() => { const e = document.querySelector('#list input'); e.value = 'Of old'; e.onblur() })()")
 one.wait(names + ".includes('Of old')", "the new name in the other tab")
+# A folder: chosen beside the name, shared by the tabs, closed and opened, found by a search, kept by an export.
+two.click("#list", "Rename Of old")
+two.run("(() => { const [name, folder] = document.querySelectorAll('#list input'); name.value = 'Of old'; "
+        "folder.value = 'Past'; name.onblur({relatedTarget: folder}); "
+        "folder.onkeydown({key: 'Enter', stopPropagation() {}}) })()")
+one.wait("document.querySelector('#list li').textContent === '▾ Past'", "the folder in the other tab")
+check(one.run(names + "[0]") == "Of old" and one.run("document.querySelectorAll('#list .inside').length") == 1, one.run(names))
+one.click("#list", "▾ Past")
+check("Of old" not in one.run(names) and one.run("document.querySelector('#list .folder button').getAttribute('aria-expanded')")
+      == "false", "a closed folder shows what is in it")
+one.reload()
+check("Of old" not in one.run(names), "a closed folder is open after a reload")
+one.click("#list", "▸ Past")
+check("Of old" in one.run(names), "a folder does not open")
+one.run(search % '"past old"')
+check(one.run(names) == ["Past / Of old"], "a search for the folder:", one.run(names))
+one.run(search % '""')
+check(one.run("readExport(JSON.parse(JSON.stringify(exportRecords(listedConversations(), messagesOf))))"
+              ".filter(r => r.folder === 'Past').length") == 1, "an export has no folders")
 # A word that only an earlier version has opens that version.
 two.run("[...document.querySelectorAll('#list .open')].find(b => b.textContent.includes('cats')).click()")
 two.run("(async () => { const question = shownPath(current)[0].message; "
@@ -127,8 +146,15 @@ check(not browser.complaints, browser.complaints)
 
 # ---- files ------------------------------------------------------------------------------------------
 two.click("#side", "New conversation")
-two.run("(async () => attachFiles([new File(['a ``` b'], 'notes.md'), new File([new Uint8Array([1, 0, 255])], 'x.bin')]))()")
-check("x.bin is not text" in two.run("document.getElementById('toast').textContent"), "a file that is not text is taken")
+two.run("(async () => attachFiles([new File(['a ``` b'], 'notes.md'), new File([new Uint8Array([1, 0, 255])], 'x.bin'), "
+        "new File(['%PDF-1.7 ', new Uint8Array(5 << 20)], 'paper.pdf'), new File([new Uint8Array([137, 80, 78, 71])], 'cat.png'), "
+        "new File(['PK', new Uint8Array([3, 4])], 'plan.docx'), new File([new Uint8Array([255, 254, 65, 0])], 'old.txt'), "
+        "new File(['a'.repeat(5 << 20)], 'long.txt')]))()")
+refused = two.run("document.getElementById('toast').textContent")
+for line in ("x.bin is not text", "paper.pdf is a PDF: 'pdftotext -layout FILE.pdf' writes its text to FILE.txt: attach that.",
+             "cat.png is a picture: the models here read text alone.", "plan.docx is an office document",
+             "old.txt is text in UTF-16: save it as UTF-8.", "long.txt has over 4 MiB"):
+    check(line in refused, "a file that is not text:", line, refused)
 two.run("""(() => { const data = new DataTransfer(); data.setData("text/plain", "long ".repeat(500));
     document.getElementById("input").dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, cancelable: true})) })()""")
 check(two.run("[...document.querySelectorAll('#files li')].map(e => e.textContent)") ==

@@ -37,15 +37,33 @@ function showAttached() {
   }));
 }
 
-/* Attaches files whose bytes are text in UTF-8; says why where they are not. */
+/* What to do with a file that is not text, by its first bytes. */
+const BINARIES = [
+  {name: "a PDF", begin: /^%PDF-/, remedy: "'pdftotext -layout FILE.pdf' writes its text to FILE.txt: attach that."},
+  {name: "a picture", begin: /^(\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM)/s, remedy: "the models here read text alone."},
+  {name: "an office document or an archive", begin: /^PK\x03\x04/, remedy: "save it as text, or convert it ('pandoc -t plain'), and attach that."},
+  {name: "compressed", begin: /^(\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd)/, remedy: "attach what is in it."},
+  {name: "text in UTF-16", begin: /^(\xff\xfe|\xfe\xff)/, remedy: "save it as UTF-8."},
+];
+
+/* The text of a file; throws a line that says why it cannot be attached. */
+async function readTextFile(file) {
+  const begin = String.fromCharCode(...new Uint8Array(await file.slice(0, 16).arrayBuffer()));
+  const binary = BINARIES.find(b => b.begin.test(begin));
+  if (binary) throw new Error(`${file.name} is ${binary.name}: ${binary.remedy}`);
+  if (file.size > FILE_BYTES_MAX) throw new Error(`${file.name} has over ${FILE_BYTES_MAX >> 20} MiB: attach a part of it.`);
+  const bytes = await file.arrayBuffer();
+  try {
+    const text = new TextDecoder("utf-8", {fatal: true}).decode(bytes);
+    if (!text.includes("\0")) return text;
+  } catch { /* other bytes */ }
+  throw new Error(`${file.name} is not text: only text files (UTF-8) can be read.`);
+}
+
 async function attachFiles(files) {
   for (const file of files) {
-    if (file.size > FILE_BYTES_MAX) { report(`${file.name} has over ${FILE_BYTES_MAX >> 20} MiB: attach a part of it.`); continue }
-    try {
-      const text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
-      if (text.includes("\0")) throw new Error();
-      attached.push({name: file.name, text});
-    } catch { report(`${file.name} is not text: only text files can be read.`) }
+    try { attached.push({name: file.name, text: await readTextFile(file)}) }
+    catch (e) { report(e.message) }
   }
   showAttached();
   keepDraft();

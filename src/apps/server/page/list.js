@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The list of conversations: search, rename, delete with undo, export and import. */
+ * The list of conversations: search, rename, folders, delete with undo, export and import. */
+
+const closedFolders = readStored(browserStorage, "whit.closed-folders"); // name -> true
+const fullName = c => (c.folder ? c.folder + " / " : "") + (c.title || "New conversation");
 
 function newConversation() {
   const empty = listedConversations().find(c => !library.messages.get(c.id)?.size);
@@ -21,51 +24,82 @@ function openConversation(c, messageId) {
   if (found) found.scrollIntoView();
 }
 
+/* Folders come first, by name; a search shows what it finds without them. */
 function showList() {
-  const query = $("search").value.trim(), rows = [];
+  const query = $("search").value.trim(), rows = [], folders = new Map();
   document.title = current.title ? current.title + " - whit" : "whit";
   for (const c of listedConversations()) {
     const messages = query ? [...messagesOf(c.id)] : [];
-    const found = query ? findWords(query, c.title, messages) : {excerpt: "", message: ""};
-    if (found) rows.push(listRow(c, found));
+    const found = query ? findWords(query, fullName(c), messages) : {excerpt: "", message: ""};
+    if (found && c.folder && !query) folders.set(c.folder, [...folders.get(c.folder) || [], c]);
+    else if (found) rows.push(listRow(c, found, query ? fullName(c) : c.title));
   }
   if (!rows.length && query) rows.push(make("li", "Nothing is found", {class: "nothing"}));
-  if (!$("list").querySelector("input")) $("list").replaceChildren(...rows);
+  const names = [...folders.keys()].sort((a, b) => a.localeCompare(b));
+  if (!$("list").querySelector("input"))
+    $("list").replaceChildren(...names.flatMap(name => folderRows(name, folders.get(name))), ...rows);
 }
 
-function listRow(c, found) {
-  const li = make("li"), name = c.title || "New conversation", open = make("button", name, {class: "open", title: name});
+/* The row of a folder and those of its conversations; a closed folder shows the open conversation alone. */
+function folderRows(name, conversations) {
+  const isOpen = !closedFolders[name], head = make("li", null, {class: "folder"});
+  addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
+    if (isOpen) closedFolders[name] = true;
+    else delete closedFolders[name];
+    try { browserStorage.setItem("whit.closed-folders", JSON.stringify(closedFolders)) } catch { /* until this page ends */ }
+    showList();
+  }, {"aria-expanded": String(isOpen), title: conversations.length + " in " + name});
+  const rows = conversations.filter(c => isOpen || c.id === current.id)
+    .map(c => listRow(c, {excerpt: "", message: ""}, c.title));
+  for (const row of rows) row.classList.add("inside");
+  return [head, ...rows];
+}
+
+function listRow(c, found, title) {
+  const li = make("li"), name = title || "New conversation", open = make("button", name, {class: "open", title: name});
   if (found.excerpt) open.append(make("small", found.excerpt));
   if (answers.has(c.id)) open.prepend(make("span", "● ", {class: "busy", "aria-label": "answering"}));
   if (c.id === current.id) open.setAttribute("aria-current", "true");
   open.onclick = () => { openConversation(c, found.message); $("input").focus() };
   open.ondblclick = () => renameConversation(li, c);
   li.append(open);
-  addButton(li, "✎", () => renameConversation(li, c), {class: "act", "aria-label": "Rename " + name, title: "Rename (F2)"});
+  addButton(li, "✎", () => renameConversation(li, c), {class: "act", "aria-label": "Rename " + name, title: "Rename, or choose a folder (F2)"});
   addButton(li, "×", () => deleteConversation(c), {class: "act", "aria-label": "Delete " + name, title: "Delete"});
   li.conversation = c;
   return li;
 }
 
+/* Puts fields for name and folder into the row. Enter, or leaving both fields, keeps them; Esc does not. */
 function renameConversation(li, c) {
-  const field = make("input", null, {"aria-label": "Name of the conversation"});
+  const known = [...new Set(listedConversations().map(o => o.folder).filter(Boolean))].sort();
+  const name = make("input", null, {"aria-label": "Name of the conversation"});
+  const folder = make("input", null, {"aria-label": "Folder", placeholder: "Folder", list: "folders", maxlength: 60});
+  const choices = make("datalist", null, {id: "folders"});
   let done = false;
   const end = keep => {
     if (done) return;
     done = true;
-    if (keep && field.value.trim()) { c.title = field.value.trim(); saveRecord(c) }
+    if (keep) {
+      c.title = name.value.trim() || c.title;
+      c.folder = folder.value.trim();
+      saveRecord(c);
+    }
     li.replaceChildren();
     showList();
   };
-  field.value = c.title;
-  field.onkeydown = e => {
-    e.stopPropagation();
-    if (e.key === "Enter" && !e.isComposing) end(true);
-    if (e.key === "Escape") end(false);
-  };
-  field.onblur = () => end(true);
-  li.replaceChildren(field);
-  field.select();
+  name.value = c.title;
+  folder.value = c.folder;
+  choices.append(...known.map(f => make("option", null, {value: f})));
+  for (const field of [name, folder]) {
+    field.onkeydown = e => {
+      e.stopPropagation();
+      if (e.key === "Enter" && !e.isComposing) end(true);
+      if (e.key === "Escape") end(false);
+    };
+    field.onblur = e => { if (!e || !li.contains(e.relatedTarget)) end(true) };
+  }
+  li.replaceChildren(name, folder, choices);
+  name.select();
 }
 
 /* A deleted conversation is only marked until nobody has asked for it back. */

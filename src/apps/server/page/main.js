@@ -34,7 +34,7 @@ const SHORTCUTS = [
   ["Ctrl+K", "search the conversations", e => hasModifier(e) && e.key === "k", () => { showMenu(true); $("search").select() }],
   ["Ctrl+Shift+O", "new conversation", e => hasModifier(e) && e.shiftKey && e.code === "KeyO", openNew],
   ["Alt+↑, Alt+↓", "conversation above, below", e => e.altKey && /^Arrow(Up|Down)$/.test(e.key), e => openBeside(e.key === "ArrowUp" ? -1 : 1)],
-  ["F2", "rename the conversation", e => e.key === "F2", () => {
+  ["F2", "rename the conversation, or choose its folder", e => e.key === "F2", () => {
     const row = [...$("list").children].find(li => li.conversation && li.conversation.id === current.id);
     if (row) { showMenu(true); renameConversation(row, row.conversation) }
   }],

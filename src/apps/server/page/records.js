@@ -28,7 +28,7 @@ function membersOf(value, keep) {
 function readConversation(v) {
   const now = Date.now();
   return {
-    kind: "conversation", id: textOr(v.id) || makeId(), title: textOr(v.title), system: textOr(v.system),
+    kind: "conversation", id: textOr(v.id) || makeId(), title: textOr(v.title), folder: textOr(v.folder).slice(0, 60), system: textOr(v.system),
     sampling: membersOf(v.sampling, (k, n) => SAMPLERS.some(s => s.name === k) && numberOr(n, null) !== null),
     adapters: membersOf(v.adapters, (k, n) => numberOr(n, null) !== null),
     thinking: ["on", "off"].includes(v.thinking) ? v.thinking : "",
