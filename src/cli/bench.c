@@ -210,7 +210,8 @@ static whit_status make_models(struct bench *b, whit_error *error)
         b->draft = b->draft_path;
     }
     for (size_t i = 0; i < v->shapes.n; i++)
-        WHIT_TRY(bench_model_shape(v->shapes.items[i], &b->models[b->n_models++], error));
+        WHIT_TRY(bench_model_shape(v->shapes.items[i], cli_progress, &b->models[b->n_models++], error));
+    cli_progress_end();
     return WHIT_OK;
 }
 
@@ -265,6 +266,8 @@ static whit_status make_tests(struct bench *b, whit_error *error)
                                               .act = v->act ? WHIT_ACT_Q2 : WHIT_ACT_I8,
                                               .draft = is_decode ? b->draft : NULL,
                                               .n_guesses = v->n_guesses,
+                                              .n_guesses_max = cli_draft_max(v->n_guesses),
+                                              .stop = cli_cancelled(),
                                               .cpu = getenv("WHIT_CPU")};
     }
     return WHIT_OK;
@@ -278,6 +281,7 @@ static whit_status measure_model(struct bench *b, whit_error *error)
         if (*cli_cancelled()) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         cli_progress(NULL, "opening", (double)i / (double)b->n_tests);
         b->n_open = i + 1;
+        cli_guard_likely(b->tests[i].model->path);
         WHIT_TRY(bench_worker_open(&b->tests[i], &b->workers[i], error));
     }
     for (uint32_t round = 0; round < n_rounds; round++)
@@ -302,6 +306,7 @@ static whit_status measure_model(struct bench *b, whit_error *error)
 
 static void free_bench(struct bench *b)
 {
+    cli_guard_likely(NULL);
     for (size_t i = 0; i < b->n_models; i++) bench_model_free(&b->models[i]);
     free(b->models);
     free(b->tests);

@@ -37,8 +37,9 @@ typedef struct bench_model {
     whit_ndf_writer *in_memory; /* used if the cache cannot be; `path` then names its descriptor */
 } bench_model;
 
-/* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. */
-whit_status bench_model_shape(const char *text, bench_model *model, whit_error *error);
+/* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. `progress` is called while one is made;
+ * NULL: not called. */
+whit_status bench_model_shape(const char *text, whit_progress_fn *progress, bench_model *model, whit_error *error);
 /* Random corrections of a matrix into empty buffers, which the caller frees. */
 whit_status bench_corrections(const whit_tensor_type *type, uint64_t seed, whit_buf parts[WHIT_PART_COUNT],
                               whit_error *error);
@@ -64,6 +65,8 @@ typedef struct bench_test {
     const char *cpu;       /* limit of the CPU level, as WHIT_CPU */
     const char *draft;     /* decoding with guesses of "mtp", "none" (of the text alone) or a file; NULL: without */
     uint32_t n_guesses;    /* at a time; WHIT_DRAFT_BY_COST: by cost */
+    uint32_t n_guesses_max;
+    const volatile bool *stop; /* true: passes end with WHIT_ERROR_CANCELLED */
 } bench_test;
 
 /* A worker's message once it is ready. */
@@ -170,6 +173,7 @@ void bench_steps_close(bench_steps *steps);
 /* ---- workers ---------------------------------------------------------------------------------- */
 
 typedef struct bench_worker {
+    const bench_test *test;
     pid_t pid; /* -1: no process */
     int to, from;
     struct bench_work *here; /* where there are no processes */

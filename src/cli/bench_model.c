@@ -200,9 +200,10 @@ struct maker {
     const struct shape *shape;
     whit_ndf_writer *writer;
     whit_rng rng;
-    uint64_t done, all; /* bytes */
-    bool writing;       /* false: declaring */
-    uint32_t next;      /* tensors come in the same order in both passes */
+    uint64_t done, all;         /* bytes */
+    whit_progress_fn *progress; /* NULL: not called */
+    bool writing;               /* false: declaring */
+    uint32_t next;              /* tensors come in the same order in both passes */
     whit_error *error;
 };
 
@@ -395,7 +396,7 @@ static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t
 static whit_status add_part(struct maker *m, uint32_t tensor, whit_part part, const void *data, uint64_t size_bytes)
 {
     m->done += size_bytes;
-    if (!cli_progress(NULL, "making a random model", (double)m->done / (double)m->all))
+    if (m->progress && !m->progress(NULL, "making a random model", (double)m->done / (double)m->all))
         return whit_fail(m->error, WHIT_ERROR_CANCELLED, "interrupted");
     return whit_ndf_writer_add(m->writer, tensor, part, data, size_bytes, m->error);
 }
@@ -641,17 +642,16 @@ static whit_status tensors(struct maker *m)
     return WHIT_OK;
 }
 
-static whit_status write_model(const struct shape *shape, whit_ndf_writer *writer, whit_error *error)
+static whit_status write_model(const struct shape *shape, whit_ndf_writer *writer, whit_progress_fn *progress,
+                               whit_error *error)
 {
-    struct maker m = {.shape = shape, .writer = writer, .rng = {SEED}, .error = error};
+    struct maker m = {.shape = shape, .writer = writer, .rng = {SEED}, .progress = progress, .error = error};
     whit_config_save(&shape->config, whit_ndf_writer_config(writer));
     whit_table_set_string(whit_ndf_writer_meta(writer), "general.name", "random weights of a real shape");
     WHIT_TRY(tensors(&m));
     WHIT_TRY(whit_ndf_writer_begin(writer, error));
     m.writing = true;
-    whit_status status = tensors(&m);
-    cli_progress_end();
-    WHIT_TRY(status);
+    WHIT_TRY(tensors(&m));
     return whit_ndf_writer_commit(writer, NULL, error);
 }
 
@@ -678,17 +678,18 @@ static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
     return n < BENCH_PATH_BYTES;
 }
 
-static whit_status make_model(const struct shape *shape, const char *path, whit_ndf_writer **writer, whit_error *error)
+static whit_status make_model(const struct shape *shape, const char *path, whit_progress_fn *progress,
+                              whit_ndf_writer **writer, whit_error *error)
 {
     whit_status status = whit_ndf_writer_open(path, NULL, NULL, writer, error);
-    if (status == WHIT_OK) status = write_model(shape, *writer, error);
+    if (status == WHIT_OK) status = write_model(shape, *writer, progress, error);
     if (status == WHIT_OK) return WHIT_OK;
     whit_ndf_writer_close(*writer);
     *writer = NULL;
     return status;
 }
 
-whit_status bench_model_shape(const char *text, bench_model *model, whit_error *error)
+whit_status bench_model_shape(const char *text, whit_progress_fn *progress, bench_model *model, whit_error *error)
 {
     struct shape shape;
     WHIT_TRY(parse_shape(text, &shape, error));
@@ -702,11 +703,11 @@ whit_status bench_model_shape(const char *text, bench_model *model, whit_error *
             whit_model_close(found);
             return WHIT_OK;
         }
-        whit_status status = make_model(&shape, model->path, &writer, error);
+        whit_status status = make_model(&shape, model->path, progress, &writer, error);
         whit_ndf_writer_close(writer);
         if (status != WHIT_ERROR_IO) return status; /* WHIT_ERROR_IO: that disk is full */
     }
-    WHIT_TRY(make_model(&shape, NULL, &model->in_memory, error));
+    WHIT_TRY(make_model(&shape, NULL, progress, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));
     return WHIT_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The steps of a test, the same in a worker's process and on several ranks. */
 #include "cli/bench.h"
-#include "cli/flags.h"
 
 #include <stdlib.h>
 
@@ -18,9 +17,9 @@ whit_status bench_steps_open(const bench_test *test, const whit_model *model, co
     options.act = test->act;
     options.cpu = test->cpu;
     options.exact_head = test->exact_head;
-    options.cancel = cli_cancelled();
+    options.cancel = test->stop;
     if (test->draft) {
-        options.n_logits = 1 + cli_draft_max(test->n_guesses);
+        options.n_logits = 1 + test->n_guesses_max;
         options.n_ctx_tokens += options.n_logits;
     }
     steps->tokens = malloc(options.n_batch_tokens * sizeof *steps->tokens);

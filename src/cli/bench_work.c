@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/flags.h"
 
 enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000 };
 
@@ -156,7 +155,6 @@ static whit_status open_work(bench_work *w, bench_facts *facts, whit_error *erro
 {
     const bench_test *t = w->test;
     WHIT_TRY(whit_model_open(t->model->path, NULL, &w->model, error));
-    cli_guard_likely(t->model->path);
     const whit_model *drafter = NULL;
     if (t->draft) WHIT_TRY(bench_draft_open(t, w->model, &w->drafter, &drafter, error));
     WHIT_TRY(bench_steps_open(t, w->model, drafter, &w->steps, error));

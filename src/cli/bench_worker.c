@@ -55,16 +55,17 @@ static void serve(const bench_test *test, int from_parent, int to_parent)
 
 /* ---- the parent's side ---------------------------------------------------------------------- */
 
-static whit_status lost(whit_error *error)
+static whit_status report_loss(const bench_worker *worker, whit_error *error)
 {
-    return *cli_cancelled() ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
-                            : whit_fail(error, WHIT_ERROR_MEMORY, "the process of a test ended early (out of memory?)");
+    return *worker->test->stop
+        ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
+        : whit_fail(error, WHIT_ERROR_MEMORY, "the process of a test ended early (out of memory?)");
 }
 
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error)
 {
     int down[2], up[2];
-    *worker = (bench_worker){.pid = -1, .to = -1, .from = -1};
+    *worker = (bench_worker){.test = test, .pid = -1, .to = -1, .from = -1};
     if (pipe(down) != 0) return whit_fail_errno(error, "pipe", "make");
     if (pipe(up) != 0) {
         close(down[0]);
@@ -88,7 +89,7 @@ whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit
         bench_worker_close(worker);
         return whit_fail_errno(error, "a process", "start");
     }
-    if (!receive_all(worker->from, &worker->facts, sizeof worker->facts)) return lost(error);
+    if (!receive_all(worker->from, &worker->facts, sizeof worker->facts)) return report_loss(worker, error);
     if (worker->facts.status != WHIT_OK) return whit_fail(error, worker->facts.status, "%s", worker->facts.message);
     return WHIT_OK;
 }
@@ -97,7 +98,7 @@ whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_
 {
     char command = SAY_ROUND;
     if (!whit_write_all(worker->to, &command, 1) || !receive_all(worker->from, sample, sizeof *sample))
-        return lost(error);
+        return report_loss(worker, error);
     if (sample->status != WHIT_OK) return whit_fail(error, sample->status, "%s", sample->message);
     return WHIT_OK;
 }

@@ -126,7 +126,7 @@ int cli_doctor_tune(cli_call *call, json_t *report)
     cli_machine_find(&machine);
     whit_status status = whit_cache_folder(NULL, folder, &error);
     if (status == WHIT_OK) status = cli_profile_name(NULL, &machine, path, &error);
-    if (status == WHIT_OK) status = bench_model_shape(TUNE_SHAPE, &shape, &error);
+    if (status == WHIT_OK) status = bench_model_shape(TUNE_SHAPE, cli_progress, &shape, &error);
     if (status == WHIT_OK) status = whit_model_open(shape.path, NULL, &t.model, &error);
     int result = status == WHIT_OK ? tune_all(call, &machine, &t, &profile) : cli_fail_error(call, &error);
     if (result == CLI_OK && cli_profile_write(path, &machine, &profile, &error) != WHIT_OK)
