@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * whit bench: how fast models run here, and how far that is from what the machine allows.
- *
- * Every test has a process of its own where there is fork (bench_worker.c); their rounds take turns, so that a slow
- * minute of the machine hits all of them. Shares are medians of per-round ratios. */
-#include <pthread.h>
-#include <stdatomic.h>
+ * whit bench: how fast models run here, and how far that is from what the machine allows (bench/bench.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/system.h"
-#include "cli/bench.h"
+#include "cli/bench_report.h"
+#include "cli/flags.h"
 #include "cli/profile.h"
 #include "cli/ranks.h"
 #include "cli/names.h"
@@ -94,88 +90,6 @@ static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX
     return 0;
 }
 
-double bench_median(double *values, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        double value = values[i];
-        size_t j = i;
-        for (; j > 0 && values[j - 1] > value; j--) values[j] = values[j - 1];
-        values[j] = value;
-    }
-    if (n == 0) return 0;
-    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
-/* ---- the stolen core ------------------------------------------------------------------------ */
-
-struct thief {
-    unsigned processor; /* that it occupies */
-    pthread_t thread;
-    atomic_bool ends;
-};
-
-static void *run_thief(void *context)
-{
-    struct thief *t = context;
-    whit_thread_pin(pthread_self(), t->processor);
-    while (!t->ends)
-        for (volatile unsigned i = 0; i < 1000000; i++) continue;
-    return NULL;
-}
-
-/* Starts a busy thread on the last core; false if that fails. */
-static bool steal_core(struct thief *t, const whit_cpu *cpu)
-{
-    t->ends = false;
-    t->processor = cpu->core_cpu[cpu->n_cores ? cpu->n_cores - 1 : 0];
-    return pthread_create(&t->thread, NULL, run_thief, t) == 0;
-}
-
-static void give_core_back(struct thief *t)
-{
-    t->ends = true;
-    pthread_join(t->thread, NULL);
-}
-
-/* ---- results -------------------------------------------------------------------------------- */
-
-static void conclude(const bench_facts *facts, const bench_sample *samples, size_t n, bench_result *result)
-{
-    double values[7][BENCH_ROUNDS_MAX];
-    for (size_t i = 0; i < n; i++) {
-        const bench_sample *s = &samples[i];
-        double read_s = s->bytes / s->read_bytes_per_s, multiply_s = s->all_macs / s->int8_macs_per_s;
-        double tps = s->tokens / s->seconds;
-        if (tps > result->tps_best) result->tps_best = tps;
-        values[0][i] = tps;
-        values[1][i] = s->read_bytes_per_s * 1e-9;
-        values[2][i] = s->int8_macs_per_s * 1e-9;
-        values[3][i] = read_s / s->seconds;
-        values[4][i] = s->macs / s->int8_macs_per_s / s->seconds;
-        values[5][i] = (read_s > multiply_s ? read_s : multiply_s) / s->seconds;
-        values[6][i] = s->bytes / s->tokens;
-        if (s->peak_rss_bytes > result->peak_rss_bytes) result->peak_rss_bytes = s->peak_rss_bytes;
-    }
-    result->tps_median = bench_median(values[0], n);
-    result->read_gbps = bench_median(values[1], n);
-    result->int8_gmacs = bench_median(values[2], n);
-    result->bandwidth_share = bench_median(values[3], n);
-    result->int8_share = bench_median(values[4], n);
-    result->roofline_share = bench_median(values[5], n);
-    result->huge_share = samples[n - 1].huge_share;
-    result->bytes_per_token = bench_median(values[6], n);
-    double tokens = 0, steps = 0, guessed = 0, right = 0;
-    for (size_t i = 0; i < n; i++) {
-        tokens += samples[i].tokens;
-        steps += samples[i].steps;
-        guessed += samples[i].n_guessed;
-        right += samples[i].n_right;
-    }
-    result->tokens_per_step = steps > 0 ? tokens / steps : 0;
-    result->accepted = guessed > 0 ? right / guessed : 0;
-    snprintf(result->isa, sizeof result->isa, "%s", facts->isa);
-}
-
 /* ---- the call ------------------------------------------------------------------------------- */
 
 struct bench {
@@ -186,10 +100,8 @@ struct bench {
     const char *draft; /* as in bench_test, with the file's path found */
     char draft_path[BENCH_PATH_BYTES];
     bench_test *tests;
-    bench_worker *workers;
-    bench_sample *samples; /* (n_tests, n_rounds) */
     bench_result *results;
-    size_t n_tests, n_open; /* workers that were opened, or tried to be */
+    size_t n_tests;
     whit_cpu cpu;
 };
 
@@ -242,10 +154,8 @@ static whit_status make_tests(struct bench *b, whit_error *error)
     }
     size_t most = b->n_models * n_depths * n_threads * 4;
     b->tests = calloc(most, sizeof *b->tests);
-    b->workers = calloc(most, sizeof *b->workers);
-    b->samples = calloc(most * v->n_rounds, sizeof *b->samples);
     b->results = calloc(most, sizeof *b->results);
-    if (!b->tests || !b->workers || !b->samples || !b->results) return whit_fail_memory(error, "the tests", most);
+    if (!b->tests || !b->results) return whit_fail_memory(error, "the tests", most);
     for (size_t i = 0; i < most; i++) {
         size_t rest = i / 4;
         bool is_decode = i / 2 % 2, stolen = i % 2;
@@ -275,33 +185,9 @@ static whit_status make_tests(struct bench *b, whit_error *error)
 
 static whit_status measure_model(struct bench *b, whit_error *error)
 {
-    uint32_t n_rounds = b->values->n_rounds;
     for (size_t i = 0; i < b->n_models; i++) bench_renew_pages(b->models[i].path);
-    for (size_t i = 0; i < b->n_tests; i++) {
-        if (*cli_cancelled()) return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
-        cli_progress(NULL, "opening", (double)i / (double)b->n_tests);
-        b->n_open = i + 1;
-        cli_guard_likely(b->tests[i].model->path);
-        WHIT_TRY(bench_worker_open(&b->tests[i], &b->workers[i], error));
-    }
-    for (uint32_t round = 0; round < n_rounds; round++)
-        for (size_t i = 0; i < b->n_tests; i++) {
-            cli_progress(NULL, "measuring", (double)(round * b->n_tests + i) / (double)(n_rounds * b->n_tests));
-            struct thief thief;
-            if (b->tests[i].stolen && !steal_core(&thief, &b->cpu))
-                return whit_fail(error, WHIT_ERROR_MEMORY, "the busy thread cannot be started");
-            whit_status status = bench_worker_round(&b->workers[i], &b->samples[i * n_rounds + round], error);
-            if (b->tests[i].stolen) give_core_back(&thief);
-            WHIT_TRY(status);
-        }
-    for (size_t i = 0; i < b->n_tests; i++) {
-        bench_result *result = &b->results[i];
-        result->test = &b->tests[i];
-        snprintf(result->cpu, sizeof result->cpu, "%s", b->cpu.model);
-        conclude(&b->workers[i].facts, &b->samples[i * n_rounds], n_rounds, result);
-        if (b->values->profile) result->n_lines = bench_worker_profile(&b->workers[i], result->lines);
-    }
-    return WHIT_OK;
+    const bench_measuring wanted = {b->tests, b->n_tests, b->values->n_rounds, cli_progress, cli_guard_likely};
+    return bench_measure(&wanted, b->results, error);
 }
 
 static void free_bench(struct bench *b)
@@ -310,8 +196,6 @@ static void free_bench(struct bench *b)
     for (size_t i = 0; i < b->n_models; i++) bench_model_free(&b->models[i]);
     free(b->models);
     free(b->tests);
-    free(b->workers);
-    free(b->samples);
     free(b->results);
 }
 
@@ -335,7 +219,7 @@ static int run_ranks(struct bench *b, bench_form form, bool all)
     if (status == WHIT_OK) status = make_tests(b, &error);
     if (status != WHIT_OK) return cli_fail_error(b->call, &error);
     if (!b->n_tests) return cli_fail(b->call, CLI_USAGE, "there is nothing to measure: -p and -n are both 0");
-    return bench_ranks(b->call, form, ranks, b->tests, b->n_tests, v->n_rounds, all);
+    return cli_bench_ranks(b->call, form, ranks, b->tests, b->n_tests, v->n_rounds, all);
 }
 
 static int run_bench(cli_call *call)
@@ -362,8 +246,8 @@ static int run_bench(cli_call *call)
         free_bench(&b);
         return ended;
     }
-    if (v->arrays) return bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
-    if (v->kernels) return bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
+    if (v->arrays) return cli_bench_arrays(call, form, v->n_rounds, getenv("WHIT_CPU"));
+    if (v->kernels) return cli_bench_kernels(call, form, v->n_rounds, getenv("WHIT_CPU"));
     if (v->models.n + v->shapes.n == 0)
         return cli_fail(call, CLI_USAGE,
                         "name a model (-m FILE) or a shape (--shape bitnet-2b4t:t2); see 'whit bench --help'");
@@ -372,7 +256,6 @@ static int run_bench(cli_call *call)
     whit_status status = make_models(&b, &error);
     if (status == WHIT_OK) status = make_tests(&b, &error);
     if (status == WHIT_OK) status = measure_model(&b, &error);
-    for (size_t i = 0; i < b.n_open; i++) bench_worker_close(&b.workers[i]);
     cli_progress_end();
     unsigned with = v->draft ? BENCH_WITH_DRAFT : 0;
     if (v->steal) with |= BENCH_WITH_STOLEN;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/bench.h"
+#include "cli/bench_report.h"
 
 static const char *const kv_names[] = {[WHIT_KV_F16] = "f16",   [WHIT_KV_F32] = "f32",   [WHIT_KV_I8] = "i8",
                                        [WHIT_KV_K4V2] = "k4v2", [WHIT_KV_K2V2] = "k2v2", [WHIT_KV_BITMAP] = "bitmap"};

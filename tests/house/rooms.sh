@@ -15,7 +15,7 @@ wing_rooms() {
     text) echo 'tokenizer template grammar' ;;
     files) echo 'format hub endpoint ranks' ;;
     lab) echo 'train compress' ;;
-    apps) echo 'editor agent server code sandbox' ;;
+    apps) echo 'editor agent server code sandbox bench' ;;
     lang) echo 'memory' ;;
     esac
 }
@@ -46,12 +46,13 @@ allowed() {
     compress) REPLY='base kernels format tokenizer model runtime quant linalg train' ;;
     lang) REPLY='base kernels format' ;; # lang/core: base alone, see below
     memory) REPLY='base kernels format' ;;
+    bench) REPLY='base kernels format quant model runtime lang' ;;
     sandbox) REPLY='base' ;;
     code) REPLY='base memory' ;;
     server) REPLY='base sandbox' ;;
     editor) REPLY='base endpoint code' ;;
     agent) REPLY='base format endpoint sandbox code memory' ;;
-    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint ranks sandbox server hub memory code editor agent' ;;
+    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint ranks sandbox server hub memory code editor agent bench' ;;
     *) REPLY=unknown ;;
     esac
 }
@@ -86,7 +87,7 @@ while IFS=: read -r file _ include; do
     case $file:$target in
     src/lang/core/*:base/* | src/lang/core/*:lang/core/*) ;;
     src/lang/core/*) complain "$file includes \"$target\": lang/core may depend on base alone" ;;
-    src/lang/* | src/cli/* | src/engine/runtime/* | *:lang/core/*) ;;
+    src/lang/* | src/cli/* | src/apps/bench/* | src/engine/runtime/* | *:lang/core/*) ;;
     *:lang/*) complain "$file includes \"$target\": only lang/core is for other rooms" ;;
     esac
     case " $room $REPLY " in

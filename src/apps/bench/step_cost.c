@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 static const char *tensor_name(const whit_session *session, int32_t weight)
 {

@@ -11,7 +11,7 @@
 
 #include "base/half.h"
 #include "base/rng.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "quant/requantise.h"
 #include "format/conversion_cache.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 enum { PLANE_SHARE = 8, RANK = 16, MEAN_GAP = 333 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * One test: its model, its session, and its rounds. Between its steps a round measures what the same threads can read
  * (the same weights) and multiply, so that noise hits both alike. */
-#include "cli/bench_work.h"
+#include "bench/timed_work.h"
 
 #include <fcntl.h>
 #include <stdio.h>

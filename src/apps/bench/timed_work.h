@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * One test of whit bench, whichever process it has (bench_worker.c, bench_worker_here.c). */
-#ifndef WHIT_CLI_BENCH_WORK_H
-#define WHIT_CLI_BENCH_WORK_H
+ * One test of whit bench, whichever process it has (worker.c, worker_here.c). */
+#ifndef WHIT_BENCH_TIMED_WORK_H
+#define WHIT_BENCH_TIMED_WORK_H
 
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 typedef struct bench_work bench_work;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 enum { HUGE_BYTES = 2 << 20, STRETCHES = 16 };
 #define ENOUGH 0.9 /* share of mapped bytes; a file's ends, and heads read before the rest, stay in small pages */

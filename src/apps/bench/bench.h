@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
- * whit bench: declarations that its files share.
+ * How fast models run here, and how far that is from what the machine allows: what whit bench measures.
  *
- *   bench.c         options, the list of tests, rounds, shares
- *   bench_model.c   shapes, and random models of them in the cache
- *   bench_pages.c   huge and small pages of a model's files
- *   bench_steps.c   the steps of a test: filling its depth, passes, forgetting
- *   bench_work.c    one test
- *   bench_worker.c  its process (bench_worker_here.c: none, on Windows)
- *   bench_draft.c   decoding with guesses
- *   bench_ranks.c   tests of a model that several processes run
- *   bench_count.c   what a step reads and multiplies
- *   bench_report.c  tables and JSON
- *   bench_adapter.c a random adapter
- *   bench_kernels.c one kernel at a time
- *   bench_arrays.c  quaternary vectors */
-#ifndef WHIT_CLI_BENCH_H
-#define WHIT_CLI_BENCH_H
+ *   shapes.c              shapes, and random models of them in the cache
+ *   random_corrections.c  sign planes, outliers and low-rank pairs of such a model
+ *   random_adapter.c      a random adapter
+ *   huge_pages.c          huge and small pages of a model's files
+ *   steps.c               the steps of a test: filling its depth, passes, forgetting
+ *   timed_work.c          one test
+ *   worker.c              its process (worker_here.c: none, on Windows)
+ *   guesses.c             decoding with guesses
+ *   step_cost.c           what a step reads and multiplies
+ *   measure.c             the rounds of all tests, and their medians
+ *   measured_ranks.c      tests of a model that several processes run
+ *   measured_kernels.c    one kernel at a time
+ *   measured_arrays.c     quaternary vectors, fields read in place, programs */
+#ifndef WHIT_BENCH_BENCH_H
+#define WHIT_BENCH_BENCH_H
 
 #include "base/ranks.h"
 #include "base/rng.h"
-#include "cli/cli.h"
 #include "runtime/adapter.h"
 #include "model/exec_step.h"
 #include "runtime/session.h"
+#include "whit.h"
 
 #define BENCH_NAME_BYTES  128
 #define BENCH_PATH_BYTES  4096
@@ -200,55 +200,73 @@ typedef struct bench_result {
     uint32_t n_lines;
 } bench_result;
 
-typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
+/* ---- measuring -------------------------------------------------------------------------------- */
 
-typedef enum bench_kind { BENCH_TEXT, BENCH_COUNT, BENCH_REAL } bench_kind;
+/* Tests whose rounds take turns. */
+typedef struct bench_measuring {
+    const bench_test *tests;
+    size_t n_tests;
+    uint32_t n_rounds;                 /* at most BENCH_ROUNDS_MAX */
+    whit_progress_fn *progress;        /* its result is ignored: bench_test.stop ends a test */
+    void (*on_open)(const char *path); /* called before the process of a test opens that model */
+} bench_measuring;
 
-/* Columns that are there with some options alone. */
-enum { BENCH_WITH_STOLEN = 1, BENCH_WITH_DRAFT = 2 };
+/* Measures the tests; fills (n_tests) zero-initialised results, which point to the tests. */
+whit_status bench_measure(const bench_measuring *wanted, bench_result *results, whit_error *error);
 
-typedef struct bench_column {
-    const char *key, *title; /* title NULL: not in the Markdown table */
-    bench_kind kind;
-    int digits;    /* in the table */
-    double factor; /* in the table */
-    bool is_main;  /* also shown on a terminal */
-    unsigned with; /* BENCH_WITH_...: the option that it belongs to; 0: always there */
-} bench_column;
+/* ---- a model of several ranks ----------------------------------------------------------------- */
 
-typedef struct bench_cell {
-    char text[BENCH_NAME_BYTES];
-    double number; /* NAN: unknown */
-} bench_cell;
-#define BENCH_COLUMNS_MAX 24
+/* Costs of an exchange between the ranks. */
+typedef struct bench_network {
+    double latency_s, bytes_per_s;
+} bench_network;
 
-/* Results as a table. make_cells fills (n_columns) cells from result i. */
-typedef struct bench_table {
-    const bench_column *columns;
-    size_t n_columns; /* at most BENCH_COLUMNS_MAX */
-    unsigned with;    /* the columns of options that are there */
-    void (*make_cells)(const void *results, size_t i, bench_cell *cells);
-    const void *results;
+/* A test by rank 0 alone, and by all ranks. */
+typedef struct bench_together {
+    const bench_test *test;
+    const bench_network *network;
+    uint32_t n_ranks;
+    double tps_median, tps_best;                /* tokens a second with all ranks */
+    double exchanges, messages, sent, received; /* rank 0's, a token */
+    double alone_ms, predicted_ms, seen_ms;     /* a token; NAN: not measured */
+} bench_together;
+
+/* Called by all ranks with a model that is not yet split: measures the network, then on rank 0 the n tests of
+ * `results`, whose first three members are set. */
+whit_status bench_measure_alone(const whit_ranks *ranks, const whit_model *model, uint32_t n_rounds,
+                                bench_network *network, bench_together *results, size_t n, whit_error *error);
+/* Called where the model is split, after bench_measure_alone: measures the tests with all ranks. */
+whit_status bench_measure_together(const whit_model *model, uint32_t n_rounds, bench_together *results, size_t n,
+                                   whit_error *error);
+
+/* ---- kernels and arrays ----------------------------------------------------------------------- */
+
+/* A matrix kernel, measured by itself on one thread. */
+typedef struct bench_kernel {
+    char name[64], kernel[64], isa[16]; /* name: of the format */
+    uint32_t n_columns;
+    double us, gbps, read_share, gmacs, int8_share;
+} bench_kernel;
+typedef struct bench_kernels {
+    bench_kernel *rows;
     size_t n;
-} bench_table;
+} bench_kernels;
 
-/* Prints a table as Markdown or CSV. all: not only the main columns of Markdown. */
-void bench_print_table(cli_call *call, bench_form form, const bench_table *table, bool all);
-/* Returns a row as an object with the columns' keys. */
-json_t *bench_row_json(const bench_table *table, size_t row);
+/* Measures every matrix kernel in n_rounds rounds; cap: as WHIT_CPU. Free the list in every case. */
+whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progress_fn *progress, bench_kernels *list,
+                                  whit_error *error);
+void bench_kernels_free(bench_kernels *list);
 
-/* with: the columns of options; all: also those of the table that a terminal does not show. */
-void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all);
+/* One form of a test of quaternary vectors, fields or programs. */
+typedef struct bench_array {
+    char test[BENCH_NAME_BYTES];
+    const char *form, *item, *isa; /* isa "": of no level */
+    double ns, ratio;              /* of an item; the time of the test's first form over it */
+} bench_array;
+#define BENCH_ARRAYS_MAX 64
 
-/* whit bench under mpirun, called by all ranks: measures the network, then on rank 0 the tests, by itself and with the
- * others, and prints them. All tests are of one model. */
-int bench_ranks(cli_call *call, bench_form form, const whit_ranks *ranks, const bench_test *tests, size_t n_tests,
-                uint32_t n_rounds, bool all);
-
-/* whit bench --kernels. */
-int bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
-/* whit bench --arrays. */
-int bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
+whit_status bench_measure_arrays(const char *cap, uint32_t n_rounds, const volatile bool *stop,
+                                 bench_array list[BENCH_ARRAYS_MAX], size_t *n_rows, whit_error *error);
 
 double bench_median(double *values, size_t n); /* sorts `values` */
 

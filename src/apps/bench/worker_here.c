@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Every test runs in this process, where a system has no fork: peak memory is then that of all tests together. */
-#include "cli/bench_work.h"
+#include "bench/timed_work.h"
 
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/bench_work.h"
+#include "bench/timed_work.h"
 
 /* The end is announced, since the pipe would not close: later workers hold copies of its descriptor. */
 enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };

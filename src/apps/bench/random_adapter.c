@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 /* Lists pairs whose factors all begin at `values`: the cost of an adapter does not depend on its values. */
 static uint32_t list_pairs(const whit_model *model, uint32_t rank, const float *values, whit_adapter_floats *pairs,

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
 #define LEVEL bench_fused_generic
-#include "cli/bench_fused.inc"
+#include "bench/fused.inc"

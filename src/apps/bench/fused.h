@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Expressions of f32 vectors as programs, compared with the same in C as gcc compiles it for this CPU. */
-#ifndef WHIT_CLI_BENCH_FUSED_H
-#define WHIT_CLI_BENCH_FUSED_H
+#ifndef WHIT_BENCH_FUSED_H
+#define WHIT_BENCH_FUSED_H
 
 #include "base/quat.h"
 
-/* The expression in C, compiled with -O3, fused multiply-adds and the level's instructions (bench_fused.inc): writes n
+/* The expression in C, compiled with -O3, fused multiply-adds and the level's instructions (fused.inc): writes n
  * elements to out, or returns the sum. */
 typedef float bench_fused_fn(float *restrict out, const float *restrict a, const float *restrict b, uint32_t n);
 enum { BENCH_FUSED = 5, BENCH_FUSED_SIZES = 3 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/bench_fused.h"
+#include "bench/fused.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The steps of a test, the same in a worker's process and on several ranks. */
-#include "cli/bench.h"
+#include "bench/bench.h"
 
 #include <stdlib.h>
 
