@@ -329,12 +329,12 @@ static bool join_task(const cli_call *call, whit_buf *task)
 static int run_task(cli_call *call, const char *project)
 {
     struct agent_values *values = call->values;
-    cli_found_server found = {.url = NULL};
+    whit_found_server found = {.url = NULL};
     const bool finds = !values->url && !values->local && !values->acp && !values->preview; /* --acp: for each session */
     whit_error error;
     int status = CLI_OK;
     if (finds) {
-        const bool is_found = cli_find_server(values->model, &found, &error) == WHIT_OK;
+        const bool is_found = whit_find_server(values->model, &found, &error) == WHIT_OK;
         cli_print_notes(whit_chars(&found.notes), found.notes.size_bytes);
         if (!is_found) status = cli_fail_error(call, &error);
         values->url = found.url;
@@ -342,7 +342,7 @@ static int run_task(cli_call *call, const char *project)
         values->hides_key = found.hides_key;
     }
     if (status == CLI_OK) status = (values->n_jobs ? cli_agent_parallel : cli_agent_task)(call, project);
-    cli_found_server_free(&found);
+    whit_found_server_free(&found);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef WHIT_CLI_AGENT_H
 #define WHIT_CLI_AGENT_H
 
+#include "agent/find_server.h"
 #include "agent/turns.h"
 #include "cli/flags.h"
 
@@ -41,19 +42,6 @@ bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason,
 int cli_agent_latest(cli_call *call, const char *project);
 /* Runs undo, redo or log; `which` NULL: the latest turn. */
 int cli_agent_turns(cli_call *call, const char *project, const char *what, const char *which);
-/* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read, else from $WHIT_API_KEY; "" if
- * neither is set. Errors: argument (others may read the file), io. */
-whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error);
-/* A server of models on this machine; zero-initialised: not found. */
-typedef struct cli_found_server {
-    whit_buf texts, notes; /* notes: lines for the person, each with its line feed */
-    const char *url, *name;
-    bool hides_key; /* the server is not the person's own: $WHIT_API_KEY is not for it */
-} cli_found_server;
-/* Finds whit serve, llama.cpp or Ollama and its first model, or `wanted` (may be NULL). Free `found` in every case.
- * Errors: argument (no server answers, with what to do). */
-whit_status cli_find_server(const char *wanted, cli_found_server *found, whit_error *error);
-void cli_found_server_free(cli_found_server *found);
 /* Lets the person edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);

@@ -35,9 +35,9 @@ struct acp {
     struct cli_tasks tasks;
     bool has_session;
     char session[32], folder[PATH_MAX];
-    json_t *sessions;       /* {id: {folder, servers, in, out}}: sessions of this process, the open one included */
-    cli_found_server found; /* the server that was found where the options name none */
-    volatile bool cancel;   /* cancels the running task; set with the lock held */
+    json_t *sessions;        /* {id: {folder, servers, in, out}}: sessions of this process, the open one included */
+    whit_found_server found; /* the server that was found where the options name none */
+    volatile bool cancel;    /* cancels the running task; set with the lock held */
     uint64_t n_calls;
     json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
     /* Shared by the two threads: */
@@ -290,9 +290,9 @@ static whit_status find_server(struct acp *a, whit_error *error)
 {
     struct agent_values *values = a->call->values;
     if (values->url || values->local) return WHIT_OK;
-    cli_found_server_free(&a->found);
-    a->found = (cli_found_server){.url = NULL};
-    WHIT_TRY(cli_find_server(values->model, &a->found, error));
+    whit_found_server_free(&a->found);
+    a->found = (whit_found_server){.url = NULL};
+    WHIT_TRY(whit_find_server(values->model, &a->found, error));
     cli_print_notes(whit_chars(&a->found.notes), a->found.notes.size_bytes);
     values->url = a->found.url;
     values->model = a->found.name;
@@ -643,7 +643,7 @@ int cli_agent_acp(cli_call *call, const char *project)
     close_session(a);
     json_decref(a->shown);
     json_decref(a->sessions);
-    cli_found_server_free(&a->found);
+    whit_found_server_free(&a->found);
     whit_rpc_free(&a->rpc);
     pthread_cond_destroy(&a->more);
     pthread_mutex_destroy(&a->lock);

@@ -3,7 +3,6 @@
 #include "agent/folders.h"
 #include "agent/light.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/items.h"
 #include "base/phrase.h"
 #include "base/plain.h"
@@ -14,7 +13,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Ends the line of an answer that is being shown, before something else is said: a part of it may be held back, and
@@ -109,25 +107,6 @@ static void note_no_tools(const char *said)
     cli_note("%s; the tools are described to it, and it calls them by JSON in its text", said);
 }
 
-whit_status cli_agent_key(const char *key_file, whit_buf *key, whit_error *error)
-{
-    const char *given = getenv("WHIT_API_KEY");
-    struct stat info;
-    if (key_file) {
-        if (stat(key_file, &info) != 0) return whit_fail_errno(error, key_file, "read");
-        if (info.st_mode & 077)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: others may read the key; run chmod 600 on it", key_file);
-        WHIT_TRY(whit_read_file(key_file, 4096, key, error));
-        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
-        if (!key->size_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: holds no key; write the endpoint's key into it",
-                             key_file);
-    } else if (given) {
-        whit_buf_append_str(key, given);
-    }
-    return whit_buf_append(key, "", 1) ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
-}
-
 /* Shows an answer as it comes, on a terminal. */
 static void task_text(void *user, const char *text, size_t n)
 {
@@ -143,7 +122,7 @@ static int open_remote(struct cli_tasks *t)
     whit_error error;
     if (values->hides_key && !values->key_file)
         whit_buf_append(&t->key, "", 1);
-    else if (cli_agent_key(values->key_file, &t->key, &error) != WHIT_OK)
+    else if (whit_agent_key(values->key_file, &t->key, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
     whit_endpoint_options at = {

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "assistant/panel_agent.h"
+#include "assistant/suggester.h"
+#include "cli/names.h"
 #include "cli/verbs.h"
-#include "cli/edit_agent.h"
-#include "cli/edit_suggest.h"
 #include "editor/editor.h"
 #include "editor/terminal.h"
 
@@ -99,20 +100,21 @@ static int edit(cli_call *call)
                                                                 : WHIT_ARRANGE_TABS,
                                 .line = values->line,
                                 .stop = cli_cancelled()};
-    const struct cli_edit_wish wish = {values->model, values->url, values->name, values->key_file};
-    struct cli_edit_agent *agent;
+    const whit_assistant_options assistant = {{values->model, values->url, values->name, values->key_file},
+                                              cli_find_model};
+    whit_panel_agent *agent;
     bool stopped = false;
     whit_error error;
     if (values->model && values->url)
         return cli_fail(call, CLI_USAGE, "which model? either -m, in this process, or --url, where it is served");
-    if (cli_edit_agent_open(&wish, &agent, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    wanted.panel = cli_edit_agent_panel(agent);
-    struct cli_edit_suggester *suggester = NULL;
-    whit_status status = cli_edit_suggester_open(&wish, &suggester, &error);
-    if (suggester) wanted.suggester = cli_edit_suggester_callbacks(suggester);
+    if (whit_panel_agent_open(&assistant, &agent, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    wanted.panel = whit_panel_agent_panel(agent);
+    whit_model_suggester *suggester = NULL;
+    whit_status status = whit_model_suggester_open(&assistant, &suggester, &error);
+    if (suggester) wanted.suggester = whit_model_suggester_callbacks(suggester);
     if (status == WHIT_OK) status = whit_edit_run(&wanted, &stopped, &error);
-    cli_edit_suggester_close(suggester);
-    cli_edit_agent_close(agent);
+    whit_model_suggester_close(suggester);
+    whit_panel_agent_close(agent);
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     return stopped ? CLI_INTERRUPTED : CLI_OK;
 }

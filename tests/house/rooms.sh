@@ -15,7 +15,7 @@ wing_rooms() {
     text) echo 'tokenizer template grammar' ;;
     files) echo 'format hub endpoint ranks' ;;
     lab) echo 'train compress' ;;
-    apps) echo 'editor agent server code sandbox bench' ;;
+    apps) echo 'editor agent server code sandbox bench assistant' ;;
     lang) echo 'memory' ;;
     esac
 }
@@ -51,8 +51,9 @@ allowed() {
     code) REPLY='base memory' ;;
     server) REPLY='base sandbox' ;;
     editor) REPLY='base endpoint code' ;;
+    assistant) REPLY='base format endpoint editor agent' ;;
     agent) REPLY='base format endpoint sandbox code memory' ;;
-    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint ranks sandbox server hub memory code editor agent bench' ;;
+    cli) REPLY='base kernels format tokenizer template grammar kv quant linalg model compress train lang runtime endpoint ranks sandbox server hub memory code editor agent assistant bench' ;;
     *) REPLY=unknown ;;
     esac
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the server of models that runs on this machine, for whit agent and whit edit without -m and --url. */
-#include "cli/agent.h"
+#include "agent/find_server.h"
+#include "base/file.h"
 #include "base/items.h"
 #include "endpoint/endpoint.h"
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TIMEOUT_MS = 1500, LIST_BYTES_MAX = 1 << 20 };
@@ -74,7 +76,7 @@ static const char *pick_model(const json_t *list)
 }
 
 /* Asks a server for its models. False if none answers. */
-static bool ask_server(const char *address, const char *wanted, cli_found_server *found)
+static bool ask_server(const char *address, const char *wanted, whit_found_server *found)
 {
     char url[256];
     whit_buf body = {0};
@@ -106,10 +108,10 @@ static bool ask_server(const char *address, const char *wanted, cli_found_server
     return ok;
 }
 
-whit_status cli_find_server(const char *wanted, cli_found_server *found, whit_error *error)
+whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_error *error)
 {
     char addresses[N_SERVERS][64];
-    *found = (cli_found_server){.url = NULL};
+    *found = (whit_found_server){.url = NULL};
     for (size_t i = 0; i < N_SERVERS; i++) {
         write_address(i, addresses[i]);
         if (ask_server(addresses[i], wanted, found)) return WHIT_OK;
@@ -120,9 +122,28 @@ whit_status cli_find_server(const char *wanted, cli_found_server *found, whit_er
                      addresses[0], servers[0].what, addresses[1], servers[1].what);
 }
 
-void cli_found_server_free(cli_found_server *found)
+void whit_found_server_free(whit_found_server *found)
 {
     whit_buf_free(&found->texts);
     whit_buf_free(&found->notes);
-    *found = (cli_found_server){.url = NULL};
+    *found = (whit_found_server){.url = NULL};
+}
+
+whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error)
+{
+    const char *given = getenv("WHIT_API_KEY");
+    struct stat info;
+    if (key_file) {
+        if (stat(key_file, &info) != 0) return whit_fail_errno(error, key_file, "read");
+        if (info.st_mode & 077)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: others may read the key; run chmod 600 on it", key_file);
+        WHIT_TRY(whit_read_file(key_file, 4096, key, error));
+        while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
+        if (!key->size_bytes)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: holds no key; write the endpoint's key into it",
+                             key_file);
+    } else if (given) {
+        whit_buf_append_str(key, given);
+    }
+    return whit_buf_append(key, "", 1) ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/edit_suggest.h"
+#include "assistant/suggester.h"
 
 #include "agent/guard.h"
 #include "base/flag.h"
 #include "base/items.h"
 #include "base/system.h"
-#include "cli/agent.h"
-#include "cli/cli.h"
-#include "cli/names.h"
 #include "endpoint/endpoint.h"
 #include "endpoint/stream.h"
 
@@ -25,9 +22,9 @@ struct question {
     size_t before_bytes, behind_bytes;
 };
 
-struct cli_edit_suggester {
-    struct cli_edit_wish wish; /* from the command line */
-    struct cli_edit_wish own;  /* copies of the settings of the first question, which stay in use */
+struct whit_model_suggester {
+    whit_assistant_options options;
+    whit_panel_wish chosen; /* copies of the settings of the first question, which stay in use */
     whit_buf key;
     whit_suggester callbacks;
     int woken; /* the end of callbacks.fd's pipe that is written to; a full one wakes as well */
@@ -52,7 +49,7 @@ struct cli_edit_suggester {
     volatile bool cancel;
 };
 
-static void wake_editor(const struct cli_edit_suggester *s)
+static void wake_editor(const whit_model_suggester *s)
 {
     while (write(s->woken, "", 1) < 0 && errno == EINTR) {
     }
@@ -61,7 +58,7 @@ static void wake_editor(const struct cli_edit_suggester *s)
 /* Receives a piece of the answer; false if it is long enough, or obsolete. */
 static bool on_text(void *user, const char *text, size_t n)
 {
-    struct cli_edit_suggester *s = user;
+    whit_model_suggester *s = user;
     pthread_mutex_lock(&s->lock);
     bool more = s->latest == s->number && !s->ends;
     for (size_t i = 0; i < n && more; i++)
@@ -78,14 +75,14 @@ static bool on_text(void *user, const char *text, size_t n)
 
 /* ---- in this process ------------------------------------------------------------------------ */
 
-static whit_status open_model(struct cli_edit_suggester *s, whit_error *error)
+static whit_status open_model(whit_model_suggester *s, whit_error *error)
 {
-    char found[CLI_PATH_BYTES];
+    char found[WHIT_CACHE_PATH_BYTES];
     whit_model_options how = whit_model_options_default();
     whit_session_options wanted = whit_session_options_default();
     whit_sampler_options sampling = whit_sampler_options_default();
     if (s->sampler) return WHIT_OK;
-    WHIT_TRY(cli_find_model(s->own.model, found, error));
+    WHIT_TRY(s->options.find_model(s->chosen.model, found, error));
     if (!s->model) WHIT_TRY(whit_model_open(found, &how, &s->model, error));
     int32_t id;
     size_t n_ids;
@@ -102,7 +99,7 @@ static whit_status open_model(struct cli_edit_suggester *s, whit_error *error)
     return whit_sampler_open(s->model, &sampling, &s->sampler, error);
 }
 
-static whit_status ask_model(struct cli_edit_suggester *s, const struct question *q, whit_error *error)
+static whit_status ask_model(whit_model_suggester *s, const struct question *q, whit_error *error)
 {
     WHIT_TRY(open_model(s, error));
     size_t capacity = whit_session_context_size(s->session) - SUGGESTED_TOKENS, n_ids;
@@ -124,14 +121,14 @@ static whit_status ask_model(struct cli_edit_suggester *s, const struct question
 
 static void stream_text(void *user, const char *text, size_t n)
 {
-    struct cli_edit_suggester *s = user;
+    whit_model_suggester *s = user;
     if (!on_text(s, text, n)) whit_flag_put(&s->cancel, true);
 }
 
-static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct question *q, whit_error *error)
+static whit_status ask_endpoint(whit_model_suggester *s, const struct question *q, whit_error *error)
 {
-    if (!s->endpoint && !s->key.size_bytes) WHIT_TRY(cli_agent_key(s->own.key_file, &s->key, error));
-    whit_endpoint_options at = {.url = s->own.url,
+    if (!s->endpoint && !s->key.size_bytes) WHIT_TRY(whit_agent_key(s->chosen.key_file, &s->key, error));
+    whit_endpoint_options at = {.url = s->chosen.url,
                                 .path = "/completions",
                                 .key = whit_chars(&s->key),
                                 .connect_s = 5,
@@ -139,9 +136,9 @@ static whit_status ask_endpoint(struct cli_edit_suggester *s, const struct quest
                                 .n_tries = 1,
                                 .cancel = &s->cancel};
     if (!s->endpoint) WHIT_TRY(whit_endpoint_open(&at, &s->endpoint, error));
-    json_t *request =
-        json_pack("{s:s%, s:s%, s:i, s:i, s:b, s:s*}", "prompt", q->before, q->before_bytes, "suffix", q->behind,
-                  q->behind_bytes, "max_tokens", SUGGESTED_TOKENS, "temperature", 0, "stream", 1, "model", s->own.name);
+    json_t *request = json_pack("{s:s%, s:s%, s:i, s:i, s:b, s:s*}", "prompt", q->before, q->before_bytes, "suffix",
+                                q->behind, q->behind_bytes, "max_tokens", SUGGESTED_TOKENS, "temperature", 0, "stream",
+                                1, "model", s->chosen.name);
     char *body = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
     if (!body) return WHIT_OK; /* the text is not UTF-8 */
@@ -171,7 +168,7 @@ static void free_question(struct question *q)
 
 static void *work(void *user)
 {
-    struct cli_edit_suggester *s = user;
+    whit_model_suggester *s = user;
     pthread_mutex_lock(&s->lock);
     for (;;) {
         while (!s->has_waiting && !s->ends) pthread_cond_wait(&s->asked, &s->lock);
@@ -184,7 +181,7 @@ static void *work(void *user)
         whit_flag_put(&s->cancel, false);
         pthread_mutex_unlock(&s->lock);
         whit_error error;
-        whit_status status = s->own.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
+        whit_status status = s->chosen.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
         free_question(&q);
         pthread_mutex_lock(&s->lock);
         bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context: no suggestion here */
@@ -213,7 +210,7 @@ static char *copy_text(const char *text, size_t n)
 }
 
 /* Under the lock. */
-static void forget(struct cli_edit_suggester *s)
+static void forget(whit_model_suggester *s)
 {
     s->latest++;
     whit_flag_put(&s->cancel, true);
@@ -225,13 +222,13 @@ static void forget(struct cli_edit_suggester *s)
 }
 
 /* Chooses the model at the first question; false if no model is named. */
-static bool choose_model(struct cli_edit_suggester *s, const whit_panel_wish *settings)
+static bool choose_model(whit_model_suggester *s, const whit_panel_wish *settings)
 {
-    if (s->own.model || s->own.url) return true;
-    struct cli_edit_wish wish = cli_edit_wish_of(&s->wish, settings);
-    s->own = (struct cli_edit_wish){wish.model ? strdup(wish.model) : NULL, wish.url ? strdup(wish.url) : NULL,
-                                    wish.name ? strdup(wish.name) : NULL, wish.key_file ? strdup(wish.key_file) : NULL};
-    return s->own.model || s->own.url;
+    if (s->chosen.model || s->chosen.url) return true;
+    whit_panel_wish wish = whit_assistant_wish_of(&s->options.wish, settings);
+    s->chosen = (whit_panel_wish){wish.model ? strdup(wish.model) : NULL, wish.url ? strdup(wish.url) : NULL,
+                                  wish.name ? strdup(wish.name) : NULL, wish.key_file ? strdup(wish.key_file) : NULL};
+    return s->chosen.model || s->chosen.url;
 }
 
 /* Must this text not be sent to an endpoint? By the agent's rule for secrets. */
@@ -245,8 +242,8 @@ static bool is_secret(const whit_suggestion_question *question)
 
 static bool ask_suggestion(void *user, const whit_suggestion_question *question)
 {
-    struct cli_edit_suggester *s = user;
-    if (!choose_model(s, &question->settings) || (s->own.url && (!question->anywhere || is_secret(question))))
+    whit_model_suggester *s = user;
+    if (!choose_model(s, &question->settings) || (s->chosen.url && (!question->anywhere || is_secret(question))))
         return false;
     pthread_mutex_lock(&s->lock);
     forget(s);
@@ -270,7 +267,7 @@ static bool ask_suggestion(void *user, const whit_suggestion_question *question)
 
 static void cancel(void *user)
 {
-    struct cli_edit_suggester *s = user;
+    whit_model_suggester *s = user;
     pthread_mutex_lock(&s->lock);
     forget(s);
     pthread_mutex_unlock(&s->lock);
@@ -278,7 +275,7 @@ static void cancel(void *user)
 
 static whit_suggestion_state take_suggestion(void *user, whit_buf *text, char *why, size_t why_bytes)
 {
-    struct cli_edit_suggester *s = user;
+    whit_model_suggester *s = user;
     char drained[256];
     ssize_t n;
     while ((n = read(s->callbacks.fd, drained, sizeof drained)) > 0 || (n < 0 && errno == EINTR)) {
@@ -293,12 +290,12 @@ static whit_suggestion_state take_suggestion(void *user, whit_buf *text, char *w
     return state;
 }
 
-whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli_edit_suggester **suggester,
-                                    whit_error *error)
+whit_status whit_model_suggester_open(const whit_assistant_options *options, whit_model_suggester **suggester,
+                                      whit_error *error)
 {
-    struct cli_edit_suggester *s = *suggester = calloc(1, sizeof *s);
+    whit_model_suggester *s = *suggester = calloc(1, sizeof *s);
     if (!s) return whit_fail_memory(error, "suggestions", sizeof *s);
-    s->wish = *wish;
+    s->options = *options;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->asked, NULL);
     int ends[2] = {-1, -1};
@@ -307,12 +304,12 @@ whit_status cli_edit_suggester_open(const struct cli_edit_wish *wish, struct cli
     s->callbacks = (whit_suggester){s, ends[0], ask_suggestion, cancel, take_suggestion};
     s->woken = ends[1];
     if (ok) return WHIT_OK;
-    cli_edit_suggester_close(s);
+    whit_model_suggester_close(s);
     *suggester = NULL;
     return status;
 }
 
-void cli_edit_suggester_close(struct cli_edit_suggester *s)
+void whit_model_suggester_close(whit_model_suggester *s)
 {
     if (!s) return;
     pthread_mutex_lock(&s->lock);
@@ -327,10 +324,10 @@ void cli_edit_suggester_close(struct cli_edit_suggester *s)
     whit_endpoint_close(s->endpoint);
     whit_buf_free(&s->answer);
     whit_buf_free(&s->key);
-    free((char *)s->own.model);
-    free((char *)s->own.url);
-    free((char *)s->own.name);
-    free((char *)s->own.key_file);
+    free((char *)s->chosen.model);
+    free((char *)s->chosen.url);
+    free((char *)s->chosen.name);
+    free((char *)s->chosen.key_file);
     if (s->callbacks.fd >= 0) close(s->callbacks.fd);
     if (s->woken >= 0) close(s->woken);
     pthread_mutex_destroy(&s->lock);
@@ -338,7 +335,7 @@ void cli_edit_suggester_close(struct cli_edit_suggester *s)
     free(s);
 }
 
-const whit_suggester *cli_edit_suggester_callbacks(const struct cli_edit_suggester *s)
+const whit_suggester *whit_model_suggester_callbacks(const whit_model_suggester *s)
 {
     return &s->callbacks;
 }

@@ -3,7 +3,7 @@
  * waits for the editor where it needs a text or an answer. Events from the worker to the editor are queued; a pipe
  * wakes the editor. No thread wakes up while there is no work. */
 #include "base/phrase.h"
-#include "cli/edit_agent.h"
+#include "assistant/panel_agent.h"
 
 #include "agent/loop.h"
 #include "base/clock.h"
@@ -52,8 +52,8 @@ struct done_turn {
     whit_changes open;
 };
 
-struct cli_edit_agent {
-    struct cli_edit_wish wish;
+struct whit_panel_agent {
+    whit_assistant_options options;
     whit_panel panel;
     char project[PATH_MAX];
     int pipe[2];
@@ -76,9 +76,9 @@ struct cli_edit_agent {
     bool is_answered, said;
     whit_error answer_error;
     /* Used by the worker only: */
-    struct cli_edit_wish wished;
+    whit_panel_wish wished;
     whit_buf wishes;
-    struct cli_edit_model model;
+    whit_answering_model model;
     whit_agent_config config;
     whit_runner runner;
     whit_mcp *mcp;
@@ -93,7 +93,7 @@ struct cli_edit_agent {
 
 /* ---- from the worker to the editor ------------------------------------------------------------------ */
 
-static void post(struct cli_edit_agent *a, event_kind kind, const char *text, size_t n)
+static void post(whit_panel_agent *a, event_kind kind, const char *text, size_t n)
 {
     struct event *event = malloc(sizeof *event + n + 1);
     if (!event) return;
@@ -113,13 +113,13 @@ static void post(struct cli_edit_agent *a, event_kind kind, const char *text, si
     } /* full: the editor is awake */
 }
 
-static void post_line(struct cli_edit_agent *a, event_kind kind, const char *line)
+static void post_line(whit_panel_agent *a, event_kind kind, const char *line)
 {
     post(a, kind, line, strlen(line));
 }
 
 /* Waits for the editor's answer to an event; false if the work is to end. */
-static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *text)
+static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
 {
     pthread_mutex_lock(&a->lock);
     a->is_answered = a->said = false;
@@ -136,7 +136,7 @@ static bool wait_answer(struct cli_edit_agent *a, event_kind kind, const char *t
 }
 
 /* Answers the worker; called with the lock held, on the editor's thread. */
-static void wake_worker(struct cli_edit_agent *a)
+static void wake_worker(whit_panel_agent *a)
 {
     a->is_answered = true;
     pthread_cond_signal(&a->more);
@@ -146,7 +146,7 @@ static void wake_worker(struct cli_edit_agent *a)
 
 static void on_text(void *user, const char *text, size_t n)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     if (!a->quiet) post(a, EVENT_TEXT, text, n);
 }
 
@@ -165,7 +165,7 @@ static whit_status on_show(void *user, const whit_change *c, whit_error *error)
     return status;
 }
 
-static whit_status ask_hunks(struct cli_edit_agent *a, const whit_panel_hunk *hunks, size_t n, uint8_t *taken,
+static whit_status ask_hunks(whit_panel_agent *a, const whit_panel_hunk *hunks, size_t n, uint8_t *taken,
                              whit_error *error)
 {
     a->hunks = hunks;
@@ -198,7 +198,7 @@ static bool on_agreed(void *user, const char *reason, size_t n_files)
 
 static bool on_ask(void *user, const char *question, whit_buf *reply)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     return wait_answer(a, EVENT_QUESTION, question) && a->said &&
         whit_buf_append(reply, a->answer.data, a->answer.size_bytes);
 }
@@ -206,7 +206,7 @@ static bool on_ask(void *user, const char *question, whit_buf *reply)
 /* Copies the turn's changes to open texts, for undo. */
 static void on_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     struct done_turn done = {.number = turn};
     char path[PATH_MAX * 2];
     if (!n) return; /* no file was written */
@@ -220,7 +220,7 @@ static void on_written(void *user, uint32_t turn, const whit_change *changes, si
 
 static whit_status texts_list(void *user, whit_buf *paths, whit_error *error)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     if (!wait_answer(a, EVENT_LIST, "")) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
     return whit_buf_append(paths, a->answer.data, a->answer.size_bytes)
         ? WHIT_OK
@@ -229,7 +229,7 @@ static whit_status texts_list(void *user, whit_buf *paths, whit_error *error)
 
 static whit_status texts_read(void *user, const char *path, whit_buf *content, bool *is, whit_error *error)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     bool known = false;
     *is = false;
     if (whit_now_ns() - a->unsaved_ns > UNSAVED_NS) {
@@ -249,7 +249,7 @@ static whit_status texts_read(void *user, const char *path, whit_buf *content, b
 
 static whit_status texts_write(void *user, const whit_change *changes, size_t n, whit_error *error)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     a->changes = changes;
     a->n_changes = n;
     if (!wait_answer(a, EVENT_PATCH, "")) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
@@ -259,9 +259,10 @@ static whit_status texts_write(void *user, const whit_change *changes, size_t n,
 
 /* ---- pieces of work --------------------------------------------------------------------------------- */
 
-static whit_status be_ready(struct cli_edit_agent *a, whit_error *error)
+static whit_status be_ready(whit_panel_agent *a, whit_error *error)
 {
-    WHIT_TRY(cli_edit_model_open(&a->model, &a->wished, &a->cancel, on_text, on_note, a, error));
+    const whit_answering_calls calls = {a->options.find_model, on_text, on_note, a, &a->cancel};
+    WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
     WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
@@ -273,7 +274,7 @@ static whit_status be_ready(struct cli_edit_agent *a, whit_error *error)
     return WHIT_OK;
 }
 
-static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
+static whit_status do_task(whit_panel_agent *a, whit_error *error)
 {
     const whit_open_texts open = {texts_read, texts_write, texts_list, a};
     whit_agent_options how = {.project = a->project,
@@ -305,7 +306,7 @@ static whit_status do_task(struct cli_edit_agent *a, whit_error *error)
 }
 
 /* Asks one question without tools; appends the answer's text to `text`. */
-static whit_status ask_plain(struct cli_edit_agent *a, const char *system, const char *question, whit_buf *text,
+static whit_status ask_plain(whit_panel_agent *a, const char *system, const char *question, whit_buf *text,
                              whit_error *error)
 {
     json_t *tools = json_array(), *got = NULL;
@@ -340,7 +341,7 @@ static void take_block(whit_buf *text, const char *old, size_t old_bytes)
     if (old_bytes && old[old_bytes - 1] == '\n') whit_buf_append(text, "\n", 1);
 }
 
-static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
+static whit_status do_explain(whit_panel_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
@@ -356,7 +357,7 @@ static whit_status do_explain(struct cli_edit_agent *a, whit_error *error)
 }
 
 /* Asks about the hunks of a rewritten selection; the accepted ones replace it. */
-static whit_status ask_rewrite(struct cli_edit_agent *a, whit_changes *staged, whit_error *error)
+static whit_status ask_rewrite(whit_panel_agent *a, whit_changes *staged, whit_error *error)
 {
     whit_hunks hunks = {0};
     whit_status status = whit_hunks_make(&hunks, a->project, staged, error);
@@ -373,7 +374,7 @@ static whit_status ask_rewrite(struct cli_edit_agent *a, whit_changes *staged, w
     return status;
 }
 
-static whit_status choose_rewrite(struct cli_edit_agent *a, const whit_buf *text, whit_error *error)
+static whit_status choose_rewrite(whit_panel_agent *a, const whit_buf *text, whit_error *error)
 {
     whit_changes staged = {0};
     const whit_change change = {.path = whit_chars(&a->about),
@@ -394,7 +395,7 @@ static whit_status choose_rewrite(struct cli_edit_agent *a, const whit_buf *text
     return status;
 }
 
-static whit_status do_rewrite(struct cli_edit_agent *a, whit_error *error)
+static whit_status do_rewrite(whit_panel_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
@@ -417,12 +418,12 @@ static whit_status do_rewrite(struct cli_edit_agent *a, whit_error *error)
 
 static void on_turned(void *user, const whit_change *change)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
 /* Undoes (or redoes) the latest turn of this run, in open texts and in files; without one, the journal's latest. */
-static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *error)
+static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns;
     whit_buf *to = redo ? &a->turns : &a->undone;
@@ -469,7 +470,7 @@ static whit_status do_undo(struct cli_edit_agent *a, bool redo, whit_error *erro
 
 static void *work(void *user)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
     for (;;) {
         while (!a->has_job && !a->ending) pthread_cond_wait(&a->more, &a->lock);
@@ -508,9 +509,9 @@ static bool keep(whit_buf *buf, const char *text, size_t n)
     return whit_buf_append(buf, whit_or_empty(text), text ? n : 0) && whit_buf_append(buf, "", 1);
 }
 
-static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
+static bool keep_wish(whit_panel_agent *a, const whit_panel_wish *settings)
 {
-    struct cli_edit_wish wish = cli_edit_wish_of(&a->wish, settings);
+    whit_panel_wish wish = whit_assistant_wish_of(&a->options.wish, settings);
     const char *wishes[] = {wish.model, wish.url, wish.name, wish.key_file};
     const char **kept[] = {&a->wished.model, &a->wished.url, &a->wished.name, &a->wished.key_file};
     size_t at[4];
@@ -525,7 +526,7 @@ static bool keep_wish(struct cli_edit_agent *a, const whit_panel_wish *settings)
 
 static whit_status panel_begin(void *user, const whit_panel_request *request, whit_error *error)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     char about[300];
     whit_status status = WHIT_OK;
     pthread_mutex_lock(&a->lock);
@@ -559,7 +560,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
 
 static void panel_stop(void *user)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
     if (a->has_job) whit_flag_put(&a->cancel, true);
     pthread_cond_signal(&a->more);
@@ -568,7 +569,7 @@ static void panel_stop(void *user)
 
 static void panel_choose(void *user, const uint8_t *taken, size_t n)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
     if (a->wants_answer && !a->cancel && n == a->n_hunks) {
         memcpy(a->taken, taken, n);
@@ -579,7 +580,7 @@ static void panel_choose(void *user, const uint8_t *taken, size_t n)
 
 static void panel_reply(void *user, const char *text)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
     if (a->wants_answer && !a->cancel) {
         a->said = text && whit_buf_append_str(&a->answer, text);
@@ -590,12 +591,12 @@ static void panel_reply(void *user, const char *text)
 
 static int panel_fd(void *user)
 {
-    const struct cli_edit_agent *a = user;
+    const whit_panel_agent *a = user;
     return a->pipe[0];
 }
 
 /* Edits all open texts or none: earlier edits are rolled back if a later one fails. */
-static bool patch_open(struct cli_edit_agent *a, struct whit_editor *editor)
+static bool patch_open(whit_panel_agent *a, struct whit_editor *editor)
 {
     char path[PATH_MAX * 2];
     for (size_t i = 0; i < a->n_changes; i++) {
@@ -616,7 +617,7 @@ static bool patch_open(struct cli_edit_agent *a, struct whit_editor *editor)
 }
 
 /* Handles an event that the worker waits for; does nothing if it no longer waits. */
-static void serve(struct cli_edit_agent *a, struct whit_editor *editor, const struct event *event)
+static void serve(whit_panel_agent *a, struct whit_editor *editor, const struct event *event)
 {
     char path[PATH_MAX * 2];
     pthread_mutex_lock(&a->lock);
@@ -646,7 +647,7 @@ static void serve(struct cli_edit_agent *a, struct whit_editor *editor, const st
 
 static bool panel_pump(void *user, struct whit_editor *editor)
 {
-    struct cli_edit_agent *a = user;
+    whit_panel_agent *a = user;
     char drained[256];
     bool any = false;
     while (a->pipe[0] >= 0 && read(a->pipe[0], drained, sizeof drained) > 0) {
@@ -679,11 +680,11 @@ static bool panel_pump(void *user, struct whit_editor *editor)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-whit_status cli_edit_agent_open(const struct cli_edit_wish *wish, struct cli_edit_agent **agent, whit_error *error)
+whit_status whit_panel_agent_open(const whit_assistant_options *options, whit_panel_agent **agent, whit_error *error)
 {
-    struct cli_edit_agent *a = *agent = calloc(1, sizeof *a);
+    whit_panel_agent *a = *agent = calloc(1, sizeof *a);
     if (!a) return whit_fail_memory(error, "an agent", sizeof *a);
-    a->wish = *wish;
+    a->options = *options;
     a->pipe[0] = a->pipe[1] = -1;
     if (!realpath(".", a->project)) a->project[0] = 0;
     pthread_mutex_init(&a->lock, NULL);
@@ -705,7 +706,7 @@ static void free_turns(whit_buf *turns)
     whit_buf_free(turns);
 }
 
-void cli_edit_agent_close(struct cli_edit_agent *a)
+void whit_panel_agent_close(whit_panel_agent *a)
 {
     if (!a) return;
     if (a->has_thread) {
@@ -724,7 +725,7 @@ void cli_edit_agent_close(struct cli_edit_agent *a)
     for (int i = 0; i < 2; i++)
         if (a->pipe[i] >= 0) close(a->pipe[i]);
     whit_mcp_close(a->mcp);
-    cli_edit_model_close(&a->model);
+    whit_answering_model_close(&a->model);
     whit_agent_messages_free(&a->messages);
     whit_agent_config_free(&a->config);
     free_turns(&a->turns);
@@ -737,7 +738,7 @@ void cli_edit_agent_close(struct cli_edit_agent *a)
     free(a);
 }
 
-const whit_panel *cli_edit_agent_panel(const struct cli_edit_agent *a)
+const whit_panel *whit_panel_agent_panel(const whit_panel_agent *a)
 {
     return &a->panel;
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * The model that answers in an editor: in this process or at an endpoint. */
+#ifndef WHIT_ASSISTANT_ANSWERING_MODEL_H
+#define WHIT_ASSISTANT_ANSWERING_MODEL_H
+
+#include "agent/find_server.h"
+#include "agent/model.h"
+#include "editor/panel.h"
+#include "format/conversion_cache.h"
+
+/* Finds the file of a model by the words of a person: a path or a pulled name. Errors: io, argument. */
+typedef whit_status whit_model_finder(const char *words, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
+
+/* The command line's part. Members of the wish that it leaves unset come from the editor's settings. */
+typedef struct whit_assistant_options {
+    whit_panel_wish wish;
+    whit_model_finder *find_model;
+} whit_assistant_options;
+
+/* Merges both, where the command line has precedence over the settings; texts stay their owners'. */
+whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
+
+typedef struct whit_answering_calls {
+    whit_model_finder *find_model;
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives answers in pieces */
+    void (*on_note)(void *user, const char *line);                 /* receives lines about the server that was found */
+    void *user;
+    const volatile bool *cancel;
+} whit_answering_calls;
+
+/* A model, in this process or at an endpoint; zero-initialised: not open. */
+typedef struct whit_answering_model {
+    whit_found_server found; /* where neither a model nor an endpoint is named */
+    whit_buf key;
+    whit_endpoint *endpoint;
+    whit_remote_model remote;
+    whit_model *model;
+    whit_session *session;
+    whit_local_model *local;
+    whit_agent_model answering;
+    bool is_open;
+} whit_answering_model;
+
+/* Opens the model, unless it is open. Where the wish names no model, a server of this machine is looked for. Errors:
+ * argument (there is no model), and those of opening. */
+whit_status whit_answering_model_open(whit_answering_model *m, const whit_panel_wish *wish,
+                                      const whit_answering_calls *calls, whit_error *error);
+void whit_answering_model_close(whit_answering_model *m);
+
+#endif
