@@ -243,7 +243,7 @@ whit_status bench_measure_together(const whit_model *model, uint32_t n_rounds, b
 
 /* A matrix kernel, measured by itself on one thread. */
 typedef struct bench_kernel {
-    char name[64], kernel[64], isa[16]; /* name: of the format */
+    char name[64], kernel[64], isa[16]; /* name: the format and its scales */
     uint32_t n_columns;
     double us, gbps, read_share, gmacs, int8_share;
 } bench_kernel;
@@ -261,7 +261,7 @@ void bench_kernels_free(bench_kernels *list);
 typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
     const char *form, *item, *isa; /* isa "": of no level */
-    double ns, ratio;              /* of an item; the time of the test's first form over it */
+    double ns, ratio;              /* time per item; the time of the test's first form over it */
 } bench_array;
 #define BENCH_ARRAYS_MAX 64
 
