@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: MIT
+ * The Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it
+ * receives progress, is shown every change and asked about it. Each session is kept in a file of its own after every
+ * answer, and "session/load" brings it back in another process. Of several sessions one is open: a prompt to another
+ * one opens that instead.
+ *
+ * A second thread reads, so that "session/cancel" arrives while a model answers; the first does all other work. */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/acp.h"
+#include "agent/rpc.h"
+#include "agent/tools.h"
+#include "base/clock.h"
+#include "base/flag.h"
+#include "base/items.h"
+#include "base/phrase.h"
+#include "base/plain.h"
+#include "base/status.h"
+#include "base/system.h"
+
+#define QUEUE_MAX 256  /* limit on waiting messages */
+#define QUEUE_ALL 4096 /* limit that includes requests waiting to be refused, and replies */
+
+struct acp {
+    const whit_acp_host *host;
+    whit_rpc rpc;
+    whit_acp_session open; /* while has_session */
+    bool has_session;
+    char session[32], folder[PATH_MAX];
+    json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, the open one included */
+    volatile bool cancel; /* cancels the running task; set with the lock held */
+    uint64_t n_calls;
+    json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
+    /* Shared by the two threads: */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    json_t *queue[QUEUE_ALL];
+    size_t first, n;
+    char running[32]; /* session of the running prompt; "" between prompts */
+    bool ended, is_flooded;
+};
+
+/* ---- reading --------------------------------------------------------------------------------------- */
+
+/* Replaces a request beyond the limit by the fields needed to refuse it. Takes ownership of `message`. */
+static json_t *as_busy(json_t *message)
+{
+    json_t *id = json_object_get(message, "id");
+    json_t *busy = id ? json_pack("{s:O, s:b}", "id", id, "busy", 1) : NULL;
+    json_decref(message);
+    return busy ? busy : json_object(); /* a notification */
+}
+
+static const char *session_of(const json_t *message)
+{
+    return whit_or_empty(json_string_value(json_object_get(json_object_get(message, "params"), "sessionId")));
+}
+
+static bool is_method(const json_t *message, const char *method)
+{
+    const char *name = json_string_value(json_object_get(message, "method"));
+    return name && strcmp(name, method) == 0;
+}
+
+/* Cancels the running prompt and the waiting prompts of a session. The lock is held. */
+static void cancel_session(struct acp *a, const char *session)
+{
+    if (strcmp(session, a->running) == 0) whit_flag_put(&a->cancel, true);
+    for (size_t i = 0; i < a->n; i++) {
+        json_t *waiting = a->queue[(a->first + i) % QUEUE_ALL];
+        if (is_method(waiting, "session/prompt") && strcmp(session, session_of(waiting)) == 0)
+            json_object_set_new(waiting, "cancelled", json_true());
+    }
+}
+
+static void *read_all(void *user)
+{
+    struct acp *a = user;
+    json_t *message;
+    for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
+        if (got == WHIT_RPC_BAD) message = json_null();   /* answered as unreadable JSON */
+        if (got == WHIT_RPC_OTHER) message = json_true(); /* answered as an invalid request */
+        const char *method = json_string_value(json_object_get(message, "method"));
+        pthread_mutex_lock(&a->lock);
+        if (is_method(message, "session/cancel")) {
+            cancel_session(a, session_of(message));
+            json_decref(message);
+        } else if (a->n >= QUEUE_ALL) { /* the client floods us: end, rather than drop messages silently */
+            json_decref(message);
+            a->ended = a->is_flooded = true;
+            whit_flag_put(&a->cancel, true);
+        } else {
+            bool is_busy = method && a->n >= QUEUE_MAX;
+            if (is_busy) message = as_busy(message);
+            a->queue[(a->first + a->n++) % QUEUE_ALL] = message;
+        }
+        pthread_cond_signal(&a->more);
+        pthread_mutex_unlock(&a->lock);
+    }
+    pthread_mutex_lock(&a->lock);
+    a->ended = true;
+    whit_flag_put(&a->cancel, true);
+    pthread_cond_signal(&a->more);
+    pthread_mutex_unlock(&a->lock);
+    return NULL;
+}
+
+/* Returns the next message; NULL at the end of the input. A prompt counts as running from here on. With `wanted` it
+ * returns the reply to that request; other messages stay queued, and a cancelled task stops waiting. */
+static json_t *next(struct acp *a, int64_t wanted)
+{
+    json_t *message = NULL;
+    pthread_mutex_lock(&a->lock);
+    for (;;) {
+        for (size_t i = 0; i < a->n && !message; i++) {
+            size_t at = (a->first + i) % QUEUE_ALL;
+            if (wanted && !whit_rpc_is_reply(a->queue[at], wanted)) continue;
+            message = a->queue[at];
+            for (size_t k = i; k + 1 < a->n; k++)
+                a->queue[(a->first + k) % QUEUE_ALL] = a->queue[(a->first + k + 1) % QUEUE_ALL];
+            a->n--;
+        }
+        if (message && !wanted && is_method(message, "session/prompt")) {
+            snprintf(a->running, sizeof a->running, "%s", session_of(message));
+            whit_flag_put(&a->cancel, json_is_true(json_object_get(message, "cancelled")) || a->ended);
+        }
+        if (message || a->ended || (wanted && a->cancel)) break;
+        pthread_cond_wait(&a->more, &a->lock);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return message;
+}
+
+/* ---- messages to the editor -------------------------------------------------------------------------- */
+
+static void update(struct acp *a, json_t *what)
+{
+    whit_rpc_notify(&a->rpc, "session/update", json_pack("{s:s, s:o}", "sessionId", a->session, "update", what));
+}
+
+static void send_text(struct acp *a, const char *kind, const char *text, size_t n)
+{
+    json_t *value = json_stringn(text, n);
+    update(a,
+           json_pack("{s:s, s:{s:s, s:o}}", "sessionUpdate", kind, "content", "type", "text", "text",
+                     value ? value : json_string("?")));
+}
+
+static void acp_text(void *user, const char *text, size_t n)
+{
+    send_text(user, "agent_message_chunk", text, n);
+}
+
+/* A line for display, without controls and with hidden characters marked. NULL: out of memory. */
+static json_t *line_of(const char *text)
+{
+    whit_buf shown = {0};
+    bool ok = whit_plain_show(text, strlen(text), WHIT_PLAIN_NAME, &shown) && whit_buf_append(&shown, "", 1);
+    json_t *value = ok ? json_string(whit_chars(&shown)) : NULL;
+    whit_buf_free(&shown);
+    return value;
+}
+
+static void acp_note(void *user, const char *line)
+{
+    struct acp *a = user;
+    char id[32];
+    snprintf(id, sizeof id, "note-%llu", (unsigned long long)++a->n_calls);
+    update(a,
+           json_pack("{s:s, s:s, s:o, s:s, s:s}", "sessionUpdate", "tool_call", "toolCallId", id, "title",
+                     line_of(line), "kind", "other", "status", "completed"));
+}
+
+/* One side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL: out of
+ * memory. */
+static json_t *text_of(const char *text, size_t n)
+{
+    whit_buf shown = {0};
+    bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
+    json_t *value = NULL;
+    if (ok) value = json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes);
+    whit_buf_free(&shown);
+    return value;
+}
+
+static whit_status acp_show(void *user, const whit_change *change, whit_error *error)
+{
+    struct acp *a = user;
+    char full[PATH_MAX * 2], id[32];
+    snprintf(id, sizeof id, "edit-%llu", (unsigned long long)++a->n_calls);
+    snprintf(full, sizeof full, "%s/%s", a->folder, change->path);
+    json_t *path = line_of(full), *title = line_of(change->path);
+    json_t *before = change->was ? text_of(change->before, change->before_bytes) : json_null();
+    json_t *after = text_of(change->after, change->is ? change->after_bytes : 0);
+    json_t *diff = json_pack("{s:s, s:O, s:o, s:o}", "type", "diff", "path", path, "oldText", before, "newText", after);
+    json_t *call = json_pack("{s:s, s:s, s:o, s:s, s:s, s:[O], s:[{s:o}]}", "sessionUpdate", "tool_call", "toolCallId",
+                             id, "title", title, "kind", change->is ? "edit" : "delete", "status", "pending", "content",
+                             diff, "locations", "path", path);
+    if (!a->shown) a->shown = json_array();
+    bool ok = call && json_array_append_new(a->shown, json_pack("{s:s, s:O}", "id", id, "diff", diff)) == 0;
+    json_decref(diff);
+    if (ok) update(a, call);
+    if (!ok) json_decref(call);
+    return ok ? WHIT_OK : whit_fail_memory(error, "a change that is shown", change->before_bytes + change->after_bytes);
+}
+
+static void update_status(struct acp *a, const char *id, const char *status)
+{
+    update(a, json_pack("{s:s, s:s, s:s}", "sessionUpdate", "tool_call_update", "toolCallId", id, "status", status));
+}
+
+/* Reports every change that was shown as written (n > 0) or dropped (n = 0). */
+static void acp_written(void *user, uint32_t turn, const whit_change *changes, size_t n)
+{
+    struct acp *a = user;
+    size_t i;
+    json_t *one;
+    (void)turn, (void)changes;
+    json_array_foreach(a->shown, i, one)
+        update_status(a, json_string_value(json_object_get(one, "id")), n ? "completed" : "failed");
+    json_array_clear(a->shown);
+}
+
+/* Asks through a tool call of its own, which holds the differences of all files in question. */
+static bool acp_agreed(void *user, const char *reason, size_t n_files)
+{
+    struct acp *a = user;
+    int64_t number;
+    char title[PATH_MAX * 4 + 200], id[32];
+    size_t i;
+    json_t *one, *diffs = json_array();
+    const char *stop = reason ? ". " : "";
+    snprintf(title, sizeof title, n_files ? "%s%sWrite %zu file%s" : "%s", whit_or_empty(reason), stop, n_files,
+             whit_plural(n_files));
+    snprintf(id, sizeof id, "ask-%llu", (unsigned long long)++a->n_calls);
+    json_array_foreach(a->shown, i, one) json_array_append(diffs, json_object_get(one, "diff"));
+    json_t *params =
+        json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:o}, s:[{s:s, s:s, s:s}, {s:s, s:s, s:s}]}", "sessionId", a->session,
+                  "toolCall", "toolCallId", id, "title", title, "kind", n_files ? "edit" : "execute", "status",
+                  "pending", "content", diffs, "options", "optionId", "yes", "name", "Yes", "kind", "allow_once",
+                  "optionId", "no", "name", "No", "kind", "reject_once");
+    if (!params || !whit_rpc_ask(&a->rpc, "session/request_permission", params, &number)) return false;
+    json_t *reply = next(a, number);
+    const json_t *outcome = json_object_get(json_object_get(reply, "result"), "outcome");
+    const char *how = json_string_value(json_object_get(outcome, "outcome"));
+    const char *option = json_string_value(json_object_get(outcome, "optionId"));
+    bool yes = how && strcmp(how, "selected") == 0 && option && strcmp(option, "yes") == 0;
+    json_decref(reply);
+    update_status(a, id, yes ? "completed" : "failed");
+    return yes;
+}
+
+/* Keeps the conversation while a task runs; an error is reported when the task ends. */
+static void acp_keep(void *user)
+{
+    whit_error ignored;
+    struct acp *a = user;
+    (void)a->host->keep(a->host->user, &ignored);
+}
+
+static bool acp_ask(void *user, const char *question, whit_buf *answer)
+{
+    (void)user, (void)question, (void)answer;
+    return false; /* the protocol has no question with a free answer */
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------ */
+
+static void close_session(struct acp *a)
+{
+    json_t *known = json_object_get(a->sessions, a->session);
+    if (!a->has_session) return;
+    json_object_set_new(known, "in", json_integer((json_int_t)a->open.report->tokens_in));
+    json_object_set_new(known, "out", json_integer((json_int_t)a->open.report->tokens_out));
+    a->host->close(a->host->user);
+    a->has_session = false;
+}
+
+/* Closes the open session and opens another entry of `sessions`, with the conversation that its file holds. False after
+ * a refusal of the request `id`. */
+static bool open_session(struct acp *a, const json_t *id, const char *session)
+{
+    const json_t *known = json_object_get(a->sessions, session);
+    whit_error error;
+    close_session(a);
+    snprintf(a->session, sizeof a->session, "%s", session);
+    snprintf(a->folder, sizeof a->folder, "%s", whit_or_empty(json_string_value(json_object_get(known, "folder"))));
+    if (a->host->find_server(a->host->user, &error) != WHIT_OK) {
+        whit_rpc_refuse(&a->rpc, id, -32603, error.message);
+        return false;
+    }
+    const whit_acp_wanted wanted = {.folder = a->folder,
+                                    .id = a->host->has_file ? NULL : a->session,
+                                    .servers = json_deep_copy(json_object_get(known, "servers")),
+                                    .cancel = &a->cancel,
+                                    .on_text = acp_text,
+                                    .user = a};
+    a->has_session = true;
+    if (!a->host->open(a->host->user, &wanted, &a->open)) {
+        close_session(a);
+        whit_rpc_refuse(&a->rpc, id, -32603, "the session cannot be opened; stderr says why");
+        return false;
+    }
+    a->open.report->tokens_in = (uint64_t)json_integer_value(json_object_get(known, "in"));
+    a->open.report->tokens_out = (uint64_t)json_integer_value(json_object_get(known, "out"));
+    return true;
+}
+
+/* Converts a server of the protocol, {name, command, args, env}, to the configuration's form; NULL if it is not a
+ * server. */
+static json_t *read_server(const json_t *server)
+{
+    const char *command = json_string_value(json_object_get(server, "command"));
+    json_t *words = command ? json_pack("[s]", command) : NULL, *env = json_object(), *one;
+    size_t i;
+    bool ok = words && env;
+    json_array_foreach(json_object_get(server, "args"), i, one) ok =
+        ok && json_is_string(one) && json_array_append(words, one) == 0;
+    json_array_foreach(json_object_get(server, "env"), i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        ok = ok && name && *name && !strchr(name, '=') && json_is_string(json_object_get(one, "value")) &&
+            json_object_set(env, name, json_object_get(one, "value")) == 0;
+    }
+    json_t *made = ok ? json_pack("{s:O, s:O}", "command", words, "env", env) : NULL;
+    json_decref(words);
+    json_decref(env);
+    return made;
+}
+
+/* Reads the servers that the editor names, under names that tools can begin with; false, with the reason, on
+ * refusal. */
+static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(list, i, one)
+    {
+        const char *given = json_string_value(json_object_get(one, "name"));
+        char name[33];
+        size_t n = 0;
+        for (const char *at = given ? given : "server"; *at && n < 32; at++)
+            name[n++] =
+                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ? *at : '-';
+        name[n] = 0;
+        json_t *server = read_server(one);
+        bool ok = n && server && !json_object_get(servers, name);
+        if (ok) json_object_set(servers, name, server);
+        json_decref(server);
+        if (ok) continue;
+        whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "mcpServers[%zu] ('%.40s') is not a server on stdio with a name of its own: {name, command, args, env}", i,
+            whit_or_empty(given));
+        return false;
+    }
+    return true;
+}
+
+/* Reads the folder and the servers of a request into `sessions`. False after a refusal. */
+static bool read_session(struct acp *a, const json_t *id, const json_t *params, const char *session)
+{
+    const char *given = json_string_value(json_object_get(params, "cwd"));
+    char folder[PATH_MAX];
+    whit_error error;
+    if (!realpath(given ? given : a->host->project, folder)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "cwd is not a folder");
+        return false;
+    }
+    json_t *servers = json_object();
+    const char *reason = "not enough memory";
+    if (servers && !read_servers(json_object_get(params, "mcpServers"), servers, &error)) {
+        reason = error.message;
+        json_decref(servers);
+        servers = NULL;
+    }
+    bool ok = servers &&
+        json_object_set_new(a->sessions, session, json_pack("{s:s, s:o}", "folder", folder, "servers", servers)) == 0;
+    if (!ok) whit_rpc_refuse(&a->rpc, id, -32602, reason);
+    return ok;
+}
+
+static void new_session(struct acp *a, const json_t *id, const json_t *params)
+{
+    char session[32];
+    snprintf(session, sizeof session, "whit-%llx", (unsigned long long)whit_system_draw());
+    if (!read_session(a, id, params, session) || !open_session(a, id, session)) {
+        json_object_del(a->sessions, session);
+        return;
+    }
+    whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "sessionId", a->session));
+}
+
+/* Checks that a session of an earlier process was kept for this folder, and that its file can be read, while the open
+ * session is still there. Errors: argument (none was kept), format, io. */
+static whit_status check_kept(struct acp *a, const char *session, whit_error *error)
+{
+    const char *digits = session + strlen("whit-");
+    const char *folder = json_string_value(json_object_get(json_object_get(a->sessions, session), "folder"));
+    whit_agent_messages kept = {.list = json_array()};
+    char path[PATH_MAX];
+    bool there = false;
+    bool is_id = strncmp(session, "whit-", strlen("whit-")) == 0 && *digits && strlen(digits) <= 16 &&
+        digits[strspn(digits, "0123456789abcdef")] == 0;
+    whit_status status = is_id ? a->host->path(a->host->user, whit_or_empty(folder), session, path, error) : WHIT_OK;
+    if (is_id && status == WHIT_OK) status = whit_agent_messages_load(&kept, path, &there, error);
+    whit_agent_messages_free(&kept);
+    if (status != WHIT_OK || there) return status;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "no conversation of this session was kept for this folder; begin one with session/new");
+}
+
+/* Sends a kept conversation to the editor: texts of both sides, and a line for each call. */
+static void replay_session(struct acp *a)
+{
+    size_t i, k;
+    const json_t *message, *call;
+    json_array_foreach(a->open.messages->list, i, message)
+    {
+        const char *role = whit_or_empty(json_string_value(json_object_get(message, "role")));
+        const json_t *content = json_object_get(message, "content");
+        const bool is_user = strcmp(role, "user") == 0;
+        if (!is_user && strcmp(role, "assistant") != 0) continue;
+        if (json_string_length(content))
+            send_text(a, is_user ? "user_message_chunk" : "agent_message_chunk", json_string_value(content),
+                      json_string_length(content));
+        json_array_foreach(json_object_get(message, "tool_calls"), k, call)
+        {
+            const json_t *function = json_object_get(call, "function");
+            char line[WHIT_TOOL_LINE_BYTES];
+            whit_tool_tell(whit_or_empty(json_string_value(json_object_get(function, "name"))),
+                           whit_or_empty(json_string_value(json_object_get(function, "arguments"))), line);
+            acp_note(a, line);
+        }
+    }
+}
+
+static void load_session(struct acp *a, const json_t *id, const json_t *params)
+{
+    const char *given = json_string_value(json_object_get(params, "sessionId"));
+    whit_error error;
+    if (a->host->has_file) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "--session and --resume name the conversation: use session/new");
+        return;
+    }
+    char session[32];
+    snprintf(session, sizeof session, "%s", whit_or_empty(given));
+    json_t *before = json_incref(json_object_get(a->sessions, session));
+    bool ok = read_session(a, id, params, session);
+    if (ok && check_kept(a, session, &error) != WHIT_OK) {
+        whit_rpc_refuse(&a->rpc, id, -32602, error.message);
+        ok = false;
+    }
+    ok = ok && open_session(a, id, session);
+    if (!ok && before) json_object_set(a->sessions, session, before);
+    if (!ok && !before) json_object_del(a->sessions, session);
+    json_decref(before);
+    if (!ok) return;
+    replay_session(a);
+    whit_rpc_reply(&a->rpc, id, json_object());
+}
+
+/* Appends the name of a resource: a file of the project by its relative path, which the tools take. */
+static void append_name(const char *folder, const char *uri, whit_buf *task)
+{
+    static const char scheme[] = "file://";
+    const size_t n = strlen(folder);
+    const char *path = strncmp(uri, scheme, strlen(scheme)) == 0 ? uri + strlen(scheme) : "";
+    const bool is_inside = strncmp(path, folder, n) == 0 && path[n] == '/' && path[n + 1] && !strchr(path, '%');
+    whit_buf_printf(task, "[%s]\n", is_inside ? path + n + 1 : uri);
+}
+
+/* Reads the texts of a prompt and the names of its other contents. False if it has neither. */
+static bool read_prompt(const char *folder, const json_t *params, whit_buf *task)
+{
+    size_t i;
+    json_t *part;
+    bool says = false;
+    json_array_foreach(json_object_get(params, "prompt"), i, part)
+    {
+        const json_t *text = json_object_get(part, "text"), *uri = json_object_get(part, "uri");
+        const json_t *resource = json_object_get(part, "resource");
+        if (i) whit_buf_append_str(task, "\n");
+        if (!json_is_string(text)) text = json_object_get(resource, "text");
+        if (!uri) uri = json_object_get(resource, "uri");
+        const char *words = json_is_string(text) ? json_string_value(text) : "";
+        says = says || json_is_string(uri) || words[strspn(words, " \t\r\n")];
+        if (json_is_string(uri)) append_name(folder, json_string_value(uri), task);
+        if (json_is_string(text)) whit_buf_append(task, json_string_value(text), json_string_length(text));
+    }
+    whit_buf_append(task, "", 1);
+    return says;
+}
+
+static void prompt(struct acp *a, const json_t *id, const json_t *params)
+{
+    const whit_acp_host *host = a->host;
+    const char *session = json_string_value(json_object_get(params, "sessionId"));
+    whit_buf task = {0};
+    whit_error error;
+    if (!session || !json_object_get(a->sessions, session)) {
+        whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session: begin it with session/new or session/load");
+        return;
+    }
+    if (whit_flag_is_set(&a->cancel)) { /* cancelled before it began */
+        whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", "cancelled"));
+        return;
+    }
+    const bool is_open = a->has_session && strcmp(session, a->session) == 0;
+    if (!is_open && !open_session(a, id, session)) return;
+    if (!read_prompt(a->folder, params, &task)) {
+        whit_buf_free(&task);
+        whit_rpc_refuse(&a->rpc, id, -32602, "the prompt has no text");
+        return;
+    }
+    whit_agent_options how = {.project = a->folder,
+                              .state_dir = host->state_dir,
+                              .task = task.failed ? "" : whit_chars(&task),
+                              .n_turns_max = host->n_turns_max,
+                              .n_tokens_max = host->n_tokens_max,
+                              .may_write = host->may_write,
+                              .runner = a->open.runner,
+                              .mcp = a->open.mcp,
+                              .show = acp_show,
+                              .agreed = acp_agreed,
+                              .written = acp_written,
+                              .ask = acp_ask,
+                              .note = acp_note,
+                              .keep = acp_keep,
+                              .cancel = &a->cancel,
+                              .user = a};
+    whit_agent_report *report = a->open.report;
+    whit_status status = whit_agent_run(&how, a->open.answering, a->open.messages, report, &error);
+    whit_error unkept;
+    if (host->keep(host->user, &unkept) != WHIT_OK) acp_note(a, unkept.message);
+    acp_written(a, 0, NULL, 0); /* drops changes still open after a failure */
+    bool spent = host->n_tokens_max && report->tokens_in + report->tokens_out >= host->n_tokens_max;
+    const char *reason = "max_turn_requests";
+    if (status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel))
+        reason = "cancelled";
+    else if (report->done)
+        reason = "end_turn";
+    else if (spent)
+        reason = "max_tokens";
+    if (status == WHIT_OK || status == WHIT_ERROR_CANCELLED)
+        whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", reason));
+    else
+        whit_rpc_refuse(&a->rpc, id, -32603, error.message);
+    whit_buf_free(&task);
+}
+
+static void handle(struct acp *a, const json_t *message)
+{
+    const char *method = json_string_value(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
+    if (!json_is_object(message)) {
+        bool is_json = json_is_true(message);
+        const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
+        whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700, reason);
+    } else if (!method && json_is_true(json_object_get(message, "busy"))) {
+        whit_rpc_refuse(&a->rpc, id, -32000, "too many requests wait; ask again");
+    } else if (!method && !json_object_size(message)) {
+    } else if (!method) {
+        if (!json_object_get(message, "result") && !json_object_get(message, "error"))
+            whit_rpc_refuse(&a->rpc, id, -32600, "this is no request");
+    } else if (strcmp(method, "initialize") == 0) {
+        whit_rpc_reply(&a->rpc, id,
+                       json_pack("{s:i, s:{s:b, s:{s:b, s:b, s:b}}, s:{s:s, s:s}, s:[]}", "protocolVersion", 1,
+                                 "agentCapabilities", "loadSession", 1, "promptCapabilities", "image", 0, "audio", 0,
+                                 "embeddedContext", 1, "agentInfo", "name", "whit", "version", whit_version(),
+                                 "authMethods"));
+    } else if (strcmp(method, "authenticate") == 0) {
+        whit_rpc_reply(&a->rpc, id, json_object());
+    } else if (strcmp(method, "session/new") == 0) {
+        new_session(a, id, params);
+    } else if (strcmp(method, "session/prompt") == 0) {
+        prompt(a, id, params);
+        pthread_mutex_lock(&a->lock);
+        a->running[0] = 0;
+        whit_flag_put(&a->cancel, a->ended); /* a cancelled prompt does not cancel what follows */
+        pthread_mutex_unlock(&a->lock);
+    } else if (strcmp(method, "session/load") == 0) {
+        load_session(a, id, params);
+    } else if (id) {
+        whit_rpc_refuse(&a->rpc, id, -32601, "not offered");
+    }
+}
+
+whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
+{
+    struct acp *a = calloc(1, sizeof *a);
+    pthread_t reader;
+    json_t *message;
+    if (!a) return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a session");
+    a->sessions = json_object();
+    a->host = host;
+    a->rpc.in = host->in;
+    a->rpc.out = host->out;
+    a->rpc.cancel = host->stop; /* ends the reader, and thereby the running task */
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->more, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    whit_status status = WHIT_OK;
+    if (pthread_create(&reader, NULL, read_all, a) != 0)
+        status = whit_fail(error, WHIT_ERROR_LIMIT, "no thread can be started");
+    while (status == WHIT_OK && (message = next(a, 0))) {
+        handle(a, message);
+        json_decref(message);
+    }
+    if (status == WHIT_OK) pthread_join(reader, NULL);
+    if (status == WHIT_OK && a->is_flooded)
+        status = whit_fail(error, WHIT_ERROR_LIMIT, "the editor sent %d messages at once", QUEUE_ALL);
+    while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_ALL]);
+    close_session(a);
+    json_decref(a->shown);
+    json_decref(a->sessions);
+    whit_rpc_free(&a->rpc);
+    pthread_cond_destroy(&a->more);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * The Agent Client Protocol, version 1: an editor opens sessions for folders and gives tasks by JSON lines. */
+#ifndef WHIT_AGENT_ACP_H
+#define WHIT_AGENT_ACP_H
+
+#include "agent/loop.h"
+
+#include <limits.h>
+
+/* A session that is to be opened. */
+typedef struct whit_acp_wanted {
+    const char *folder, *id; /* id NULL: the conversation that the host's options name; both stay valid until close */
+    json_t *servers;         /* MCP servers named by the editor; ownership passes to the host */
+    const volatile bool *cancel;
+    void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces */
+    void *user;
+} whit_acp_wanted;
+
+/* The parts of an open session, all of the host. */
+typedef struct whit_acp_session {
+    whit_runner *runner;
+    whit_mcp *mcp; /* NULL: no servers */
+    const whit_agent_model *answering;
+    whit_agent_messages *messages;
+    whit_agent_report *report;
+} whit_acp_session;
+
+/* The program that has the models and the conversations. One session is open at a time. */
+typedef struct whit_acp_host {
+    const char *project, *state_dir;
+    bool has_file; /* the options name the file of the conversation: no session can be loaded */
+    bool may_write;
+    uint32_t n_turns_max, n_tokens_max;
+    int in, out; /* descriptors */
+    const volatile bool *stop;
+    /* Finds the model's server if the options name no model. Errors: argument (no server answers). */
+    whit_status (*find_server)(void *user, whit_error *error);
+    /* Opens a session; false after a line on stderr. close is called in both cases. */
+    bool (*open)(void *user, const whit_acp_wanted *wanted, whit_acp_session *session);
+    void (*close)(void *user);
+    /* Keeps the open session's conversation in its file. Errors: io. */
+    whit_status (*keep)(void *user, whit_error *error);
+    /* Writes the path of the file that keeps a session. Errors: io. */
+    whit_status (*path)(void *user, const char *folder, const char *id, char path[PATH_MAX], whit_error *error);
+    void *user;
+} whit_acp_host;
+
+/* Serves an editor until its input ends or *stop is set. Errors: memory, limit (too many messages at once, or no
+ * thread). */
+whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error);
+
+#endif
