@@ -11,12 +11,11 @@
 #include "agent/guard.h"
 #include "agent/light.h"
 #include "agent/scratch.h"
+#include "agent/snapshot.h"
 #include "agent/tools.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/items.h"
 #include "cli/agent.h"
-#include "code/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,101 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000, FILE_BYTES_MAX = 64 << 20 };
-
-/* ---- snapshots ------------------------------------------------------------------------------ */
-
-/* A file and the hash of its content. */
-struct file_hash {
-    char *path;
-    uint8_t hash[WHIT_HASH_BYTES];
-};
-
-/* The files of a folder, by name. */
-struct snapshot {
-    const char *folder;
-    struct file_hash *files;
-    size_t n, capacity;
-    bool failed;
-    whit_error error;
-};
-
-static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
-{
-    whit_hash state;
-    whit_hash_begin(&state, "agent.file");
-    whit_hash_add(&state, content->data, content->size_bytes);
-    whit_hash_end(&state, hash);
-}
-
-/* Reads a file of a copy, where only regular files count. whit_project_read would refuse it: copies are where this
- * program keeps files for itself. */
-static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
-{
-    char name[2 * PATH_MAX];
-    struct stat info;
-    snprintf(name, sizeof name, "%s/%s", folder, path);
-    *exists = lstat(name, &info) == 0 && S_ISREG(info.st_mode);
-    return *exists ? whit_read_file(name, FILE_BYTES_MAX, content, error) : WHIT_OK;
-}
-
-static bool add_file(void *user, const char *path)
-{
-    struct snapshot *s = user;
-    whit_buf content = {0};
-    bool exists;
-    if (s->n == s->capacity) {
-        const size_t wanted = s->capacity ? 2 * s->capacity : 64;
-        struct file_hash *larger = realloc(s->files, wanted * sizeof *larger);
-        if (!larger) {
-            s->failed = true;
-            whit_fail_memory(&s->error, "the files of a task", wanted * sizeof *larger);
-            return false;
-        }
-        s->files = larger;
-        s->capacity = wanted;
-    }
-    if (read_copied(s->folder, path, &content, &exists, &s->error) == WHIT_OK && exists) {
-        struct file_hash *file = &s->files[s->n];
-        hash_content(&content, file->hash);
-        file->path = strdup(path);
-        s->failed |= !file->path;
-        if (file->path) s->n++;
-    }
-    whit_buf_free(&content);
-    return !s->failed;
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-    return strcmp(((const struct file_hash *)a)->path, ((const struct file_hash *)b)->path);
-}
-
-static whit_status take_snapshot(struct snapshot *s, const char *folder, whit_error *error)
-{
-    *s = (struct snapshot){.folder = folder};
-    whit_walk_files(folder, add_file, s);
-    if (s->failed) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory for the files of a task");
-    if (s->n) qsort(s->files, s->n, sizeof *s->files, compare_paths);
-    return WHIT_OK;
-}
-
-static const struct file_hash *find_file(const struct snapshot *s, const char *path)
-{
-    const struct file_hash key = {.path = (char *)path};
-    return s->n ? bsearch(&key, s->files, s->n, sizeof *s->files, compare_paths) : NULL;
-}
-
-static void free_snapshot(struct snapshot *s)
-{
-    for (size_t i = 0; i < s->n; i++) free(s->files[i].path);
-    free(s->files);
-    *s = (struct snapshot){0};
-}
+enum { TASKS_MAX = 1000, ARGUMENTS_MAX = 32, REASON_BYTES = 2000, CONFIG_BYTES_MAX = 1 << 20 };
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
@@ -129,7 +37,7 @@ struct task {
     int exit_status;
     whit_scratch scratch;
     bool is_open; /* scratch is open */
-    struct snapshot before;
+    whit_snapshot before;
     whit_buf reason; /* why it is run again; empty: it was run at most once */
 };
 
@@ -150,7 +58,7 @@ static void close_task(struct task *task)
 {
     if (task->is_open) whit_scratch_close(&task->scratch);
     task->is_open = false;
-    free_snapshot(&task->before);
+    whit_snapshot_free(&task->before);
 }
 
 /* Gives the copy the project's settings where it lacks them, since ignored files are not copied: a task's own gate runs
@@ -162,7 +70,7 @@ static whit_status copy_config(const struct parallel *p, const char *tree, whit_
     snprintf(from, sizeof from, "%s/%s", p->project, WHIT_AGENT_CONFIG_FILE);
     snprintf(to, sizeof to, "%s/%s", tree, WHIT_AGENT_CONFIG_FILE);
     if (access(from, F_OK) != 0 || access(to, F_OK) == 0) return WHIT_OK;
-    whit_status status = whit_read_file(from, FILE_BYTES_MAX, &text, error);
+    whit_status status = whit_read_file(from, CONFIG_BYTES_MAX, &text, error);
     *strrchr(to, '/') = 0;
     if (status == WHIT_OK) status = whit_agent_make_folders(to, error);
     to[strlen(to)] = '/';
@@ -183,7 +91,7 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
     whit_scratch_empty(&task->scratch);
     WHIT_TRY(whit_scratch_update(&task->scratch, p->project, NULL, error));
     WHIT_TRY(copy_config(p, task->scratch.tree, error));
-    return take_snapshot(&task->before, task->scratch.tree, error);
+    return whit_snapshot_take(&task->before, task->scratch.tree, error);
 }
 
 /* In a new process: becomes `program` with these arguments, its output in `log`. */
@@ -267,59 +175,6 @@ static void note_failure(const struct parallel *p, const struct task *task)
 
 /* ---- applying ------------------------------------------------------------------------------- */
 
-/* Stages one file of a task's copy, as it differs from the snapshot: *conflict if the project's file is neither the
- * snapshot's nor the copy's. */
-static whit_status stage_file(const struct parallel *p, const struct task *task, const char *path, whit_changes *set,
-                              bool *conflict, whit_error *error)
-{
-    const struct file_hash *base = find_file(&task->before, path);
-    whit_buf after = {0}, now = {0};
-    bool is = false, exists = false;
-    uint32_t mode_now = 0;
-    uint8_t hash[WHIT_HASH_BYTES], hash_now[WHIT_HASH_BYTES];
-    whit_status status = read_copied(task->scratch.tree, path, &after, &is, error);
-    if (status == WHIT_OK) status = whit_project_read(p->project, path, &now, &exists, &mode_now, error);
-    hash_content(&after, hash);
-    hash_content(&now, hash_now);
-    const bool is_changed = is != (base != NULL) || (is && memcmp(hash, base->hash, sizeof hash) != 0);
-    const bool is_there = is == exists && (!is || memcmp(hash, hash_now, sizeof hash) == 0);
-    if (status == WHIT_OK && is_changed && !is_there) {
-        *conflict |= exists != (base != NULL) || (exists && memcmp(hash_now, base->hash, sizeof hash) != 0);
-        const whit_change change = {.path = path,
-                                    .was = exists,
-                                    .is = is,
-                                    .mode = exists ? mode_now : 0,
-                                    .before = whit_chars(&now),
-                                    .after = whit_chars(&after),
-                                    .before_bytes = now.size_bytes,
-                                    .after_bytes = after.size_bytes};
-        if (!whit_changes_copy(set, &change)) status = whit_fail_memory(error, path, after.size_bytes);
-    }
-    whit_buf_free(&after);
-    whit_buf_free(&now);
-    return status;
-}
-
-/* Stages all that a task changed; *conflict names a file that another task changed, too ("" if there is not one). */
-static whit_status stage_task(const struct parallel *p, const struct task *task, whit_changes *set,
-                              char conflict[PATH_MAX], whit_error *error)
-{
-    struct snapshot after;
-    whit_status status = take_snapshot(&after, task->scratch.tree, error);
-    conflict[0] = 0;
-    for (int pass = 0; pass < 2; pass++) { /* files that are there now, then files that are not there any more */
-        const struct snapshot *list = pass ? &task->before : &after;
-        for (size_t i = 0; status == WHIT_OK && i < list->n; i++) {
-            bool has_conflict = false;
-            if (pass && find_file(&after, list->files[i].path)) continue;
-            status = stage_file(p, task, list->files[i].path, set, &has_conflict, error);
-            if (has_conflict && !conflict[0]) snprintf(conflict, PATH_MAX, "%s", list->files[i].path);
-        }
-    }
-    free_snapshot(&after);
-    return status;
-}
-
 /* Runs a task once more, or gives it up if it was run again before. */
 static void retry_task(struct parallel *p, struct task *task, const char *reason)
 {
@@ -364,7 +219,7 @@ static void apply_task(struct parallel *p, struct task *task)
     char conflict[PATH_MAX];
     bool passed = true;
     struct checked checked = {.parallel = p, .set = &set};
-    whit_status status = stage_task(p, task, &set, conflict, &error);
+    whit_status status = whit_snapshot_stage(&task->before, p->project, &set, conflict, &error);
     const size_t n = whit_changes_count(&set);
     if (status == WHIT_OK && n && !conflict[0])
         status = whit_gate_pass(&p->runner, &set, may_check, &checked, &passed, &why, &error);
