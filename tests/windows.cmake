@@ -30,6 +30,9 @@ add_test(NAME windows_agent COMMAND ${CMAKE_CURRENT_LIST_DIR}/agent/windows.py $
          $<TARGET_FILE:whit> ${CMAKE_CURRENT_BINARY_DIR}/scratch/agent)
 add_test(NAME windows_bench COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_bench.py ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf)
+add_test(NAME windows_verbs COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_verbs.py ${CMAKE_CROSSCOMPILING_EMULATOR}
+         $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/whit ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf
+         ${CMAKE_CURRENT_BINARY_DIR}/scratch/verbs)
 add_test(NAME windows_edit COMMAND ${CMAKE_CURRENT_LIST_DIR}/editor/console.sh ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/tests/editor_scenes)
-set_tests_properties(windows_edit windows_serve windows_library windows_installer windows_agent windows_bench PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(windows_edit windows_serve windows_library windows_installer windows_agent windows_bench windows_verbs PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

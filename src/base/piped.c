@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -11,30 +13,66 @@
 
 enum { LOOK_MS = 5 };
 
-/* In the child: only what may be called between fork and exec. `errors` -1: to nowhere. */
-static void become_program(char *const *words, const char *folder, int in, int out, int errors, pid_t parent)
+extern char **environ;
+
+static bool is_named(const char *variable, const char *change)
+{
+    const size_t n = strcspn(change, "=");
+    return strncmp(variable, change, n) == 0 && variable[n] == '=';
+}
+
+/* Makes a list of this process's variables with the changes: malloc'd, of strings that others own. NULL: no memory. */
+static char **make_environment(const char *const *changes)
+{
+    size_t n = 0, n_all = 1;
+    for (char **v = environ; *v; v++) n_all++;
+    for (const char *const *c = changes; c && *c; c++) n_all++;
+    char **all = malloc(n_all * sizeof *all);
+    if (!all) return NULL;
+    for (char **v = environ; *v; v++) {
+        const char *const *c = changes;
+        while (c && *c && !is_named(*v, *c)) c++;
+        if (!c || !*c) all[n++] = *v;
+    }
+    for (const char *const *c = changes; c && *c; c++)
+        if (strchr(*c, '=')) all[n++] = (char *)(uintptr_t)*c;
+    all[n] = NULL;
+    return all;
+}
+
+enum errors_go { ERRORS_NOWHERE, ERRORS_OWN, ERRORS_WITH_OUTPUT };
+
+/* In the child: only what may be called between fork and exec. */
+static void become_program(char *const *words, const char *folder, char **environment, int in, int out,
+                           enum errors_go errors, pid_t parent)
 {
     sigset_t none;
     setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || chdir(folder)) _exit(127);
-    if (errors < 0) errors = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(errors, STDERR_FILENO) < 0) _exit(127);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || (folder && chdir(folder))) _exit(127);
+    int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
+    if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0) _exit(127);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL); /* this process may ignore them */
+    signal(SIGINT, SIG_DFL);
+    environ = environment;
     execvp(words[0], words);
     _exit(127);
 }
 
-static whit_status start_program(whit_piped *child, char *const *words, const char *folder, bool has_errors,
-                                 whit_error *error)
+static whit_status start_program(whit_piped *child, char *const *words, const whit_piped_how *how,
+                                 enum errors_go errors, whit_error *error)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     const pid_t parent = getpid();
     pid_t process = -1;
+    char **environment = make_environment(how->changes);
     *child = (whit_piped){.in = -1, .out = -1};
+    if (!environment) return whit_fail_memory(error, words[0], 0);
     if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0) process = fork();
-    if (process == 0) become_program(words, folder, to[0], from[1], has_errors ? from[1] : -1, parent);
+    if (process == 0) become_program(words, how->folder, environment, to[0], from[1], errors, parent);
+    free(environment);
     whit_status status = process < 0 ? whit_fail_errno(error, words[0], "start") : WHIT_OK;
     if (to[0] >= 0) close(to[0]);
     if (from[1] >= 0) close(from[1]);
@@ -49,15 +87,15 @@ static whit_status start_program(whit_piped *child, char *const *words, const ch
     return WHIT_OK;
 }
 
-whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error)
+whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error)
 {
-    return start_program(child, words, folder, false, error);
+    return start_program(child, words, how, how->shows_errors ? ERRORS_OWN : ERRORS_NOWHERE, error);
 }
 
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error)
 {
     char *words[] = {(char *)"/bin/sh", (char *)"-c", (char *)(uintptr_t)line, NULL};
-    return start_program(child, words, folder, true, error);
+    return start_program(child, words, &(whit_piped_how){.folder = folder}, ERRORS_WITH_OUTPUT, error);
 }
 
 size_t whit_piped_plain(char *text, size_t size_bytes)
@@ -91,12 +129,17 @@ int whit_piped_end(whit_piped *child, uint32_t patience_ms)
     int status = -1;
     if (!child->process) return -1;
     whit_piped_close_input(child);
-    for (uint32_t waited_ms = 0; waited_ms < patience_ms && !has_ended(child); waited_ms += LOOK_MS)
+    bool is_asked = false;
+    for (uint32_t waited_ms = 0; waited_ms < patience_ms && !has_ended(child); waited_ms += LOOK_MS) {
+        if (!is_asked && waited_ms >= patience_ms / 2) is_asked = kill(-(pid_t)child->process, SIGTERM) == 0;
         nanosleep(&(struct timespec){0, LOOK_MS * 1000000L}, NULL);
+    }
+    const bool by_itself = has_ended(child);
     whit_piped_kill(child);
     while (waitpid((pid_t)child->process, &status, 0) < 0 && errno == EINTR) {
     }
     close(child->out);
     *child = (whit_piped){.in = -1, .out = -1};
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    return by_itself && WIFSIGNALED(status) ? 128 + WTERMSIG(status) : -1;
 }

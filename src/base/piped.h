@@ -3,6 +3,7 @@
 #ifndef WHIT_BASE_PIPED_H
 #define WHIT_BASE_PIPED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,10 +16,16 @@ typedef struct whit_piped {
     int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
 } whit_piped;
 
-/* Starts words[0], which is looked for in PATH, with the words that follow, in `folder`; `words` ends with NULL. Its
- * stderr is dropped. It and what it has started end with this process. One that cannot be executed ends with
- * status 127. Errors: io. */
-whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error);
+/* Zeroed: the folder and the variables of this process; stderr is dropped. */
+typedef struct whit_piped_how {
+    const char *folder;         /* NULL: this process's */
+    const char *const *changes; /* to this process's variables, then NULL: NAME=VALUE sets one, NAME removes one */
+    bool shows_errors;          /* its stderr is this process's */
+} whit_piped_how;
+
+/* Starts words[0], which is looked for in PATH, with the words that follow; `words` ends with NULL. It and what it has
+ * started end with the thread that starts it. One that cannot be executed ends with status 127. Errors: io, memory. */
+whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error);
 /* Starts a line of the system's shell, whose stderr comes with its output. */
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);
 /* Turns the line ends that this system's shell writes into '\n', in place; returns the size that is left. */
@@ -26,8 +33,9 @@ size_t whit_piped_plain(char *text, size_t size_bytes);
 void whit_piped_close_input(whit_piped *child);
 /* Ends it and what it has started, at once; whit_piped_end releases it then. */
 void whit_piped_kill(const whit_piped *child);
-/* Closes its input, waits up to patience_ms for its end, ends what still runs of it, and releases it. Returns its exit
- * status; -1 if it did not end by itself. */
+/* Closes its input and waits up to patience_ms for its end; after half of that it is asked to end (SIGTERM; not on
+ * Windows). Then ends what still runs of it, and releases it. Returns its exit status, or
+ * 128 and the signal that ended it; -1 if it did not end by itself. */
 int whit_piped_end(whit_piped *child, uint32_t patience_ms);
 
 #endif

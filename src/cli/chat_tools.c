@@ -2,23 +2,18 @@
 #include "cli/chat_tools.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/items.h"
+#include "base/piped.h"
 #include "base/plain.h"
 
-enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63 };
-
-extern char **environ;
+enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63, CANNOT_START = 127 };
+enum { END_MS = 10000 }; /* for a program that has closed its output */
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -132,46 +127,28 @@ bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation
     return ok && (!command || whit_buf_append_str(text, "\n"));
 }
 
-/* Starts a command with the arguments as its input; *out is the reading end of its output. */
-static pid_t start_command(const json_t *command, const char *arguments, size_t n_bytes, int *out)
+/* Writes what the program takes of its input, and closes it after the last byte, or where it takes no more. */
+static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, size_t *n_written)
 {
-    const char *words[WORDS_MAX + 1] = {NULL};
-    int ends[2] = {-1, -1}, input = memfd_create("arguments", MFD_CLOEXEC);
-    pid_t child = -1;
-    sigset_t defaults;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    for (size_t i = 0; i < WORDS_MAX && i < json_array_size(command); i++)
-        words[i] = json_string_value(json_array_get(command, i));
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGINT);
-    sigaddset(&defaults, SIGPIPE);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    if (input < 0 || !whit_write_all(input, arguments, n_bytes) || lseek(input, 0, SEEK_SET) != 0 ||
-        pipe2(ends, O_CLOEXEC) != 0 || posix_spawn_file_actions_adddup2(&actions, input, 0) != 0 ||
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1) != 0 ||
-        posix_spawnp(&child, words[0], &actions, &attributes, (char *const *)words, environ) != 0)
-        child = -1;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    if (input >= 0) close(input);
-    if (ends[1] >= 0) close(ends[1]);
-    *out = ends[0];
-    return child;
+    while (child->in >= 0 && *n_written < n_bytes) {
+        const ssize_t n = write(child->in, bytes + *n_written, n_bytes - *n_written);
+        if (n < 0 && errno == EAGAIN) return;
+        if (n < 0 && errno != EINTR) break;
+        if (n > 0) *n_written += (size_t)n;
+    }
+    whit_piped_close_input(child);
 }
 
-/* Reads the output up to its limit; false if cancelled or without memory. */
-static bool read_output(int out, whit_buf *result)
+/* Gives the program its input, and reads the output up to its limit; false if cancelled or without memory. */
+static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_buf *result)
 {
     char part[4096];
-    for (;;) {
-        struct pollfd ready = {.fd = out, .events = POLLIN};
+    for (size_t n_written = 0;;) {
         if (*cli_cancelled()) return false;
-        if (poll(&ready, 1, 100) == 0) continue;
-        ssize_t n = read(out, part, sizeof part);
+        write_input(child, input, n_bytes, &n_written);
+        struct pollfd ready[2] = {{.fd = child->out, .events = POLLIN}, {.fd = child->in, .events = POLLOUT}};
+        if (poll(ready, 2, 100) <= 0 || !ready[0].revents) continue;
+        const ssize_t n = read(child->out, part, sizeof part);
         if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
         if (n <= 0) return true;
         if (result->size_bytes < RESULT_BYTES_MAX && !whit_buf_append(result, part, (size_t)n)) return false;
@@ -180,26 +157,24 @@ static bool read_output(int out, whit_buf *result)
 
 static void run_command(const json_t *command, const whit_conversation_call *call, whit_buf *result)
 {
-    int out, status = 0;
-    const pid_t child = start_command(command, call->arguments, call->arguments_bytes, &out);
-    const bool is_read = child > 0 && read_output(out, result);
-    if (out >= 0) close(out);
-    if (child > 0) {
-        if (!is_read) kill(child, SIGKILL);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    }
-    while (is_read && result->size_bytes && result->data[result->size_bytes - 1] == '\n') result->size_bytes--;
-    if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    const char *words[WORDS_MAX + 1] = {NULL};
+    whit_piped child = {0};
+    whit_error error;
+    for (size_t i = 0; i < WORDS_MAX && i < json_array_size(command); i++)
+        words[i] = json_string_value(json_array_get(command, i));
+    const bool is_started =
+        whit_piped_start(&child, (char *const *)words, &(whit_piped_how){.shows_errors = true}, &error) == WHIT_OK;
+    const bool is_read = is_started && exchange(&child, call->arguments, call->arguments_bytes, result);
+    const int status = whit_piped_end(&child, is_read ? END_MS : 0);
     if (!is_read) result->size_bytes = 0;
-    if (child <= 0)
-        whit_buf_printf(result, "error: the command '%s' cannot be started",
-                        json_string_value(json_array_get(command, 0)));
+    while (result->size_bytes && result->data[result->size_bytes - 1] == '\n') result->size_bytes--;
+    if (is_read && status == 0) return;
+    if (!is_started || (is_read && status == CANNOT_START && !result->size_bytes))
+        whit_buf_printf(result, "error: the command '%s' cannot be started", words[0]);
     else if (!is_read)
         whit_buf_append_str(result, "error: the command was stopped");
-    else {
-        int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        whit_buf_printf(result, "%serror: the command ended with status %d", result->size_bytes ? "\n" : "", code);
-    }
+    else
+        whit_buf_printf(result, "%serror: the command ended with status %d", result->size_bytes ? "\n" : "", status);
 }
 
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result)

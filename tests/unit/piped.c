@@ -49,13 +49,47 @@ static void words_without_a_shell(void **state)
     whit_piped piped = {0};
     whit_error error;
     char text[100], *words[] = {(char *)"printf", (char *)"%s|", (char *)"a b", (char *)"$HOME", NULL};
-    assert_int_equal(whit_piped_start(&piped, words, "/", &error), WHIT_OK);
+    assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.folder = "/"}, &error), WHIT_OK);
     read_output(&piped, text, sizeof text);
     assert_string_equal(text, "a b|$HOME|");
     assert_int_equal(whit_piped_end(&piped, 20000), 0);
     words[0] = (char *)"/no/such/program";
-    assert_int_equal(whit_piped_start(&piped, words, "/", &error), WHIT_OK);
+    assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.folder = "/"}, &error), WHIT_OK);
     assert_int_equal(whit_piped_end(&piped, 20000), 127);
+}
+
+static void variables(void **state)
+{
+    (void)state;
+    whit_piped piped = {0};
+    whit_error error;
+    char text[100],
+        *words[] = {(char *)"sh", (char *)"-c", (char *)"echo $WHIT_A,$WHIT_AB,${WHIT_B-none},$WHIT_C", NULL};
+    const char *changes[] = {"WHIT_B", "WHIT_A=new=1", "WHIT_C=c", NULL};
+    setenv("WHIT_A", "old", 1);
+    setenv("WHIT_AB", "kept", 1);
+    setenv("WHIT_B", "old", 1);
+    assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.changes = changes}, &error), WHIT_OK);
+    read_output(&piped, text, sizeof text);
+    assert_string_equal(text, "new=1,kept,none,c\n");
+    assert_int_equal(whit_piped_end(&piped, 20000), 0);
+    assert_string_equal(getenv("WHIT_B"), "old");
+}
+
+/* A program that doesn't end with its input is asked to, and may do so in its own way. */
+static void asked_to_end(void **state)
+{
+    (void)state;
+    whit_piped piped = {0};
+    whit_error error;
+    char text[100];
+    assert_int_equal(
+        whit_piped_start_line(&piped, "trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done", ".", &error),
+        WHIT_OK);
+    struct pollfd wanted = {piped.out, POLLIN, 0};
+    assert_int_equal(poll(&wanted, 1, 20000), 1);
+    assert_int_equal(read(piped.out, text, sizeof text), 6);
+    assert_int_equal(whit_piped_end(&piped, 2000), 4);
 }
 
 static void all_of_it_ends(void **state)
@@ -89,9 +123,8 @@ static void all_of_it_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_the_shell),
-        cmocka_unit_test(words_without_a_shell),
-        cmocka_unit_test(all_of_it_ends),
+        cmocka_unit_test(lines_of_the_shell), cmocka_unit_test(words_without_a_shell), cmocka_unit_test(variables),
+        cmocka_unit_test(asked_to_end),       cmocka_unit_test(all_of_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,25 +3,23 @@
 
 #include "agent/rpc.h"
 #include "base/phrase.h"
+#include "base/piped.h"
 #include "base/utf8.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define BEGIN_MS  20000
 #define CALL_MS   300000
+#define END_MS    400
 #define TOOLS_MAX 200
 #define TEXT_MAX  ((size_t)1 << 20)
 #define PROTOCOL  "2025-06-18"
 
 struct server {
     const char *name;
-    pid_t child;
+    whit_piped child;
     whit_rpc rpc;
     bool is_red, is_open;
 };
@@ -31,8 +29,6 @@ struct whit_mcp {
     json_t *tools;
     size_t owners[TOOLS_MAX]; /* index of the server that offers each tool */
 };
-
-extern char **environ;
 
 /* ---- replies of servers ------------------------------------------------------------------------- */
 
@@ -105,92 +101,40 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
 
 /* ---- servers ------------------------------------------------------------------------------------- */
 
-/* This program's environment without the endpoint's key, and `more` ({NAME: value}, or NULL), as new strings in a new
- * list; NULL: out of memory. */
-static char **make_environment(const json_t *more)
-{
-    size_t n = 0, n_all = json_object_size(more) + 1;
-    const char *name;
-    json_t *value;
-    for (char **v = environ; *v; v++) n_all++;
-    char **all = calloc(n_all, sizeof *all);
-    bool ok = all != NULL;
-    for (char **v = environ; ok && *v; v++) {
-        char own[256];
-        size_t n_name = strcspn(*v, "=");
-        bool is_other =
-            snprintf(own, sizeof own, "%.*s", (int)n_name, *v) < (int)sizeof own && json_object_get(more, own);
-        if (is_other || strncmp(*v, "WHIT_API_KEY=", 13) == 0) continue;
-        ok = (all[n++] = strdup(*v)) != NULL;
-    }
-    json_object_foreach((json_t *)(uintptr_t)more, name,
-                        value) if (ok && asprintf(&all[n++], "%s=%s", name, json_string_value(value)) < 0) all[--n] =
-        NULL,
-                                                                                                           ok = false;
-    if (ok) return all;
-    for (size_t i = 0; all && i < n; i++) free(all[i]);
-    free(all);
-    return NULL;
-}
-
+/* Starts a server with the words of `command` and the variables of `more` ({NAME: value}, or NULL), without the
+ * endpoint's key. */
 static bool start_server(struct server *s, const json_t *command, const json_t *more)
 {
-    int in[2] = {-1, -1}, out[2] = {-1, -1};
-    size_t n = json_array_size(command), i;
-    json_t *word;
-    const char **arguments = calloc(n + 1, sizeof *arguments);
-    char **variables = make_environment(more);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    /* A group of its own, so that Ctrl-C ends an answer, not the server, which gets the default of SIGPIPE and SIGINT:
-     * this process may ignore them. */
-    posix_spawnattr_t attributes;
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGPIPE);
-    sigaddset(&defaults, SIGINT);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-    bool ok = arguments && variables && pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0;
-    if (ok) {
-        json_array_foreach(command, i, word) arguments[i] = json_string_value(word);
-        ok = posix_spawn_file_actions_adddup2(&actions, in[0], 0) == 0 &&
-            posix_spawn_file_actions_adddup2(&actions, out[1], 1) == 0 &&
-            posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) == 0 &&
-            posix_spawnp(&s->child, arguments[0], &actions, &attributes, (char *const *)arguments, variables) == 0;
+    size_t n_changes = 0, i;
+    json_t *word, *value;
+    const char *name;
+    const char **words = calloc(json_array_size(command) + 1, sizeof *words);
+    char **changes = calloc(json_object_size(more) + 2, sizeof *changes);
+    whit_error error;
+    bool ok = words && changes && (changes[n_changes++] = strdup("WHIT_API_KEY")) != NULL;
+    json_object_foreach((json_t *)(uintptr_t)more, name, value)
+    {
+        if (!ok) break;
+        ok = asprintf(&changes[n_changes], "%s=%s", name, json_string_value(value)) >= 0;
+        n_changes += ok;
     }
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    free(arguments);
-    for (char **v = variables; v && *v; v++) free(*v);
-    free(variables);
-    if (in[0] >= 0) close(in[0]);
-    if (out[1] >= 0) close(out[1]);
-    s->rpc.out = in[1];
-    s->rpc.in = out[0];
-    if (ok) fcntl(in[1], F_SETFL, O_NONBLOCK); /* one that does not read must not stop this process */
-    if (!ok) s->child = 0;
-    return ok;
+    if (ok) {
+        json_array_foreach(command, i, word) words[i] = json_string_value(word);
+        const whit_piped_how how = {.changes = (const char *const *)changes};
+        ok = whit_piped_start(&s->child, (char *const *)words, &how, &error) == WHIT_OK;
+    }
+    for (i = 0; changes && i < n_changes; i++) free(changes[i]);
+    free(changes);
+    free(words);
+    if (!ok) return false;
+    s->rpc.out = s->child.in;
+    s->rpc.in = s->child.out;
+    return true;
 }
 
 static void stop(struct server *s)
 {
-    int status;
-    if (s->rpc.out >= 0) close(s->rpc.out); /* the end of its input: it may go by itself */
-    if (s->rpc.in >= 0) close(s->rpc.in);
-    for (int i = 0; s->child > 0; i++) {
-        siginfo_t left = {0};
-        if (waitid(P_PID, (id_t)s->child, &left, WEXITED | WNOHANG | WNOWAIT) != 0 || left.si_pid) break;
-        if (i == 20) kill(-s->child, SIGTERM);
-        if (i == 40) kill(-s->child, SIGKILL);
-        usleep(10000);
-    }
-    if (s->child > 0) {
-        kill(-s->child, SIGKILL); /* kills what a wrapper has left; the group number cannot be reused before waitpid */
-        waitpid(s->child, &status, 0);
-    }
+    whit_piped_end(&s->child, END_MS);
     whit_rpc_free(&s->rpc);
 }
 

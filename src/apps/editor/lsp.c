@@ -133,7 +133,7 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
     for (char *word = strtok_r(copy, " \t", &rest); word && n < WORDS_MAX; word = strtok_r(NULL, " \t", &rest))
         words[n++] = word;
     words[n] = NULL;
-    whit_status status = n ? whit_piped_start(&own->child, words, folder, error)
+    whit_status status = n ? whit_piped_start(&own->child, words, &(whit_piped_how){.folder = folder}, error)
                            : whit_fail(error, WHIT_ERROR_ARGUMENT, "a language server needs a command");
     free(copy);
     if (status != WHIT_OK) {

@@ -9,7 +9,7 @@
 
 #include <fcntl.h>
 
-enum { LINE_MAX_UNITS = 8000, PIPE_BYTES = 65536 };
+enum { LINE_MAX_UNITS = 8000, VALUE_MAX_UNITS = 32768, PIPE_BYTES = 65536 };
 
 /* The handles of a child, at the child's own address. */
 struct held {
@@ -36,31 +36,66 @@ static void close_handle(HANDLE handle)
     if (handle && handle != INVALID_HANDLE_VALUE) CloseHandle(handle);
 }
 
-static whit_status start_line(whit_piped *child, const char *line, const char *folder, bool has_errors,
-                              whit_error *error)
+static bool is_named(const wchar_t *variable, const wchar_t *name, size_t n)
+{
+    return _wcsnicmp(variable, name, n) == 0 && variable[n] == L'=';
+}
+
+/* Appends this process's variables with the changes, as CreateProcess takes them. */
+static bool make_environment(const char *const *changes, whit_buf *block)
+{
+    wchar_t *own = GetEnvironmentStringsW(), *change = malloc(VALUE_MAX_UNITS * sizeof *change);
+    bool ok = own && change;
+    for (const wchar_t *v = own; ok && *v; v += wcslen(v) + 1) {
+        bool is_changed = false;
+        for (const char *const *c = changes; ok && *c && !is_changed; c++) {
+            ok = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, *c, -1, change, VALUE_MAX_UNITS) > 0;
+            is_changed = ok && is_named(v, change, wcscspn(change, L"="));
+        }
+        if (ok && !is_changed) ok = whit_buf_append(block, v, (wcslen(v) + 1) * sizeof *v);
+    }
+    for (const char *const *c = changes; ok && *c; c++) {
+        if (!strchr(*c, '=')) continue;
+        const int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, *c, -1, change, VALUE_MAX_UNITS);
+        ok = n > 0 && whit_buf_append(block, change, (size_t)n * sizeof *change);
+    }
+    if (own) FreeEnvironmentStringsW(own);
+    free(change);
+    return ok && whit_buf_append(block, L"\0", 2 * sizeof(wchar_t));
+}
+
+/* Returns a handle for the child's stderr, or an invalid one: this process's, or one to nowhere. */
+static HANDLE open_errors(bool is_own)
 {
     SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
+    HANDLE own = INVALID_HANDLE_VALUE, self = GetCurrentProcess();
+    if (is_own && DuplicateHandle(self, GetStdHandle(STD_ERROR_HANDLE), self, &own, 0, TRUE, DUPLICATE_SAME_ACCESS))
+        return own;
+    return CreateFileW(L"NUL", GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0, NULL);
+}
+
+static whit_status start_line(whit_piped *child, const char *line, const whit_piped_how *how, bool has_errors,
+                              whit_error *error)
+{
+    const char *folder = how->folder && *how->folder ? how->folder : ".";
     wchar_t below[WHIT_WIDE_MAX], *wide = malloc(LINE_MAX_UNITS * sizeof *wide);
     struct held *held = calloc(1, sizeof *held);
     HANDLE in = NULL, out = NULL, nothing = NULL;
-    whit_buf whole = {0};
+    whit_buf whole = {0}, block = {0};
     *child = (whit_piped){.in = -1, .out = -1};
     whit_status status = WHIT_OK;
     /* With /s the outer quotes alone are taken away, whatever stands between them. */
-    if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) || !whit_buf_append(&whole, "", 1))
+    if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) ||
+        !whit_buf_append(&whole, "", 1) || (how->changes && !make_environment(how->changes, &block)))
         status = whit_fail_memory(error, "a command", whole.size_bytes);
-    else if (!whit_wide_path(*folder ? folder : ".", below) ||
+    else if (!whit_wide_path(folder, below) ||
              MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, whit_chars(&whole), -1, wide, LINE_MAX_UNITS) <= 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be UTF-8 of at most %d characters", line,
                            LINE_MAX_UNITS - 30);
     bool ok = status == WHIT_OK && make_pipe(true, &in, &child->in) && make_pipe(false, &out, &child->out);
-    if (ok && !has_errors) {
-        nothing =
-            CreateFileW(L"NUL", GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, &inherited, OPEN_EXISTING, 0, NULL);
-        ok = nothing != INVALID_HANDLE_VALUE;
-    }
+    if (ok && !has_errors) ok = (nothing = open_errors(how->shows_errors)) != INVALID_HANDLE_VALUE;
     ok = ok && whit_job_make(0, 0, &held->job) &&
-        whit_job_start(held->job, wide, below, NULL, in, out, has_errors ? out : nothing, &held->process);
+        whit_job_start(held->job, wide, below, block.data, in, out, has_errors ? out : nothing, &held->process);
     if (status == WHIT_OK && !ok) {
         whit_wide_error();
         status = whit_fail_errno(error, line, "start");
@@ -70,6 +105,7 @@ static whit_status start_line(whit_piped *child, const char *line, const char *f
     close_handle(nothing);
     free(wide);
     whit_buf_free(&whole);
+    whit_buf_free(&block);
     if (status == WHIT_OK) {
         child->process = (int64_t)GetProcessId(held->process);
         child->job = held;
@@ -86,12 +122,12 @@ static whit_status start_line(whit_piped *child, const char *line, const char *f
 
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error)
 {
-    if (!strpbrk(line, "\r\n")) return start_line(child, line, folder, true, error);
+    if (!strpbrk(line, "\r\n")) return start_line(child, line, &(whit_piped_how){.folder = folder}, true, error);
     *child = (whit_piped){.in = -1, .out = -1};
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be one line", line);
 }
 
-whit_status whit_piped_start(whit_piped *child, char *const *words, const char *folder, whit_error *error)
+whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error)
 {
     whit_buf line = {0};
     for (size_t i = 0; words[i]; i++) {
@@ -99,7 +135,7 @@ whit_status whit_piped_start(whit_piped *child, char *const *words, const char *
         if (i) whit_buf_append_str(&line, " ");
         whit_buf_printf(&line, is_plain ? "%s" : "\"%s\"", words[i]);
     }
-    whit_status status = whit_buf_append(&line, "", 1) ? start_line(child, whit_chars(&line), folder, false, error)
+    whit_status status = whit_buf_append(&line, "", 1) ? start_line(child, whit_chars(&line), how, false, error)
                                                        : whit_fail_memory(error, "a command", line.size_bytes);
     whit_buf_free(&line);
     return status;
