@@ -32,7 +32,7 @@ add_test(NAME windows_bench COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_bench.
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf)
 add_test(NAME windows_verbs COMMAND ${CMAKE_CURRENT_LIST_DIR}/cli/windows_verbs.py ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/whit ${PROJECT_SOURCE_DIR}/tools/tales/tales.ndf
-         ${CMAKE_CURRENT_BINARY_DIR}/scratch/verbs)
+         ${PROJECT_SOURCE_DIR}/build/tests/tiny_model ${CMAKE_CURRENT_BINARY_DIR}/scratch/verbs)
 add_test(NAME windows_edit COMMAND ${CMAKE_CURRENT_LIST_DIR}/editor/console.sh ${CMAKE_CROSSCOMPILING_EMULATOR}
          $<TARGET_FILE:whit> ${PROJECT_SOURCE_DIR}/build/tests/editor_scenes)
 set_tests_properties(windows_edit windows_serve windows_library windows_installer windows_agent windows_bench windows_verbs PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

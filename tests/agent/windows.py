@@ -108,6 +108,19 @@ answer = endpoint.requests[1]["messages"][-1]["content"] if len(endpoint.request
 expect(status == 0 and "exit status 0" in answer and "hello" in answer, "a command that was agreed to:", answer, seen)
 expect(not (project / "made.txt").exists(), "a command runs in a copy")
 
+# Tools of a server that the configuration names, which is a program of Windows itself.
+make_project()
+os.makedirs("config/whit", exist_ok=True)
+here = "Z:" + os.path.abspath(program).replace("/", "\\")
+pathlib.Path("config/whit/agent.json").write_text(json.dumps({"mcp": {
+    "w": {"command": [here, "mcp", "p"], "allow": "green", "env": {"WHIT_TRIED": "1"}},
+    "none": {"command": ["no-such-program"]}}}))
+env["XDG_CONFIG_HOME"] = "Z:" + os.path.abspath("config")
+said, done = run([("mcp__w__graph", {"query": "def", "name": "main"}), ("mcp__none__x", {})])
+expect("a.c:1" in said[0] and "no tool" in said[1], "a server's tool:", said)
+expect("'none' does not answer" in done.stderr, "a server that is not there:", done.stderr)
+del env["XDG_CONFIG_HOME"]
+
 # whit mcp answers on its pipes.
 asked = [{"jsonrpc": "2.0", "id": 1, "method": "initialize",
           "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},

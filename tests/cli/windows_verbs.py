@@ -5,7 +5,7 @@
 Training and compression multiply with other loops here than on Linux (no OpenBLAS), so their files may differ in the
 last bits; for these the reported cross-entropy is compared, and both programs go on with the native file.
 
-    windows_verbs.py WINE WHIT.EXE WHIT TALES SCRATCH
+    windows_verbs.py WINE WHIT.EXE WHIT TALES TINY_MODEL SCRATCH
 """
 import json
 import os
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 
-wine, program, native, tales, scratch = sys.argv[1:]
+wine, program, native, tales, tiny_model, scratch = sys.argv[1:]
 folders = {"native": pathlib.Path(scratch) / "native", "windows": pathlib.Path(scratch) / "windows"}
 CLOSE = 0.02  # of a cross-entropy of 5.8 after a few steps; a step changes it by 0.05
 
@@ -117,3 +117,17 @@ if "q4.gguf" not in found["windows"][0]:
 both("rm q4.gguf")
 if "q4.gguf" in both("list")["windows"][0]:
     sys.exit("FAILED: a removed copy is listed")
+
+# A tool of a chat is a command, which gets the arguments of the call as its input; a grammar makes the answer a call.
+subprocess.run([tiny_model, folders["native"] / "chat.gguf", "1", "chat"], check=True)
+shutil.copy(folders["native"] / "chat.gguf", folders["windows"])
+call = '<tool_call>\\n{\\"name\\": \\"weather\\", \\"arguments\\": {\\"city\\": \\"Bern\\"}}\\n</tool_call>'
+commands = {"native": ["sh", "-c", "grep Bern; exit 7"], "windows": ["findstr", "Bern"]}
+for kind, folder in folders.items():
+    (folder / "weather.gbnf").write_text('root ::= "%s"\n' % call)
+    tool = {"type": "function", "function": {"name": "weather"}, "command": commands[kind]}
+    (folder / "tools.json").write_text(json.dumps([tool]))
+found = both("chat -m chat.gguf -c 4096 -s 1 -n 60 --tools tools.json --grammar weather.gbnf", text="How is it?\ny\n")
+for kind in folders:
+    if '{"city": "Bern"}' not in found[kind][0].splitlines():
+        sys.exit("FAILED: the command's output: %s: %r" % (kind, found[kind]))
