@@ -17,6 +17,7 @@ SERVER = r'''
 import json, os, sys
 way = sys.argv[1]
 open("group-" + way, "w").write(str(os.getpgid(0) == os.getpid()))
+json.dump(dict(os.environ), open("variables-" + way, "w"))
 def say(o): print(json.dumps(o), flush=True)
 for line in sys.stdin:
     m = json.loads(line)
@@ -91,6 +92,18 @@ e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", e.url, "--project", "p"], [("[y/N", "y\n")], environment())
 wanted(open("group-good").read() == "True", "a server is in the group that Ctrl-C ends")
 wanted("sum 42" in e.requests[-1]["messages"][-1]["content"] and '{"a":41}' in seen, f"a yes: {seen}")
+
+# ---- variables of a server: those of the configuration beside this process's own, without the endpoint's key
+project({"s": server("good", allow="green", env={"TICKETS_URL": "x=1", "HOME": "/elsewhere"})})
+agent([message(None, [("mcp__s__add", {"a": 1})]), END])
+seen = json.load(open("variables-good"))
+wanted(seen["TICKETS_URL"] == "x=1" and seen["HOME"] == "/elsewhere" and "PATH" in seen, f"variables: {seen}")
+wanted("WHIT_API_KEY" not in seen, "a server sees the endpoint's key")
+for env in ({"A=B": "x"}, {"": "x"}, {"A": 1}, ["A"]):
+    project({"s": server("good", env=env)})
+    done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1", "--project", "p"], env=environment(),
+                          capture_output=True, text=True, start_new_session=True, stdin=subprocess.DEVNULL)
+    wanted(done.returncode == 3 and "'env' must be" in done.stderr, f"env {env}: {done.stderr}")
 
 # ---- a tool is its server's: a name that could be another server's tool is refused, and a second tool of a name left out
 project({"db": server("good", allow="green"), "db__prod": server("good")})

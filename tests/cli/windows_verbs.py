@@ -122,12 +122,14 @@ if "q4.gguf" in both("list")["windows"][0]:
 subprocess.run([tiny_model, folders["native"] / "chat.gguf", "1", "chat"], check=True)
 shutil.copy(folders["native"] / "chat.gguf", folders["windows"])
 call = '<tool_call>\\n{\\"name\\": \\"weather\\", \\"arguments\\": {\\"city\\": \\"Bern\\"}}\\n</tool_call>'
-commands = {"native": ["sh", "-c", "grep Bern; exit 7"], "windows": ["findstr", "Bern"]}
+programs = {"native": native, "windows": "Z:" + os.path.abspath(program).replace("/", "\\")}
 for kind, folder in folders.items():
     (folder / "weather.gbnf").write_text('root ::= "%s"\n' % call)
-    tool = {"type": "function", "function": {"name": "weather"}, "command": commands[kind]}
+    command = [programs[kind], "memory", "import", "asked.mem", "-"]
+    tool = {"type": "function", "function": {"name": "weather"}, "command": command}
     (folder / "tools.json").write_text(json.dumps([tool]))
-found = both("chat -m chat.gguf -c 4096 -s 1 -n 60 --tools tools.json --grammar weather.gbnf", text="How is it?\ny\n")
+found = both("chat -m chat.gguf -c 4096 -s 1 -n 200 --tools tools.json --grammar weather.gbnf", text="How is it?\ny\n")
 for kind in folders:
-    if '{"city": "Bern"}' not in found[kind][0].splitlines():
+    if '{"committed": 1}' not in found[kind][0].splitlines():
         sys.exit("FAILED: the command's output: %s: %r" % (kind, found[kind]))
+both("memory query asked.mem Bern", equal=("out",))

@@ -36,6 +36,17 @@ static whit_status add_list(const char **list, const json_t *value, const char *
     return WHIT_OK;
 }
 
+/* Variables of a server: {NAME: value}. */
+static bool is_environment(const json_t *variables)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(variables)) return false;
+    json_object_foreach((json_t *)(uintptr_t)variables, name,
+                        value) if (!*name || strchr(name, '=') || !json_is_string(value)) return false;
+    return true;
+}
+
 static whit_status check_servers(const json_t *servers, const char *name, whit_error *error)
 {
     const char *key, *setting;
@@ -55,9 +66,10 @@ static whit_status check_servers(const json_t *servers, const char *name, whit_e
         json_object_foreach(server, setting, value)
         {
             if (strcmp(setting, "command") == 0) continue;
+            if (strcmp(setting, "env") == 0 && is_environment(value)) continue;
             const char *allowed = json_is_string(value) ? json_string_value(value) : "";
             if (strcmp(setting, "allow") != 0 || (strcmp(allowed, "red") != 0 && strcmp(allowed, "green") != 0))
-                return wrong(error, name, setting, "command or allow (red, green)");
+                return wrong(error, name, setting, "command, allow (red, green) or env (strings by name)");
         }
     }
     return WHIT_OK;
