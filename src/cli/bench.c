@@ -170,7 +170,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
                                               .columns = is_decode ? v->n_columns : 1,
                                               .n_batch_tokens = v->n_batch_tokens ? v->n_batch_tokens : usual_batch,
                                               .profile = v->profile,
-                                              .exact_head = v->exact_head || cli_under_mpirun(),
+                                              .exact_head = v->exact_head,
                                               .adapter_rank = v->adapter_rank,
                                               .kv = (whit_kv_type)v->kv,
                                               .act = v->act ? WHIT_ACT_Q2 : WHIT_ACT_I8,

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "loopback_ranks.h"
+#include "model/convert.h"
 #include "model/plan_split.h"
 #include "runtime/split.h"
 #include "tiny_model.h"
@@ -208,6 +209,76 @@ static void every_family_gives_the_same_bits(void **state)
         const uint32_t n = 2 + i % 3;
         check_same(path, i % 2 ? WHIT_KV_I8 : WHIT_KV_F16, WHIT_ACT_I8, is_hybrid ? 2 : n, is_hybrid ? RANKS_MAX : n);
     }
+}
+
+/* ---- a screened head -------------------------------------------------------------------------- */
+
+static void convert_head(const char *from, const char *to)
+{
+    whit_error error;
+    whit_source source;
+    whit_ndf_writer *writer;
+    const whit_convert_options options = {.head = "i8s"};
+    assert_ok(whit_source_open(from, NULL, &source, &error), error);
+    assert_ok(whit_ndf_writer_open(to, NULL, NULL, &writer, &error), error);
+    assert_ok(whit_convert(&source, &options, writer, &error), error);
+    whit_ndf_writer_close(writer);
+    whit_source_close(&source);
+}
+
+/* The n_top largest of `exact` are in `found` with the same bits, and the others are below them. */
+static void check_top(const float *exact, const float *found, uint32_t n, uint32_t n_top)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t n_above = 0, n_found_above = 0;
+        for (uint32_t j = 0; j < n; j++) {
+            n_above += exact[j] > exact[i] || (exact[j] == exact[i] && j < i);
+            n_found_above += found[j] > found[i] || (found[j] == found[i] && j < i);
+        }
+        assert_int_equal(n_above < n_top, n_found_above < n_top);
+        if (n_above < n_top) assert_memory_equal(&exact[i], &found[i], sizeof *exact);
+    }
+}
+
+static void a_screened_head_has_the_same_largest_logits(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("screened.ndf");
+    whit_model *model = open_model_at(path);
+    const uint32_t n_vocab = (uint32_t)whit_model_vocab_size(model);
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        whit_session *whole, *split;
+        uint32_t n_estimated = 0;
+        whit_session_options options = options_of(WHIT_KV_F16, WHIT_ACT_I8);
+        assert_ok(open_world(n, path, path, &error), error);
+        assert_ok(whit_session_open(world.model, &options, &split, &error), error);
+        options.exact_head = true;
+        assert_ok(whit_session_open(model, &options, &whole, &error), error);
+        for (uint32_t i = 0; i < 24; i++) {
+            whit_step_token tokens[N_SEQUENCES];
+            const uint32_t n_tokens = 1 + i % N_SEQUENCES, n_top = i % 4 ? 1 : 1 + i;
+            for (uint32_t q = 0; q < n_tokens; q++)
+                tokens[q] = (whit_step_token){.sequence = q,
+                                              .id = (int32_t)((7 + 31 * i + 5 * q) % n_vocab),
+                                              .want_logits = true,
+                                              .n_top = n_top};
+            assert_ok(whit_session_step(whole, tokens, n_tokens, &error), error);
+            assert_ok(whit_session_step(split, tokens, n_tokens, &error), error);
+            for (uint32_t q = 0; q < n_tokens; q++) {
+                const float *exact = whit_session_logits(whole, q), *found = whit_session_logits(split, q);
+                check_top(exact, found, n_vocab, n_top);
+                for (uint32_t j = 0; j < n_vocab; j++) n_estimated += memcmp(&exact[j], &found[j], sizeof *exact) != 0;
+                assert_true(split->exec.n_rescored[q] <= (n_vocab + n - 1) / n + WHIT_TILE_ROWS);
+            }
+        }
+        assert_true(n_estimated > 0);
+        whit_session_close(whole);
+        whit_session_close(split);
+        close_world();
+        for (uint32_t r = 1; r < n; r++) assert_ok(world.ranks[r].status, world.ranks[r].error);
+    }
+    whit_model_close(model);
 }
 
 /* ---- what travels, and what a rank has ------------------------------------------------------- */
@@ -521,7 +592,9 @@ static int set_up(void **state)
     if (!tiny_model_write(&tiny, in_folder("ternary.gguf"))) return -1;
     tiny.n_kv_heads = 1;
     tiny.kind = WHIT_GGML_Q8_0;
-    return tiny_model_write(&tiny, in_folder("one_head.gguf")) ? 0 : -1;
+    if (!tiny_model_write(&tiny, in_folder("one_head.gguf"))) return -1;
+    convert_head(in_folder("one_head.gguf"), in_folder("screened.ndf"));
+    return 0;
 }
 
 int main(void)
@@ -530,6 +603,7 @@ int main(void)
         cmocka_unit_test_teardown(every_kv_type_gives_the_same_bits, end_world),
         cmocka_unit_test_teardown(every_matrix_gives_the_same_bits, end_world),
         cmocka_unit_test_teardown(every_family_gives_the_same_bits, end_world),
+        cmocka_unit_test_teardown(a_screened_head_has_the_same_largest_logits, end_world),
         cmocka_unit_test_teardown(bytes_are_those_of_the_formula, end_world),
         cmocka_unit_test_teardown(a_rank_has_its_part_of_weights_and_heads, end_world),
         cmocka_unit_test_teardown(states_are_divided_by_heads, end_world),

@@ -126,6 +126,24 @@ bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_
     return fits;
 }
 
+whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end)
+{
+    whit_tensor tiles = {.type = tensor->type};
+    whit_tensor_type before = tensor->type;
+    const uint64_t end = (uint64_t)tile_end * WHIT_TILE_ROWS;
+    before.n_rows = tile_begin * WHIT_TILE_ROWS;
+    tiles.type.n_rows = (end < tensor->type.n_rows ? (uint32_t)end : tensor->type.n_rows) - before.n_rows;
+    for (int part = WHIT_PART_CODES; part <= WHIT_PART_LOW; part++) {
+        uint64_t offset = 0, size_bytes = 0;
+        if (!tensor->part[part] || !whit_codec_part_bytes(&before, (whit_part)part, &offset) ||
+            !whit_codec_part_bytes(&tiles.type, (whit_part)part, &size_bytes))
+            continue;
+        tiles.part[part] = tensor->part[part] + offset;
+        tiles.part_bytes[part] = size_bytes;
+    }
+    return tiles;
+}
+
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes)
 {
     uint64_t total = 0, part_bytes;

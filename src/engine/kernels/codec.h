@@ -59,6 +59,9 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
 /* Length of a part; 0 if the type does not have the part. False if it overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
+/* The rows of tiles [tile_begin, tile_end) of a tensor in tiles as a tensor of its own, in the same memory. Corrections
+ * are left out. */
+whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end);
 /* Length of all parts together, padding and scales included, as counted by body_bits_per_weight. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 

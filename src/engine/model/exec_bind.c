@@ -102,7 +102,7 @@ static void bind_release(const whit_exec *exec, whit_exec_step *step)
     step->releases_pages = true;
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         const whit_plan_step *other = &plan->steps[i];
-        if (other->weight != step->weight || other->op == WHIT_PLAN_EMBED) continue;
+        if (other->weight != step->weight || other->op == WHIT_PLAN_EMBED || other->op == WHIT_PLAN_RESCORE) continue;
         step->releases_pages = other->op == WHIT_PLAN_LINEAR && other->is_split;
         if (!step->releases_pages) return;
         const whit_columns own = whit_split_columns(plan->ranks, &plan->values[other->output - 1]);
@@ -152,6 +152,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
     if (from->op == WHIT_PLAN_RESCORE) {
         step->acts = values[from->input[1] - 1].acts;
         step->n_cols = values[from->input[1] - 1].width;
+        step->columns = (whit_columns){0, shape->width};
     }
     switch (from->op) {
     case WHIT_PLAN_LINEAR:

@@ -39,6 +39,7 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
 {
     switch (step->plan->op) {
     case WHIT_PLAN_LINEAR:
+    case WHIT_PLAN_SCREEN:
     case WHIT_PLAN_LINEAR_GATED:
     case WHIT_PLAN_EXPERT_LINEAR: narrow_product(exec, step); return;
     case WHIT_PLAN_APPEND:
@@ -48,6 +49,9 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
         return;
     case WHIT_PLAN_CONV:
     case WHIT_PLAN_DELTA: return; /* whit_exec_bind_state */
+    case WHIT_PLAN_RESCORE:
+        step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->input[0] - 1]);
+        return;
     default: break;
     }
     step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->output - 1]);

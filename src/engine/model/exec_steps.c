@@ -3,6 +3,7 @@
 #include "model/exec_step.h"
 
 #include "base/file.h"
+#include "kernels/codec.h"
 #include "kernels/math.h"
 
 #include <string.h>
@@ -256,9 +257,11 @@ ROW_STEP(run_rescore)
 {
     uint32_t *rows = (uint32_t *)(void *)(exec->scratch + worker * exec->scratch_bytes);
     whit_acts acts = whit_acts_place(&step->acts, exec->n_rows[step->rows], step->n_cols, step->input[1]);
+    const whit_tensor own = whit_codec_tiles(step->tensor, step->columns.begin / WHIT_TILE_ROWS,
+                                             (step->columns.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS);
     for (uint32_t r = begin; r < end; r++)
-        exec->n_rescored[exec->batch->selected_begin + r] =
-            whit_screen_finish(exec->kernels, step->tensor, &acts, r, exec->batch->tops[r], INPUT(0, r), rows);
+        exec->n_rescored[exec->batch->selected_begin + r] = whit_screen_finish(
+            exec->kernels, &own, &acts, r, exec->batch->tops[r], INPUT(0, r) + step->columns.begin, rows);
 }
 
 /* ---- fused norms ------------------------------------------------------------------------------ */

@@ -181,7 +181,7 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
 static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
-    return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S && !c->options->ranks &&
+    return node->output == c->graph->output && node->bias < 0 && type->codec == WHIT_CODEC_I8S &&
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 

@@ -330,6 +330,12 @@ static void split_attention(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
+/* Each rank rescores its own rows of the head: the largest of all are among the largest of the ranks' rows. */
+static void split_rescore(const struct splitter *s, whit_plan_step *step)
+{
+    step->is_split = is_partial(s, step->input[0]);
+}
+
 /* A delta rule computes this rank's value heads, also from whole rows. */
 static void split_delta(struct splitter *s, whit_plan_step *step)
 {
@@ -409,6 +415,7 @@ static void split_steps(struct splitter *s)
         case WHIT_PLAN_ATTEND: split_attention(s, &step); break;
         case WHIT_PLAN_DELTA: split_delta(s, &step); break;
         case WHIT_PLAN_CONV: split_convolution(s, &step); break;
+        case WHIT_PLAN_RESCORE: split_rescore(s, &step); break;
         case WHIT_PLAN_EMBED: break;
         default: split_columns(s, &step);
         }

@@ -72,7 +72,6 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > WHIT_MARKS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
-    o->exact_head |= model->split != NULL;
     if (c->bidirectional && o->n_batch_tokens < o->n_ctx_tokens) o->n_batch_tokens = o->n_ctx_tokens;
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);

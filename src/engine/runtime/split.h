@@ -3,9 +3,10 @@
  * them. The other ranks follow: they make every call that changes a session too, so that their caches have the same
  * tables and their own heads, and take their part in every step (model/plan_split.h).
  *
- * What differs from one process: logits are rank 0's alone; a step is cancelled between passes; the whole head is read
- * (whit_session_options.exact_head); adapters, session files and snapshots are refused. Sessions of a model that is
- * split belong to one thread. */
+ * What differs from one process: logits are rank 0's alone; a step is cancelled between passes; each rank makes the
+ * n_top largest logits of its own rows of a screened head exact, so that others than the n_top largest of all may be
+ * exact, too; adapters, session files and snapshots are refused. Sessions of a model that is split belong to one
+ * thread. */
 #ifndef WHIT_RUNTIME_SPLIT_H
 #define WHIT_RUNTIME_SPLIT_H
 
