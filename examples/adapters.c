@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * One model, two voices: adapters FILE ADAPTER PROMPT continues a prompt without and with an adapter
+ * One model, two voices: adapters MODEL ADAPTER PROMPT continues a prompt without and with an adapter
  * mounted, both at once: two sequences of one session, each with its own. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 enum { N_TOKENS_MAX = 256, N_NEW = 24, N_SEQUENCES = 2 };
 
@@ -52,7 +53,7 @@ static whit_status print_text(const whit_model *model, const int32_t *ids, whit_
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) return fputs("usage: adapters FILE ADAPTER PROMPT\n", stderr), 2;
+    if (argc != 4) return fputs("usage: adapters MODEL ADAPTER PROMPT\n", stderr), 2;
 
     whit_model *model = NULL;
     whit_adapter *adapter = NULL;
@@ -64,7 +65,7 @@ int main(int argc, char **argv)
     options.n_sequences = N_SEQUENCES;
     options.n_ctx_tokens = N_TOKENS_MAX + N_NEW;
 
-    whit_status status = whit_model_open(argv[1], NULL, &model, &error);
+    whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_adapter_open(model, argv[2], &adapter, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
     if (status == WHIT_OK)

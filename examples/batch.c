@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Eight continuations of one prompt at once, a step of the model for all: batch FILE PROMPT. Each is what
+ * Eight continuations of one prompt at once, a step of the model for all: batch MODEL PROMPT. Each is what
  * its seed gives alone. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 enum { N = 8 };
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fputs("usage: batch FILE PROMPT\n", stderr), 2;
+    if (argc != 3) return fputs("usage: batch MODEL PROMPT\n", stderr), 2;
 
     whit_model *model = NULL;
     whit_session *session = NULL;
@@ -21,7 +22,7 @@ int main(int argc, char **argv)
     whit_session_options options = whit_session_options_default();
     options.n_sequences = N;
 
-    whit_status status = whit_model_open(argv[1], NULL, &model, &error);
+    whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
     if (status == WHIT_OK)
         status = whit_tokenize(model, argv[2], strlen(argv[2]), true, true, ids, 256, &n_ids, &error);

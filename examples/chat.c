@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * A chat by the model's template: chat FILE, a line of stdin for each question. */
+ * A chat by the model's template: chat MODEL, a line of stdin for each question. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 static bool print(void *user, const char *text, size_t n)
 {
@@ -18,8 +19,8 @@ int main(int argc, char **argv)
     static whit_conversation *talk;
     whit_error error;
     char line[1024];
-    if (argc != 2) return fputs("usage: chat FILE\n", stderr), 2;
-    if (whit_model_open(argv[1], NULL, &model, &error) || whit_session_open(model, NULL, &session, &error) ||
+    if (argc != 2) return fputs("usage: chat MODEL\n", stderr), 2;
+    if (whit_model_open_named(argv[1], NULL, &model, &error) || whit_session_open(model, NULL, &session, &error) ||
         whit_sampler_open(model, NULL, &sampler, &error) || whit_chat_template_open(model, NULL, &chat, &error) ||
         whit_conversation_open(session, 0, chat, &talk, &error))
         return fprintf(stderr, "chat: %s\n", error.message), 1;

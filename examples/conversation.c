@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * A conversation with tools: conversation FILE "QUESTION". Each of the two tools is called once; what they say is made
+ * A conversation with tools: conversation MODEL "QUESTION". Each of the two tools is called once; what they say is made
  * up here. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 static const char tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"parameters\": {\"type\": \"object\", "
@@ -19,7 +20,7 @@ int main(int argc, char **argv)
     static whit_chat_template *chat;
     static whit_conversation *talk;
     static const char *const demanded[] = {"weather", "clock", NULL}; /* the tool that each answer must call */
-    if (argc != 3) return fputs("usage: conversation FILE QUESTION\n", stderr), 2;
+    if (argc != 3) return fputs("usage: conversation MODEL QUESTION\n", stderr), 2;
     const char *question = argv[2];
     const whit_conversation_call *call;
     whit_error error;
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
     whit_answer_options options = whit_answer_options_default();
     size_t n;
     wide.n_ctx_tokens = 2048, any.tool_fallback = options.single_call = true, options.n_tokens = 100;
-    if (whit_model_open(argv[1], NULL, &model, &error) || whit_session_open(model, &wide, &session, &error) ||
+    if (whit_model_open_named(argv[1], NULL, &model, &error) || whit_session_open(model, &wide, &session, &error) ||
         whit_sampler_open(model, NULL, &sampler, &error) || whit_chat_template_open(model, &any, &chat, &error) ||
         whit_conversation_open(session, 0, chat, &talk, &error) ||
         whit_conversation_set_tools(talk, tools, sizeof tools - 1, &error) ||

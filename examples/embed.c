@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * How alike two texts are to a model: embed FILE TEXT TEXT. */
+ * How alike two texts are to a model: embed MODEL TEXT TEXT. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 enum { N_TOKENS_MAX = 256 };
 
@@ -18,7 +19,7 @@ static whit_status embed(const whit_model *model, whit_session *session, const c
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) return fputs("usage: embed FILE TEXT TEXT\n", stderr), 2;
+    if (argc != 4) return fputs("usage: embed MODEL TEXT TEXT\n", stderr), 2;
 
     whit_model *model = NULL;
     whit_session *session = NULL;
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
     options.n_ctx_tokens = N_TOKENS_MAX;
     options.n_logits = N_TOKENS_MAX; /* tokens whose states a step keeps */
 
-    whit_status status = whit_model_open(argv[1], NULL, &model, &error);
+    whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
     uint32_t width = status == WHIT_OK ? whit_model_embedding_size(model) : 1;
     values = (float *)calloc(2 * (size_t)width, sizeof *values);

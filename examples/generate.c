@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Continues a text in one call: generate FILE PROMPT. */
+ * Continues a text in one call: generate MODEL PROMPT. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 /* Called with text as it becomes final; returning false would stop. */
 static bool print(void *user, const char *text, size_t text_bytes)
@@ -13,7 +14,7 @@ static bool print(void *user, const char *text, size_t text_bytes)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fputs("usage: generate FILE PROMPT\n", stderr), 2;
+    if (argc != 3) return fputs("usage: generate MODEL PROMPT\n", stderr), 2;
 
     whit_model *model = NULL;
     whit_session *session = NULL;
@@ -22,7 +23,7 @@ int main(int argc, char **argv)
     whit_sampler_options sampling = whit_sampler_options_default();
     sampling.seed = 42; /* the same seed, model and prompt: the same text, on every machine */
 
-    whit_status status = whit_model_open(argv[1], NULL, &model, &error);
+    whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, NULL, &session, &error);
     if (status == WHIT_OK) status = whit_sampler_open(model, &sampling, &sampler, &error);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Two continuations of one prompt, a step at a time, side by side: stream FILE PROMPT.
+ * Two continuations of one prompt, a step at a time, side by side: stream MODEL PROMPT.
  *
  * This is what whit_generate does inside, for programs that want to decide between tokens: one step
  * serves any number of sequences, and each gets the text that it would get alone. */
 #include <stdio.h>
 #include <string.h>
 #include <whit.h>
+#include <whit/names.h>
 
 enum { N_SEQUENCES = 2, N_TOKENS = 32, N_PROMPT_MAX = 256 };
 
@@ -56,7 +57,7 @@ static whit_status generate(whit_session *session, struct stream *streams, const
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) return fputs("usage: stream FILE PROMPT\n", stderr), 2;
+    if (argc != 3) return fputs("usage: stream MODEL PROMPT\n", stderr), 2;
 
     whit_model *model = NULL;
     whit_session *session = NULL;
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
     whit_session_options options = whit_session_options_default();
     options.n_sequences = N_SEQUENCES;
 
-    whit_status status = whit_model_open(argv[1], NULL, &model, &error);
+    whit_status status = whit_model_open_named(argv[1], NULL, &model, &error);
     if (status == WHIT_OK) status = whit_session_open(model, &options, &session, &error);
     for (uint32_t s = 0; s < N_SEQUENCES && status == WHIT_OK; s++) {
         whit_sampler_options sampling = whit_sampler_options_default();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/names.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +76,7 @@ static bool is_unfinished(const char *words)
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error)
 {
     whit_hub_name name;
-    bool is_absent = access(words, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+    bool is_absent = whit_hub_lacks_file(words);
     if (is_absent && find_home(words, path) == WHIT_OK) return WHIT_OK;
     if (is_absent && cli_is_tales(words))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,

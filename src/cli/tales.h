@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * The model that ships inside the program, "tales" (docs/use/tales.md): bytes of the program itself, used in place. */
+ * The built-in model as the commands use it. */
 #ifndef WHIT_CLI_TALES_H
 #define WHIT_CLI_TALES_H
 
+#include "hub/builtin.h"
 #include "whit.h"
 
 #include <string.h>
 
-#define CLI_TALES_NAME "tales (built in)"
+#define CLI_TALES_NAME WHIT_BUILTIN_NAME
 
 /* The model to pull in place of this small one: the first in the README. */
 #define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"

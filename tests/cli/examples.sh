@@ -15,6 +15,9 @@ expect 0 example open model.gguf
 grep -q '^tiny: vocabulary 310, width 64' out || complain "open: $(cat out)"
 expect 1 example open absent.gguf
 one_line absent.gguf
+one_line "No such file"
+expect 0 example open tales
+grep -q '^tales: vocabulary' out || complain "the built-in model: $(cat out)"
 expect 0 example generate model.gguf "the land"
 cp out first
 expect 0 example generate model.gguf "the land"
@@ -40,6 +43,13 @@ grep -Eq '^weather\(\{"city": *"(Bern|Rome)"\}\): 18 degrees, rain$' out && grep
 [ "$(wc -l <out)" = 3 ] && tail -n 1 out | grep -q '^{"role": "assistant", "content": "' || complain "its answer: $(cat out)"
 expect 1 example conversation model.gguf x
 one_line template
+# The first program of the page on embedding, as it stands there.
+if [ -z "${EMULATOR:-}" ] && [ -f "$BUILD/libwhit.so" ]; then
+    sed -n '/^```c$/,/^```$/p' "$SOURCE/docs/use/embedding.md" | sed '1d;/^```$/,$d' >app.c
+    "$CC" -Wall -Wextra -Werror -I"$SOURCE/include" app.c -L"$BUILD" -lwhit -Wl,-rpath,"$BUILD" -o app 2>err ||
+        complain "the program of embedding.md: $(cat err)"
+    ./app >out 2>err && [ "$(wc -c <out)" -gt 40 ] || complain "it says: $(cat out err)"
+fi
 # The same text is C++.
 if command -v c++ >/dev/null; then
     for name in batch chat conversation embed; do

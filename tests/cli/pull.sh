@@ -48,6 +48,13 @@ for name in owner/tiny-GGUF tiny-GGUF tiny-GGUF:f32 owner/tiny-GGUF:tiny-f32.ggu
     expect 0 whit run -m "$name" -p 'the land' --temp 0 -n 8 -c 64
     cmp -s out text || complain "-m $name gave another text"
 done
+# The library finds the same names.
+for name in owner/tiny-GGUF tiny-GGUF:f32; do
+    expect 0 "$BUILD/examples/open" "$name"
+    grep -q '^tiny: vocabulary 310' out || complain "the library opens $name: $(cat out)"
+done
+expect 1 "$BUILD/examples/open" nobody/nothing
+one_line "nobody/nothing: is not here"
 expect 0 whit inspect tiny-GGUF
 expect 0 whit convert tiny-GGUF -o model.ndf
 expect 0 whit export tiny-GGUF -o again.gguf

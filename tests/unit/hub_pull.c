@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "hub/http.h"
 #include "hub/pull.h"
+#include "whit/names.h"
 #include "hub_server.h"
 
 #define LARGE_BYTES 300000u
@@ -113,6 +114,12 @@ static bool exists(const struct fixture *f, const char *file)
 
 /* ---- what works ----------------------------------------------------------------------------- */
 
+static bool append_name(void *user, const char *name)
+{
+    strcat(strcat(user, name), ";");
+    return true;
+}
+
 static void a_folder_comes_whole_and_once(void **state)
 {
     struct fixture *f = *state;
@@ -131,7 +138,15 @@ static void a_folder_comes_whole_and_once(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_ok(whit_hub_store_path(f->cache, words[i], path, &f->error), f->error);
         assert_string_equal(path, f->pulled.path);
+        char found[WHIT_CACHE_PATH_BYTES];
+        assert_ok(whit_pulled_path(f->cache, words[i], found, sizeof found, &f->error), f->error);
+        assert_string_equal(found, path);
+        assert_int_equal(whit_pulled_path(f->cache, words[i], found, strlen(path), &f->error), WHIT_ERROR_LIMIT);
     }
+    char names[64] = "";
+    assert_ok(whit_pulled_list(f->cache, append_name, names, &f->error), f->error);
+    assert_string_equal(names, "owner/name;");
+    assert_int_equal(whit_pulled_path(f->cache, "other", path, sizeof path, &f->error), WHIT_ERROR_IO);
     struct stat before, after;
     assert_int_equal(stat(in_store(f, ".pulled"), &before), 0);
     hub_server_log(f->server);

@@ -8,6 +8,6 @@
     chat = whit.Chat(model, system="Be brief.")
     print(chat.ask("Why is the sky blue?").text)
 """
-from ._api import Adapter, Answer, Chat, Error, Model, Session, version
+from ._api import Adapter, Answer, Chat, Error, Model, Session, pulled, version
 
-__all__ = ["Adapter", "Answer", "Chat", "Error", "Model", "Session", "version"]
+__all__ = ["Adapter", "Answer", "Chat", "Error", "Model", "Session", "pulled", "version"]

@@ -15,6 +15,7 @@ from ._library import defaults, lib
 KV = {"f16": 0, "f32": 1, "i8": 2, "k4v2": 3, "k2v2": 4, "bitmap": 5}
 FINISH = ("length", "end", "stop", "cancelled", "failed")
 _TEXT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_NAME = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_char_p)
 _EVENT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(_abi.whit_chat_event))
 
 
@@ -33,6 +34,18 @@ def version() -> str:
 
 def _raise(status: int, error: Any) -> None:
     raise Error(error.message.decode("utf-8", "replace"), lib.whit_status_name(status).decode())
+
+
+def pulled(cache_dir: Optional[str] = None) -> List[str]:
+    """Names of the models that `whit pull` has downloaded: Model(name) opens them."""
+    names: List[str] = []
+
+    def keep(_user: Any, name: bytes) -> bool:
+        names.append(name.decode("utf-8", "surrogateescape"))
+        return True
+
+    _call(lib.whit_pulled_list, os.fsencode(cache_dir) if cache_dir else None, _NAME(keep), None)
+    return names
 
 
 def _call(function: Callable[..., int], *arguments: Any) -> None:
@@ -82,7 +95,8 @@ class _Handle:
 
 
 class Model(_Handle):
-    """A model, mapped from its file; any number of threads may share it."""
+    """A model, mapped from its file; any number of threads may share it. `path` is a file, a folder, the name of a
+    pulled model, or "tales", the toy inside the library."""
 
     _close_function = "whit_model_close"
 
@@ -93,7 +107,7 @@ class Model(_Handle):
         if cache_dir:
             options.cache_dir = os.fsencode(cache_dir)
         handle = ctypes.c_void_p()
-        _call(lib.whit_model_open, os.fsencode(path), ctypes.byref(options), ctypes.byref(handle))
+        _call(lib.whit_model_open_named, os.fsencode(path), ctypes.byref(options), ctypes.byref(handle))
         self._handle = handle
 
     @property

@@ -230,6 +230,11 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
                      text);
 }
 
+bool whit_hub_lacks_file(const char *path)
+{
+    return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error)
 {

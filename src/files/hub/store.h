@@ -44,6 +44,8 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries);
  * unless exactly one matches. *name keeps the file asked for. */
 whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
+/* Is there neither a file nor a folder of that name? A name of the store may mean a model then. */
+bool whit_hub_lacks_file(const char *path);
 /* The path to open for `text`: a folder, or the first part of a GGUF file. */
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error);
