@@ -126,8 +126,10 @@ static void compare_type(const whit_tensor_type *type, void *user)
         matrix_random(&matrix, type, &c->rng, whit_rng_next(&c->rng) & 1);
         if (whit_rng_below(&c->rng, 3) == 0) /* any bytes, NaN scales among them */
             for (int part = 0; part < WHIT_PART_COUNT; part++)
-                for (uint64_t j = 0; j < matrix.tensor.part_bytes[part]; j++)
-                    matrix.part[part][j] = (uint8_t)whit_rng_next(&c->rng);
+                for (uint64_t j = 0, drawn = 0; j < matrix.tensor.part_bytes[part]; j++, drawn >>= 8) {
+                    if (j % 8 == 0) drawn = whit_rng_next(&c->rng);
+                    matrix.part[part][j] = (uint8_t)drawn;
+                }
         compare(c, &matrix, &specs[i]);
         matrix_free(&matrix);
     }
@@ -138,7 +140,12 @@ static void compare_type(const whit_tensor_type *type, void *user)
 static bool skipped(size_t shape, size_t columns)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return (shape + columns) % 9 != 0;
+    /* Whole tiles and one column and 17, broken tiles and three and eight, short rows and 33, long rows and one. */
+    static const uint8_t brief[][2] = {{0, 0}, {0, 8}, {1, 5}, {2, 9}, {5, 0}, {8, 2}};
+    if (!tests_are_brief()) return (shape + columns) % 9 != 0;
+    for (size_t i = 0; i < sizeof brief / sizeof *brief; i++)
+        if (shape == brief[i][0] && columns == brief[i][1]) return false;
+    return true;
 #else
     if (tests_are_brief())
         return (shape != 0 || columns != 1) && (shape != 2 || columns != 9) && (shape != 5 || columns != 0);

@@ -153,23 +153,25 @@ static inline void rows_random(whit_rows *rows, const whit_tensor_type *type, ui
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
     whit_geometry g = whit_codec_geometry(type);
-    for (size_t i = 0; i < (size_t)n * type->n_cols; i++) {
+    const size_t n_elems = (size_t)n * type->n_cols;
+    const uint64_t n_codes = (uint64_t)(codec->code_max - codec->code_min) + 1;
+    for (size_t i = 0; codec->is_float && i < n_elems; i++) {
         float value = (float)(whit_rng_uniform(rng) * 2 - 1);
-        uint16_t half = type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
-        int span = codec->code_max - codec->code_min;
-        int code = codec->code_min + (int)whit_rng_below(rng, (uint64_t)span + 1);
-        if (extreme) code = whit_rng_next(rng) & 1 ? codec->code_min : codec->code_max;
-        if (type->codec == WHIT_CODEC_B1) code = code > 0 ? 1 : -1;
-        if (type->codec == WHIT_CODEC_F4 || type->codec == WHIT_CODEC_N4) code = nearest_level(codec, code);
         if (type->codec == WHIT_CODEC_F32)
             ((float *)rows->elems)[i] = value;
-        else if (codec->is_float)
-            ((uint16_t *)rows->elems)[i] = half;
         else
-            ((int8_t *)rows->elems)[i] = (int8_t)code;
+            ((uint16_t *)rows->elems)[i] =
+                type->codec == WHIT_CODEC_F16 ? whit_f16_from_f32(value) : whit_bf16_from_f32(value);
     }
-    for (size_t i = 0; codec->grid && i < (size_t)n * type->n_cols; i += 8)
-        random_entry(codec, rng, (int8_t *)rows->elems + i);
+    for (size_t i = 0; !codec->is_float && !codec->grid && i < n_elems; i++) {
+        const uint64_t drawn = whit_rng_next(rng) >> 32;
+        int code = codec->code_min + (int)(drawn * n_codes >> 32);
+        if (extreme) code = drawn & 1 ? codec->code_min : codec->code_max;
+        if (type->codec == WHIT_CODEC_B1) code = code > 0 ? 1 : -1;
+        if (type->codec == WHIT_CODEC_F4 || type->codec == WHIT_CODEC_N4) code = nearest_level(codec, code);
+        ((int8_t *)rows->elems)[i] = (int8_t)code;
+    }
+    for (size_t i = 0; codec->grid && i < n_elems; i += 8) random_entry(codec, rng, (int8_t *)rows->elems + i);
     for (size_t i = 0; i < (size_t)n * g.n_groups * g.n_fields; i++) {
         rows->fields[i] = random_field(rng, 0.1f);
         rows->fields_u8[i] = (uint8_t)whit_rng_next(rng);

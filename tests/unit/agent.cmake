@@ -3,6 +3,7 @@ target_link_libraries(test_agent_patch PRIVATE whit_agent)
 whit_test(agent_turns ${CMAKE_CURRENT_LIST_DIR}/agent_turns.c)
 target_link_libraries(test_agent_turns PRIVATE whit_agent)
 whit_test(agent_local ${CMAKE_CURRENT_LIST_DIR}/agent_local.c)
+whit_few(agent_turns agent_local)
 target_link_libraries(test_agent_local PRIVATE whit_agent)
 # The same patches by patch and git apply, in a table.
 add_test(NAME agent_patch_table_long COMMAND test_agent_patch CONFIGURATIONS Long)

@@ -107,7 +107,8 @@ static void run_beside(const whit_model *model, uint32_t first, uint32_t n, cons
 static void neighbours_change_no_bit(void **state)
 {
     static const char *const levels[] = {"generic", "avx2", "avx512", "amx"};
-    static const uint32_t sizes[] = {2, 5, 17, N_SEQUENCES}, splits[] = {512, 13};
+    static const uint32_t splits[] = {512, 13};
+    const uint32_t n_sequences = tests_are_brief() ? 20 : N_SEQUENCES, sizes[] = {2, 5, 17, n_sequences};
     (void)state;
     for (int f = 0; f < N_FOLDERS; f++) {
         convert(path_of(folders[f], "hf"), in_folder("model.ndf"));
@@ -117,11 +118,11 @@ static void neighbours_change_no_bit(void **state)
         float *alone = malloc(N_SEQUENCES * row_bytes), *beside = malloc(N_SEQUENCES * row_bytes);
         assert_true(alone && beside);
         assert_memory_equal(whit_model_identity(model), whit_model_identity(source), 32); /* written and read back */
-        for (uint32_t s = 0; s < N_SEQUENCES; s++) run_beside(source, s, 1, "generic", 1, 1, alone + s * n_vocab);
+        for (uint32_t s = 0; s < n_sequences; s++) run_beside(source, s, 1, "generic", 1, 1, alone + s * n_vocab);
         assert_memory_not_equal(alone, alone + n_vocab, row_bytes);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t k = 0; k < 2; k++) {
-                const uint32_t first = N_SEQUENCES - sizes[i];
+                const uint32_t first = n_sequences - sizes[i];
                 run_beside(model, first, sizes[i], levels[(i + k) % 4], 1 + (uint32_t)(i + k) % 3, splits[k], beside);
                 for (uint32_t s = 0; s < sizes[i]; s++)
                     if (memcmp(beside + s * n_vocab, alone + (first + s) * n_vocab, row_bytes) != 0)

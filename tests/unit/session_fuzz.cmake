@@ -1,6 +1,9 @@
 set(session_play ${CMAKE_CURRENT_LIST_DIR}/../session_play.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
 whit_test(session_fuzz ${CMAKE_CURRENT_LIST_DIR}/session_fuzz.c ${session_play})
-whit_brief(session_fuzz WHIT_SEQUENCES=100)
+whit_brief(session_fuzz WHIT_SEQUENCES=40)
+if(WHIT_SANITIZE_ADDRESS)
+  set_tests_properties(session_fuzz_whole PROPERTIES ENVIRONMENT WHIT_SEQUENCES=200)
+endif()
 # A hundred thousand of them: ctest -C Long, make test-long.
 add_test(NAME session_fuzz_long COMMAND test_session_fuzz CONFIGURATIONS Long)
 set_tests_properties(session_fuzz_long PROPERTIES ENVIRONMENT "WHIT_SEQUENCES=100000;WHIT_SEED=1000000" TIMEOUT 7200)

@@ -1,4 +1,5 @@
 whit_test(threads ${CMAKE_CURRENT_LIST_DIR}/threads.c)
+whit_few(threads)
 whit_test(topology ${CMAKE_CURRENT_LIST_DIR}/topology.c)
 whit_script(cores ${CMAKE_CURRENT_LIST_DIR}/cores.sh $<TARGET_FILE:cores>)
 # Rests of workers, by the clock.

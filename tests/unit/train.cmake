@@ -1,4 +1,5 @@
 whit_test(train_gradients ${CMAKE_CURRENT_LIST_DIR}/train_gradients.c)
+whit_few(train_gradients)
 whit_test(train_corrected ${CMAKE_CURRENT_LIST_DIR}/train_corrected.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
 whit_test(train_models ${CMAKE_CURRENT_LIST_DIR}/train_models.c)
 whit_test(train_products ${CMAKE_CURRENT_LIST_DIR}/train_products.c)
