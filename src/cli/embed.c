@@ -15,7 +15,9 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-enum { TOGETHER = 64, KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
+/* Texts that are computed before their vectors are written: so many that the last step of them weighs little. */
+enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
+enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
 struct embed_values {
     const char *file, *output, *prompt, *instruction;
@@ -252,6 +254,15 @@ static void append_line(const float *values, size_t width, whit_buf *line)
     whit_buf_append_str(line, "]}\n");
 }
 
+/* The number of texts from index `first` on that are computed together, at least one. */
+static size_t count_together(const struct texts *texts, size_t first)
+{
+    size_t n = 0, n_tokens = 0;
+    while (n < TOGETHER_TEXTS && n_tokens < TOGETHER_TOKENS && first + n < texts->n)
+        n_tokens += texts->of[first + n++].n_ids;
+    return n;
+}
+
 /* Computes the vectors and writes them, some texts at a time. */
 static int write_vectors(cli_call *call, const struct embed_values *values, whit_session *session,
                          const struct texts *texts, size_t width, whit_writer *writer)
@@ -260,7 +271,7 @@ static int write_vectors(cli_call *call, const struct embed_values *values, whit
     whit_embed_options options = whit_embed_options_default();
     options.pooling = poolings[values->pooling];
     options.n_dimensions = values->n_dimensions;
-    float *vectors = malloc(TOGETHER * width * sizeof *vectors);
+    float *vectors = malloc(TOGETHER_TEXTS * width * sizeof *vectors);
     whit_buf line = {0};
     whit_error error;
     const bool is_npy = ends_in_npy(values->output);
@@ -268,7 +279,7 @@ static int write_vectors(cli_call *call, const struct embed_values *values, whit
     if (status == CLI_OK && is_npy && write_npy_header(writer, texts->n, width, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     for (size_t done = 0, n; status == CLI_OK && done < texts->n; done += n) {
-        n = texts->n - done < TOGETHER ? texts->n - done : TOGETHER;
+        n = count_together(texts, done);
         if (whit_embed_texts(session, texts->of + done, n, &options, vectors, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
         if (status == CLI_OK && is_npy && whit_writer_append(writer, vectors, n * width * sizeof *vectors, &error))
@@ -401,7 +412,7 @@ static int run_rerank(cli_call *call)
     if (status == CLI_OK && !(scores = calloc(texts.n, sizeof *scores)))
         status = cli_fail(call, CLI_LIMIT, "out of memory");
     for (size_t done = 0, n; status == CLI_OK && done < texts.n; done += n) {
-        n = texts.n - done < TOGETHER ? texts.n - done : TOGETHER;
+        n = count_together(&texts, done);
         if (whit_rerank(session, texts.of + done, n, &options, scores + done, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }

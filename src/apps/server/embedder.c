@@ -2,7 +2,7 @@
 #include "server/embedder.h"
 
 /* Several short texts have the memory of one long one: sequences times their length stay within the largest context. */
-enum { CTX_TOKENS_MIN = 256, BATCH_TOKENS = 256, SEQUENCES_MAX = 32 };
+enum { CTX_TOKENS_MIN = 64, SEQUENCES_MAX = 32 };
 
 void whit_embedder_suit(const whit_model *model, whit_session_options *options)
 {
@@ -17,7 +17,6 @@ whit_session_options whit_embedder_options(const whit_model *model, const whit_e
     whit_session_options wanted = whit_session_options_default();
     wanted.n_ctx_tokens = options->n_ctx_tokens;
     wanted.n_threads = options->n_threads;
-    wanted.n_batch_tokens = BATCH_TOKENS;
     wanted.only_vectors = true;
     wanted.kv = WHIT_KV_F32;
     wanted.act = options->act;

@@ -4,7 +4,7 @@
  *
  * Texts are taken in order: a step has as many as fit its tokens and wanted rows, each in a sequence of its own. The
  * last of them may be continued by the next step, except in bidirectional models, where a text is computed in one
- * pass. */
+ * pass. Each step begins with the first sequences again, so that their keys and values stay in few pages. */
 #include "runtime/session.h"
 
 #include "base/fpenv.h"
@@ -61,6 +61,14 @@ struct batch {
     uint32_t sequence;   /* its sequence, counted from options.sequence */
 };
 
+/* The sequence of the i-th text of a step: the first text keeps `first`, where it may have begun in an earlier step,
+ * and the others have the lowest ones beside it. */
+static uint32_t sequence_of(uint32_t first, uint32_t i)
+{
+    if (i == 0) return first;
+    return i <= first ? i - 1 : i;
+}
+
 static whit_embed_text text_at(const struct batch *b, size_t i)
 {
     whit_embed_text text = {0};
@@ -88,7 +96,7 @@ static size_t fill_step(struct batch *b)
     size_t n = 0, n_wanted = 0, done = b->n_done;
     for (size_t i = 0; i < b->n_sequences && b->text + i < b->n_texts; i++, done = 0) {
         const whit_embed_text text = text_at(b, b->text + i);
-        const uint32_t sequence = b->options.sequence + (uint32_t)((b->sequence + i) % b->n_sequences);
+        const uint32_t sequence = b->options.sequence + sequence_of(b->sequence, (uint32_t)i);
         const size_t n_needed = count_wanted(b, &text);
         if (whole && (text.n_ids > b->n_tokens_max - n || n_needed > b->n_wanted_max - n_wanted)) return n;
         for (size_t at = done; at < text.n_ids; at++) {
@@ -121,7 +129,9 @@ static void write_vector(struct batch *b, const whit_embed_text *text)
 /* Adds the rows of a step of n tokens to the sums of their texts, and finishes the texts that end in it. */
 static whit_status read_step(struct batch *b, size_t n, whit_error *error)
 {
+    const uint32_t first = b->sequence;
     size_t i_wanted = 0;
+    uint32_t n_finished = 0;
     for (size_t i = 0; i < n;) {
         const whit_embed_text text = text_at(b, b->text);
         for (; i < n && b->n_done < text.n_ids; i++, b->n_done++) {
@@ -129,14 +139,15 @@ static whit_status read_step(struct batch *b, size_t n, whit_error *error)
             const float *row = whit_session_hidden(b->session, i_wanted++);
             for (uint32_t k = 0; k < b->width; k++) b->sum[k] += (double)row[k];
         }
-        if (b->n_done < text.n_ids) break;
+        if (b->n_done < text.n_ids) return WHIT_OK;
         write_vector(b, &text);
         WHIT_TRY(whit_session_truncate(b->session, b->options.sequence + b->sequence, 0, error));
         memset(b->sum, 0, b->width * sizeof *b->sum);
         b->text++;
         b->n_done = 0;
-        b->sequence = (b->sequence + 1) % b->n_sequences;
+        b->sequence = sequence_of(first, ++n_finished);
     }
+    b->sequence = 0;
     return WHIT_OK;
 }
 
