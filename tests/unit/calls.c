@@ -91,10 +91,20 @@ static bool feed(whit_grammar_state *state, const char *text, whit_buf *out)
     return true;
 }
 
-/* Picks among what may come next until the text ends, an end one time in three. */
-static void walk(const whit_grammar_vocabulary *v, whit_grammar_state *state, whit_rng *rng, whit_buf *out)
+static bool ends_with(const whit_buf *text, const char *end)
+{
+    const size_t n = strlen(end);
+    return text->size_bytes >= n && memcmp(text->data + text->size_bytes - n, end, n) == 0;
+}
+
+/* Picks among what may come next until the text ends, an end one time in three. A thought, which at random would have
+ * no end, ends at once. */
+static void walk(const whit_chat_template *chat, const whit_grammar_vocabulary *v, whit_grammar_state *state,
+                 whit_rng *rng, whit_buf *out)
 {
     whit_error error;
+    const char *open, *close;
+    const bool thinks = whit_chat_template_thinking(chat, &open, &close);
     for (int n = 0; n < 2000 && !whit_grammar_is_finished(state); n++) {
         const uint64_t *bits;
         uint32_t n_open = 0;
@@ -108,6 +118,7 @@ static void walk(const whit_grammar_vocabulary *v, whit_grammar_state *state, wh
         if (id < 0) return;
         assert_ok(whit_grammar_accept(state, id, &error), error);
         whit_buf_append(out, v->bytes + v->begin[id], v->begin[id + 1] - v->begin[id]);
+        if (thinks && ends_with(out, open)) assert_true(feed(state, close, out));
     }
     if (!whit_grammar_is_complete(state)) fail_msg("it does not end: %.*s", (int)out->size_bytes, out->data);
 }
@@ -169,7 +180,7 @@ static void required_calls_are_made(void **state)
             whit_buf answer = {0};
             assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
             assert_false(whit_grammar_is_complete(place));
-            walk(v, place, &rng, &answer);
+            walk(chat, v, place, &rng, &answer);
             size_t n = check_calls(chat, &answer, options.name);
             if (!n || (options.single && n > 1)) fail_msg("%zu calls: %.*s", n, (int)answer.size_bytes, answer.data);
             if (n > most) most = n;
@@ -204,7 +215,7 @@ static void calls_in_text_are_held(void **state)
             assert_true(feed(place, styles[s].section, &answer));
             if (styles[s].syntax == WHIT_CALLS_LLAMA) assert_true(feed(place, "{\"name\": \"", &answer));
             assert_false(whit_grammar_is_complete(place));
-            walk(v, place, &rng, &answer);
+            walk(chat, v, place, &rng, &answer);
             if (check_calls(chat, &answer, NULL) == 0) fail_msg("%.*s", (int)answer.size_bytes, answer.data);
             whit_buf_free(&answer);
             whit_grammar_state_close(place);
@@ -293,9 +304,12 @@ static void check_arguments(const char *source, check_answer *check)
         assert_ok(whit_chat_render(chat, &request, &prompt, &error), error);
         whit_grammar *grammar;
         whit_grammar_state *place;
+        const char *open, *close;
         assert_ok(whit_call_grammar_open(chat, prompt, v, &options, &grammar, &error), error);
         assert_ok(whit_grammar_state_open(grammar, &place, &error), error);
-        walk(v, place, &rng, &answer);
+        if (whit_chat_prompt_thinks(prompt) && whit_chat_template_thinking(chat, &open, &close))
+            assert_true(feed(place, close, &answer));
+        walk(chat, v, place, &rng, &answer);
         whit_chat_parser *parser;
         assert_ok(whit_chat_parser_open(chat, prompt, true, NULL, NULL, &parser, &error), error);
         size_t piece = 1 + whit_rng_below(&rng, 30), n;
@@ -359,15 +373,25 @@ static void check_gemma(const whit_chat_template *chat, const char *message, siz
     whit_buf_free(&messages);
 }
 
-static void gemma_arguments_are_what_its_template_writes(void **state)
+/* Published templates: Gemma's call format, Qwen3.5's tagged arguments and LFM2's Python literals. */
+static void published_templates_are_read_back(void **state)
 {
     (void)state;
-    static char source[65536];
-    FILE *file = fopen(shared_path("templates/published/google-gemma-4-31B-it.jinja"), "r");
-    assert_non_null(file);
-    source[fread(source, 1, sizeof source - 1, file)] = 0;
-    fclose(file);
-    check_arguments(source, check_gemma);
+    static const struct {
+        const char *path;
+        check_answer *check;
+    } published[] = {
+        {"google-gemma-4-31B-it", check_gemma}, {"Qwen3.5-4B", NULL}, {"LFM2-8B-A1B", NULL}, {"LFM2.5-Instruct", NULL}};
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        static char source[65536];
+        char path[256];
+        snprintf(path, sizeof path, "templates/published/%s.jinja", published[i].path);
+        FILE *file = fopen(shared_path(path), "r");
+        assert_non_null(file);
+        source[fread(source, 1, sizeof source - 1, file)] = 0;
+        fclose(file);
+        check_arguments(source, published[i].check);
+    }
 }
 
 /* Is the whole text taken, or at least a beginning of something? */
@@ -641,7 +665,7 @@ int main(void)
         cmocka_unit_test(calls_in_text_are_held),
         cmocka_unit_test(what_is_taken),
         cmocka_unit_test(tagged_arguments_are_read_back),
-        cmocka_unit_test(gemma_arguments_are_what_its_template_writes),
+        cmocka_unit_test(published_templates_are_read_back),
         cmocka_unit_test(what_is_taken_of_gemma),
         cmocka_unit_test(refusals_name_the_place),
         cmocka_unit_test(special_tokens_are_spelled),
