@@ -278,7 +278,7 @@ const cli_verb cli_bench_verb = {
     "in huge ones; shares compare where that is equal.\n"
     "A shape is a random model of real size: bitnet-2b4t, tinyllama-1.1b, llama3-8b, falcon3-7b, "
     "qwen3-0.6b, qwen35-0.8b, qwen35-4b (with -mtp: also its block that guesses tokens), lfm2-1.2b, gemma4-e2b, "
-    "gemma4-e4b, qwen3-30b-a3b or lfm2-8b-a1b (NAME/N: "
+    "gemma4-e4b, bonsai2-27b, qwen3-30b-a3b, lfm2-8b-a1b or maple-a1b (NAME/N: "
     "N of its layers), with the codec of its layers (t2 t5 "
     "b1 q2 l2 i4 i8; mobile: Gemma 4's own mix of bits), of its head "
     "(default i8s where it is "

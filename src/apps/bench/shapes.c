@@ -14,6 +14,7 @@
 #include "bench/bench.h"
 #include "quant/requantise.h"
 #include "format/conversion_cache.h"
+#include "model/hadamard.h"
 
 #define BENCH_MODEL_VERSION "2" /* change it with the content written below */
 #define SEED                20261121
@@ -22,8 +23,8 @@
     .family = (name), .n_layers = (layers), .n_embd = (embd), .n_ff = (ff), .n_heads = (heads),                        \
     .n_kv_heads = (kv_heads), .head_dim = (head), .n_vocab = (vocab), .rope_theta = (theta)
 #define QWEN35                                                                                                         \
-    .rope_dim = 64, .tied_head = true, .qk_norm = true, .attn_gate = true, .conv_taps = 4, .delta_key_heads = 16,      \
-    .delta_key_dim = 128, .delta_value_dim = 128
+    .rope_dim = 64, .qk_norm = true, .attn_gate = true, .conv_taps = 4, .delta_key_heads = 16, .delta_key_dim = 128,   \
+    .delta_value_dim = 128
 #define GEMMA4                                                                                                         \
     .window = 512, .tied_head = true, .gate = WHIT_GATE_GELU, .qk_norm = true, .attention_scale = 1, .logit_cap = 30,  \
     .value_norm = true, .layer_scale = true, .side_width = 256
@@ -41,12 +42,16 @@ static const struct {
     {"llama3-8b", {SIZES("llama", 32, 4096, 14336, 32, 8, 128, 128256, 5e5)}},
     {"falcon3-7b", {SIZES("llama", 28, 3072, 23040, 12, 4, 256, 131072, 1000042)}},
     {"qwen3-0.6b", {SIZES("qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 1e6), .tied_head = true, .qk_norm = true}},
-    {"qwen35-0.8b", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16}},
-    {"qwen35-4b", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32}},
+    {"qwen35-0.8b", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16,
+      .tied_head = true}},
+    {"qwen35-4b", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32,
+      .tied_head = true}},
     {"qwen35-0.8b-mtp", {SIZES("hybrid", 24, 1024, 3584, 8, 2, 256, 248320, 1e7), QWEN35, .delta_heads = 16,
-      .n_draft_layers = 1}},
+      .tied_head = true, .n_draft_layers = 1}},
     {"qwen35-4b-mtp", {SIZES("hybrid", 32, 2560, 9216, 16, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 32,
-      .n_draft_layers = 1}},
+      .tied_head = true, .n_draft_layers = 1}},
+    {"bonsai2-27b", {SIZES("hybrid", 64, 5120, 17408, 24, 4, 256, 248320, 1e7), QWEN35, .delta_heads = 48,
+      .hadamard_block = 1024, .hadamard_signs = true}},
     {"lfm2-1.2b", {SIZES("hybrid", 16, 2048, 8192, 32, 8, 64, 65536, 1e6), .tied_head = true, .qk_norm = true,
       .conv_taps = 3}},
     {"gemma4-e2b", {SIZES("gemma4", 35, 1536, 6144, 8, 1, 256, 262144, 1e6), GEMMA4, .n_shared_layers = 20}},
@@ -56,6 +61,9 @@ static const struct {
     {"lfm2-8b-a1b", {SIZES("hybrid-experts", 24, 2048, 7168, 32, 8, 64, 65536, 1e6), .tied_head = true,
       .qk_norm = true, .conv_taps = 3, .n_experts = 32, .n_experts_used = 4, .n_expert_ff = 1792,
       .router_sigmoid = true, .router_bias = true, .router_norm = true, .router_norm_eps = 1e-6}},
+    {"maple-a1b", {SIZES("decoder-experts", 24, 2048, 0, 16, 4, 128, 151936, 1e4), .rope_dim = 64, .qk_norm = true,
+      .window = 512, .n_experts = 256, .n_experts_used = 8, .n_expert_ff = 512, .router_norm = true,
+      .gate_limit = 7}},
 };
 /* clang-format on */
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
@@ -102,6 +110,32 @@ static void set_gemma_layers(whit_config *c)
     whit_config_settle_kinds(c);
 }
 
+static bool is_maple(const whit_config *c)
+{
+    return c->gate_limit > 0;
+}
+
+/* Layers of Maple: three with a window and RoPE, then one that sees all positions and has no RoPE. */
+static void set_maple_layers(whit_config *c)
+{
+    c->n_kinds = 2;
+    c->kinds[0] = (whit_layer_kind){.n_heads = c->n_heads,
+                                    .n_kv_heads = c->n_kv_heads,
+                                    .head_dim = c->head_dim,
+                                    .rope_dim = c->rope_dim,
+                                    .window = c->window};
+    c->kinds[1] = c->kinds[0];
+    c->kinds[1].rope_dim = c->kinds[1].window = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++) c->kind_of_layer[i] = (i + 1) % 4 == 0;
+}
+
+/* Sets the bits of Bonsai-2's rotated matrices: all of its layers but those of beta and decay. */
+static void set_rotated_matrices(whit_config *c)
+{
+    static const char *const names[] = {"q", "k", "v", "o", "attn_gate", "mixed", "z", "delta_o", "gate", "up", "down"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) c->hadamard_matrices |= whit_hadamard_bit(names[i]);
+}
+
 /* Layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
@@ -109,6 +143,8 @@ static void set_layers(whit_config *c)
     enum { N_DENSE = 2 };
     const uint8_t *attends = c->n_experts ? experts_attend : lfm2_attends;
     if (c->side_width) set_gemma_layers(c);
+    if (is_maple(c)) set_maple_layers(c);
+    if (c->hadamard_block) set_rotated_matrices(c);
     if (!c->conv_taps) return;
     c->n_kinds = 2;
     c->kinds[0] =
@@ -152,7 +188,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
             error, WHIT_ERROR_ARGUMENT,
             "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
             "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b[-mtp], qwen35-4b[-mtp], lfm2-1.2b, gemma4-e2b, "
-            "gemma4-e4b, qwen3-30b-a3b, lfm2-8b-a1b, or of NAME/N, its first N layers",
+            "gemma4-e4b, bonsai2-27b, qwen3-30b-a3b, lfm2-8b-a1b, maple-a1b, or of NAME/N, its first N layers",
             text);
     *shape = (struct shape){.config = shapes[which].config, .name = shapes[which].name};
     whit_config *c = &shape->config;
@@ -619,6 +655,19 @@ static whit_status draft_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "draft_in", n, 2 * n);
 }
 
+/* Signs of rotated inputs, a vector for each width. All are 1, which costs as much as others. */
+static whit_status sign_tensors(struct maker *m)
+{
+    const whit_config *c = &m->shape->config;
+    const uint32_t widths[] = {c->n_embd, c->n_heads * c->head_dim, c->n_ff};
+    char name[32];
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        snprintf(name, sizeof name, "hadamard.%u", widths[i]);
+        WHIT_TRY(vector(m, -1, name, widths[i]));
+    }
+    return WHIT_OK;
+}
+
 /* Handles all tensors, in the order in which a pass reads them. */
 static whit_status tensors(struct maker *m)
 {
@@ -638,6 +687,7 @@ static whit_status tensors(struct maker *m)
         if (i >= c->n_layers) WHIT_TRY(draft_tensors(m, i));
     }
     WHIT_TRY(vector(m, -1, "final_norm", c->n_embd));
+    if (c->hadamard_signs) WHIT_TRY(sign_tensors(m));
     if (!c->tied_head) WHIT_TRY(tensor(m, "head", whit_requantise_type(m->shape->head, c->n_vocab, c->n_embd), NULL));
     return WHIT_OK;
 }
