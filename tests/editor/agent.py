@@ -19,7 +19,23 @@ PATCH = """*** Begin Patch
 *** End Patch
 """
 patch = streamed("I change two lines.", [("patch_file", {"patch": PATCH})])
+MCP = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    tools = [{"name": "send", "description": "Sends.", "inputSchema": {"type": "object", "properties": {}}}]
+    result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}},
+              "tools/list": {"tools": tools}}.get(asked["method"], {"content": [{"type": "text", "text": "sent"}]})
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
 SCRIPTS = {
+    "several": [message(None, [("patch_file", {"patch": PATCH}),
+                               ("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Written.")],
+    "wide": [message(None, [("write", {"path": "b.c", "content": "int b;" + " " * 60 + "int hidden;\n"})]),
+             streamed("Then not.")],
+    "server": [message(None, [("mcp__post__send", {"text": "word " * 60 + "the end"})]), streamed("It was sent.")],
     "patch": [patch, streamed("Both are greater now."), streamed("Nothing more.")],
     "ask": [message(None, [("ask", {"question": "Which one?"})]), streamed("As you say.")],
     "red": [message(None, [("write", {"path": ".github/ci.yml", "content": "on: push\n"})]), streamed("Then not.")],
@@ -28,8 +44,13 @@ SCRIPTS = {
     "explain": [streamed("It sets one to 1.")],
     "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],
     "slow": [],
+    "never": [],
 }
 
+if sys.argv[1] == "server":
+    os.makedirs(os.environ["HOME"] + "/.config/whit")
+    with open(os.environ["HOME"] + "/.config/whit/agent.json", "w", encoding="utf-8") as config:
+        json.dump({"mcp": {"post": {"command": ["python3", "-c", MCP]}}}, config)
 if os.fork():  # the scene waits for the address, and for nothing more
     while not os.path.exists("edit.conf"):
         time.sleep(0.01)
@@ -41,6 +62,8 @@ for fd in range(3):
 endpoint = Endpoint(SCRIPTS[sys.argv[1]])
 if sys.argv[1] == "slow":  # takes the question and says nothing
     endpoint.server.RequestHandlerClass.do_POST = lambda self: time.sleep(30)
+if sys.argv[1] == "never":  # is not to be asked
+    endpoint.server.RequestHandlerClass.do_POST = lambda self: open("asked", "w").close()
 with open("edit.new", "w") as file:
     file.write(f"model_url = {endpoint.url}\nmodel_name = m\n" + "".join(x + "\n" for x in sys.argv[2:]))
 os.rename("edit.new", "edit.conf")

@@ -234,10 +234,9 @@ static bool choose_model(whit_model_suggester *s, const whit_panel_wish *setting
 /* Must this text not be sent to an endpoint? By the agent's rule for secrets. */
 static bool is_secret(const whit_suggestion_question *question)
 {
-    size_t at = 0, end;
+    size_t begin = 0, end;
     return (question->path && whit_guard_is_secret(question->path)) ||
-        whit_guard_find_key(question->before, question->before_bytes, &at, &end) ||
-        (at = 0, whit_guard_find_key(question->behind, question->behind_bytes, &at, &end));
+        whit_guard_find_key(question->around, question->around_bytes, &begin, &end);
 }
 
 static bool ask_suggestion(void *user, const whit_suggestion_question *question)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define LINE_BYTES    4096u
-#define STATE_BYTES   (64u << 10) /* text that a paint may read for its colours; idle time does the rest */
 #define BRACKET_BYTES 20000u
 #define N_MATCHES     256
 #define N_SELECTED    512
@@ -261,7 +260,8 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
         for (int y = 0; y < window->n_rows && end != UINT64_MAX; y++) end = whit_layout_next_row(&window->layout, end);
         ed_tree_prepare(doc, row, end == UINT64_MAX ? whit_text_size(doc->buffer->text) : end);
     }
-    if (doc->syntax) whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, row, STATE_BYTES, &state);
+    if (doc->syntax)
+        whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, row, WHIT_SYNTAX_PAINT_BYTES, &state);
     for (int y = window->y; y < window->y + window->n_rows - 1; y++) {
         if (row == UINT64_MAX) {
             whit_screen_put(screen, window->x, y, window->x + 1, WHIT_STYLE_MARGIN, "~");
@@ -279,7 +279,7 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
             y = draw_lines_below(e, window, screen, y);
         }
         if (next != UINT64_MAX && doc->syntax && (next - row > LINE_BYTES || window->layout.n_folds))
-            whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, next, STATE_BYTES, &state);
+            whit_syntax_states_at(&doc->states, doc->syntax, doc->buffer->text, next, WHIT_SYNTAX_PAINT_BYTES, &state);
         row = next;
     }
     ed_welcome_draw(e, window, screen);

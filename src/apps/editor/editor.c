@@ -662,12 +662,12 @@ bool whit_editor_idle(whit_editor *e, bool *redraw)
         *redraw = !more && doc == e->window->doc;
         return true;
     }
-    /* Finds the syntax state at the top of the window if that is far after the last known state. */
+    /* Finds the syntax state at the top of the window if that is too far after the last known state for a paint. */
     struct ed_window *window = e->window;
     if (window->doc->syntax) {
         uint32_t state;
         bool known = whit_syntax_states_at(&window->doc->states, window->doc->syntax, window->doc->buffer->text,
-                                           window->top, 0, &state);
+                                           window->top, WHIT_SYNTAX_PAINT_BYTES, &state);
         if (!known) {
             *redraw = whit_syntax_states_at(&window->doc->states, window->doc->syntax, window->doc->buffer->text,
                                             window->top, 256u << 10, &state);

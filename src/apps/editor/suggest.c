@@ -11,6 +11,7 @@
 #define REST_NS      300000000u
 #define BEFORE_BYTES 6144u
 #define BEHIND_BYTES 2048u
+#define AROUND_BYTES 32768u /* on each side: longer than a key */
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
@@ -82,14 +83,22 @@ void ed_suggest_idle(ed *e)
         before = feed + 1;
         n_before -= (size_t)(before - buffer);
     }
+    whit_buf around = {0};
+    if (!whit_buf_reserve(&around, 2 * AROUND_BYTES)) return;
+    const uint64_t begin = offset > AROUND_BYTES ? offset - AROUND_BYTES : 0;
+    const size_t n_around = whit_text_read(text, begin, around.data, (size_t)(offset - begin) + AROUND_BYTES);
     const whit_suggestion_question question = {.path = e->window->doc->buffer->path,
                                                .before = before,
                                                .behind = behind,
                                                .before_bytes = n_before,
                                                .behind_bytes = n_behind,
+                                               .around = whit_chars(&around),
+                                               .around_bytes = n_around,
                                                .settings = ed_panel_wish(e),
                                                .anywhere = e->suggest == ED_SUGGEST_ANYWHERE};
-    if (!e->options.suggester->ask(e->options.suggester->user, &question)) return;
+    const bool is_asked = e->options.suggester->ask(e->options.suggester->user, &question);
+    whit_buf_free(&around);
+    if (!is_asked) return;
     own->doc = e->window->doc;
     own->version = own->doc->buffer->version;
     own->offset = offset;

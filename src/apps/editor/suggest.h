@@ -18,6 +18,8 @@ typedef struct whit_suggestion_question {
     const char *path; /* path of the text; NULL: it has no path yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
+    const char *around; /* more text on both sides: a key of which `before` has the rest alone is whole here */
+    size_t around_bytes;
     whit_panel_wish settings; /* which model, where the command line names none */
     bool anywhere;            /* the user wants the text to be sent to an endpoint, too */
 } whit_suggestion_question;

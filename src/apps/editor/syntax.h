@@ -33,6 +33,8 @@ typedef struct whit_syntax_states {
 void whit_syntax_states_free(whit_syntax_states *states);
 /* The text has changed from `offset` on. */
 void whit_syntax_states_cut(whit_syntax_states *states, uint64_t offset);
+/* Text that a paint may read for its colours; idle time reads the rest. */
+#define WHIT_SYNTAX_PAINT_BYTES (64u << 10)
 /* Gives the state at a beginning of a row. Reads at most budget_bytes; false if that was too little (call
  * again), and *state is then a guess. */
 bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax, const whit_text *text,
