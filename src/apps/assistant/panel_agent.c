@@ -67,6 +67,7 @@ struct whit_panel_agent {
     whit_panel_kind kind;
     whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
     bool wants_answer;               /* the worker is waiting for the editor */
+    event_kind asked;                /* the question that the editor was given; EVENT_TEXT: it has none */
     const whit_panel_hunk *hunks;
     size_t n_hunks;
     uint8_t *taken;
@@ -125,6 +126,7 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     a->is_answered = a->said = false;
     a->answer.size_bytes = 0;
     a->wants_answer = true;
+    a->asked = EVENT_TEXT;
     pthread_mutex_unlock(&a->lock);
     post_line(a, kind, text);
     pthread_mutex_lock(&a->lock);
@@ -133,6 +135,13 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     bool ok = a->is_answered;
     pthread_mutex_unlock(&a->lock);
     return ok;
+}
+
+/* Can the person's answer to such a question be taken? An answer to an earlier one is not one to a question that was
+ * not shown yet. The lock is held. */
+static bool may_answer(const struct cli_edit_agent *a, event_kind kind)
+{
+    return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;
 }
 
 /* Answers the worker; called with the lock held, on the editor's thread. */
@@ -277,6 +286,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
 static whit_status do_task(whit_panel_agent *a, whit_error *error)
 {
     const whit_open_texts open = {texts_read, texts_write, texts_list, a};
+    WHIT_TRY(be_ready(a, error)); /* opens the servers, too */
     whit_agent_options how = {.project = a->project,
                               .task = whit_chars(&a->text),
                               .n_turns_max = TURNS_MAX,
@@ -294,7 +304,6 @@ static whit_status do_task(whit_panel_agent *a, whit_error *error)
     char line[200];
     whit_agent_report *r = &a->report;
     uint32_t n_turns = r->n_turns;
-    WHIT_TRY(be_ready(a, error));
     WHIT_TRY(whit_agent_run(&how, &a->model.answering, &a->messages, r, error));
     n_turns = r->n_turns - n_turns;
     if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "not finished after %d answers", TURNS_MAX);
@@ -571,7 +580,7 @@ static void panel_choose(void *user, const uint8_t *taken, size_t n)
 {
     whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
-    if (a->wants_answer && !a->cancel && n == a->n_hunks) {
+    if (may_answer(a, EVENT_HUNKS) && n == a->n_hunks) {
         memcpy(a->taken, taken, n);
         wake_worker(a);
     }
@@ -582,7 +591,7 @@ static void panel_reply(void *user, const char *text)
 {
     whit_panel_agent *a = user;
     pthread_mutex_lock(&a->lock);
-    if (a->wants_answer && !a->cancel) {
+    if (may_answer(a, EVENT_QUESTION)) {
         a->said = text && whit_buf_append_str(&a->answer, text);
         wake_worker(a);
     }
@@ -625,6 +634,7 @@ static void serve(whit_panel_agent *a, struct whit_editor *editor, const struct 
     if (waits && (event->kind == EVENT_HUNKS || event->kind == EVENT_QUESTION)) {
         const whit_panel_hunk *hunks = a->hunks;
         size_t n = a->n_hunks;
+        a->asked = event->kind;
         pthread_mutex_unlock(&a->lock); /* the panel may answer at once */
         if (event->kind == EVENT_HUNKS)
             whit_editor_agent_hunks(editor, hunks, n);

@@ -10,8 +10,8 @@
 struct ed_panel {
     struct ed_doc *doc; /* NULL: not used yet */
     bool working;
-    const whit_panel_hunk *hunks; /* hunks that wait for an answer, or NULL */
-    size_t n_hunks, at, shown;
+    const whit_panel_hunk *hunks;     /* hunks that wait for an answer, or NULL */
+    size_t n_hunks, at, asked, shown; /* asked, shown: how many stand in the panel as a question, or at all */
     uint8_t *taken;
     char question[200]; /* question that waits for an answer; "": no question */
     uint64_t asked_ns;

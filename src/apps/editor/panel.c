@@ -41,11 +41,15 @@ static void append_line(ed *e, const char *mark, const char *line)
     append_text(e, "\n", 1);
 }
 
-/* Shows the panel in a window, beside the text if the screen is wide, and makes that window current. */
+/* Shows the panel in a window, beside the text if the screen is wide, and makes that window current. Its lines are
+ * wrapped whatever the settings say: what stands beyond the edge would be agreed to unseen. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
-    if (doc) ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS);
+    if (!doc) return;
+    ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS);
+    e->window->wrap = true;
+    ed_windows_layout(e);
 }
 
 void ed_panel_forget(ed *e, const struct ed_doc *doc)
@@ -70,30 +74,69 @@ bool ed_panel_waits(const ed *e)
 
 /* ---- questions ------------------------------------------------------------------------------------- */
 
+/* Appends the reason, before a file's first hunk, and the hunk. */
+static void append_hunk(ed *e, size_t i)
+{
+    struct ed_panel *panel = &e->panel;
+    const whit_panel_hunk *hunk = &panel->hunks[i];
+    begin_line(e);
+    if (hunk->reason && (!i || strcmp(hunk[-1].path, hunk->path) != 0)) {
+        append_text(e, "! ", 2);
+        append_text(e, hunk->path, strlen(hunk->path));
+        append_text(e, ": ", 2);
+        append_text(e, hunk->reason, strlen(hunk->reason));
+        append_text(e, "\n", 1);
+    }
+    append_text(e, hunk->text, hunk->n_bytes);
+    if (panel->shown <= i) panel->shown = i + 1;
+}
+
+/* Scrolls to what was appended from there on: to its beginning if it is longer than the window. */
+static void show_from(ed *e, uint64_t from)
+{
+    whit_layout *layout = ed_layout(e);
+    int n_shown = 0;
+    for (uint64_t row = from; row != UINT64_MAX && n_shown <= e->window->n_rows; n_shown++)
+        row = whit_layout_next_row(layout, row);
+    if (n_shown >= e->window->n_rows) ed_cursor(e)->offset = from;
+    e->window->top = from;
+}
+
+static uint64_t panel_end(ed *e)
+{
+    begin_line(e);
+    return whit_text_size(e->panel.doc->buffer->text);
+}
+
 static void ask_hunk(ed *e)
 {
     struct ed_panel *panel = &e->panel;
     const whit_panel_hunk *hunk = &panel->hunks[panel->at];
-    char label[200], text[300];
+    char label[200];
     show_panel(e);
-    if (panel->shown <= panel->at) { /* each hunk is appended once */
-        begin_line(e);
-        uint64_t from = whit_text_size(panel->doc->buffer->text);
-        bool first = !panel->at || strcmp(panel->hunks[panel->at - 1].path, hunk->path) != 0;
-        if (hunk->reason && first) {
-            snprintf(text, sizeof text, "%s: %s", hunk->path, hunk->reason);
-            append_line(e, "! ", text);
-        }
-        append_text(e, hunk->text, hunk->n_bytes);
-        panel->shown = panel->at + 1;
-        /* A hunk longer than the window is shown from its beginning. */
-        size_t n_lines = 0;
-        for (size_t i = 0; i < hunk->n_bytes; i++) n_lines += hunk->text[i] == '\n';
-        if (n_lines + 1 >= (size_t)e->window->n_rows) ed_cursor(e)->offset = from;
-        e->window->top = from;
+    if (panel->asked <= panel->at) { /* each question is appended once */
+        uint64_t from = panel_end(e);
+        append_hunk(e, panel->at);
+        panel->asked = panel->at + 1;
+        show_from(e, from);
     }
     snprintf(label, sizeof label, "y yes, n no, a all, d none: %.100s, %zu of %zu%s", hunk->path, panel->at + 1,
              panel->n_hunks, hunk->reason ? " (!)" : "");
+    ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
+    panel->asked_ns = whit_now_ns();
+}
+
+/* Shows all hunks that were not shown yet, and asks again: nothing is agreed to unseen. */
+static void ask_all(ed *e)
+{
+    struct ed_panel *panel = &e->panel;
+    char label[200];
+    show_panel(e);
+    uint64_t from = panel_end(e);
+    for (size_t i = panel->shown; i < panel->n_hunks; i++) append_hunk(e, i);
+    show_from(e, from);
+    snprintf(label, sizeof label, "all are shown now. a all, d none, y n one by one: %zu to %zu", panel->at + 1,
+             panel->n_hunks);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
     panel->asked_ns = whit_now_ns();
 }
@@ -114,13 +157,12 @@ void ed_panel_answer(ed *e, uint32_t letter)
     if (!panel->hunks || whit_now_ns() - panel->asked_ns < HASTE_NS) return;
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
     ed_prompt_close(e);
-    if (letter == 'y') panel->taken[panel->at] = 1;
-    if (letter == 'a') { /* append the hunks that were not shown yet */
-        for (size_t i = panel->at; i < panel->n_hunks; i++) {
-            panel->taken[i] = 1;
-            if (i >= panel->shown) append_text(e, panel->hunks[i].text, panel->hunks[i].n_bytes);
-        }
+    if (letter == 'a' && panel->shown < panel->n_hunks) {
+        ask_all(e);
+        return;
     }
+    if (letter == 'y') panel->taken[panel->at] = 1;
+    if (letter == 'a') memset(panel->taken + panel->at, 1, panel->n_hunks - panel->at);
     panel->at = letter == 'a' || letter == 'd' ? panel->n_hunks : panel->at + 1;
     if (panel->at < panel->n_hunks)
         ask_hunk(e);
@@ -328,7 +370,7 @@ void whit_editor_agent_hunks(whit_editor *e, const whit_panel_hunk *hunks, size_
     free(panel->taken);
     panel->taken = taken;
     panel->n_hunks = taken ? n : 0;
-    panel->at = panel->shown = 0;
+    panel->at = panel->asked = panel->shown = 0;
     panel->hunks = hunks;
     if (!panel->n_hunks)
         finish_hunks(e);
