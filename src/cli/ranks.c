@@ -29,12 +29,20 @@ bool cli_under_mpirun(void)
     return whit_ranks_are_wanted();
 }
 
+static void say_that_ranks_wait(void)
+{
+    cli_note("waiting for the other ranks for %d s now: one still reads its files, or has ended without an error "
+             "before it joined them; Ctrl-C ends the run",
+             WHIT_RANKS_PATIENCE_S);
+}
+
 int cli_join_ranks(cli_call *call, const whit_ranks **joined)
 {
     whit_error error;
     *joined = NULL;
     if (!whit_ranks_are_wanted()) return CLI_OK;
-    if (!ranks.user && whit_ranks_open(&ranks, &error) != WHIT_OK) return cli_fail_error(call, &error);
+    if (!ranks.user && whit_ranks_open(&ranks, say_that_ranks_wait, &error) != WHIT_OK)
+        return cli_fail_error(call, &error);
     *joined = &ranks;
     return CLI_OK;
 }

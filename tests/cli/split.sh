@@ -102,4 +102,10 @@ for missing in 0 1; do
         complain "a run without the model of rank $missing ended well"
     grep -q 'none.gguf: No such file' err || complain "rank $missing does not say what it lacks: $(cat err)"
 done
+# A rank that ends well before it has joined the others cannot be told from a slow one: the others say that they wait.
+if [ -n "${LONG:-}" ]; then
+    MPIEXEC_TIMEOUT=40 mpirun -np 1 "$BUILD/whit" run -m model.gguf -p a --raw -n 2 -t 1 : -np 1 "$BUILD/whit" --version >out 2>err </dev/null &&
+        complain "a run without its second rank ended well"
+    [ "$(grep -c 'waiting for the other ranks for 30 s now' err)" = 1 ] || complain "nothing is said of the wait: $(cat err)"
+fi
 exit $failed

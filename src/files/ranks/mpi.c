@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/system.h"
 #include "ranks/mpi_shim.h"
 
 #define LIBRARY "libwhit_mpi.so"
@@ -99,7 +100,48 @@ static whit_status read_delay(struct mpi *mpi, whit_error *error)
     return WHIT_OK;
 }
 
-whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error)
+/* Watches over the time until all ranks have joined. */
+struct watch {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_over;
+    void (*waits)(void);
+};
+
+static void *watch_start(void *context)
+{
+    struct watch *watch = context;
+    struct timespec until;
+    int cause = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WHIT_RANKS_PATIENCE_S;
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->is_over && cause == 0) cause = pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+    const bool is_late = !watch->is_over;
+    pthread_mutex_unlock(&watch->lock);
+    if (is_late) watch->waits();
+    return NULL;
+}
+
+/* Joins the ranks; without a thread to watch it, silently. */
+static int open_watched(struct mpi *mpi, void (*waits)(void))
+{
+    struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .waits = waits};
+    pthread_t thread;
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    const bool is_first = rank && (!strcmp(rank, "0") || !strcmp(rank, "1")); /* one of them is not the missing one */
+    const bool is_watched = is_first && pthread_create(&thread, NULL, watch_start, &watch) == 0;
+    const int failed = mpi->calls->open(&mpi->rank, &mpi->n_ranks);
+    if (!is_watched) return failed;
+    pthread_mutex_lock(&watch.lock);
+    watch.is_over = true;
+    pthread_cond_signal(&watch.changed);
+    pthread_mutex_unlock(&watch.lock);
+    pthread_join(thread, NULL);
+    return failed;
+}
+
+whit_status whit_ranks_open(whit_ranks *ranks, void (*waits)(void), whit_error *error)
 {
     void *library = open_library();
     const whit_mpi_calls *(*get)(void) = NULL;
@@ -113,7 +155,7 @@ whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error)
     if (!mpi) return whit_fail_memory(error, "the ranks", sizeof *mpi);
     mpi->calls = get();
     whit_status status = read_delay(mpi, error);
-    if (status == WHIT_OK && mpi->calls->open(&mpi->rank, &mpi->n_ranks) != 0)
+    if (status == WHIT_OK && open_watched(mpi, waits) != 0)
         status = whit_fail(error, WHIT_ERROR_IO, "OpenMPI could not be started for at most %d ranks", WHIT_RANKS_MAX);
     if (status != WHIT_OK) {
         free(mpi);

@@ -9,8 +9,9 @@ bool whit_ranks_are_wanted(void)
     return getenv("OMPI_COMM_WORLD_SIZE") != NULL;
 }
 
-whit_status whit_ranks_open(whit_ranks *ranks, whit_error *error)
+whit_status whit_ranks_open(whit_ranks *ranks, void (*waits)(void), whit_error *error)
 {
+    (void)waits;
     *ranks = (whit_ranks){.n_ranks = 1};
     return whit_fail(
         error, WHIT_ERROR_UNSUPPORTED,
