@@ -40,6 +40,12 @@ REQUESTS=$here/requests
 export REQUESTS
 status=0
 node_modules/.bin/node clients.mjs || status=$?
+tokenizers=${SHARED:-$source/../shared}
+if [ -d "$tokenizers/tokenizers" ]; then
+    WHIT=$whit SHARED=$tokenizers node_modules/.bin/node tokenizers.mjs || status=$?
+else
+    echo "skipped: no $tokenizers/tokenizers"
+fi
 kill $server
 wait $server || { echo "the server did not end well"; status=1; }
 exit $status
