@@ -6,11 +6,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bound_child.h"
 #include "base/clock.h"
 
 #define CALL_CLOSE_RANGE 436
@@ -36,9 +36,8 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
 {
     int ends[2], status;
     if (pipe2(ends, O_CLOEXEC) != 0) return WHIT_APART_FAILED;
-    pid_t child = fork();
+    pid_t child = whit_fork_bound(SIGKILL);
     if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         /* Locks, terminals and pipes that others wait for are not held open. */
         if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
         (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/piped.h"
 
+#include "base/bound_child.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,11 +44,11 @@ enum errors_go { ERRORS_NOWHERE, ERRORS_OWN, ERRORS_WITH_OUTPUT };
 
 /* In the child: only what may be called between fork and exec. */
 static void become_program(char *const *words, const char *folder, char **environment, int in, int out,
-                           enum errors_go errors, pid_t parent)
+                           enum errors_go errors)
 {
     sigset_t none;
     setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || (folder && chdir(folder))) _exit(127);
+    if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
     if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0) _exit(127);
@@ -65,13 +65,12 @@ static whit_status start_program(whit_piped *child, char *const *words, const wh
                                  enum errors_go errors, whit_error *error)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
-    const pid_t parent = getpid();
     pid_t process = -1;
     char **environment = make_environment(how->changes);
     *child = (whit_piped){.in = -1, .out = -1};
     if (!environment) return whit_fail_memory(error, words[0], 0);
-    if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0) process = fork();
-    if (process == 0) become_program(words, how->folder, environment, to[0], from[1], errors, parent);
+    if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0) process = whit_fork_bound(SIGKILL);
+    if (process == 0) become_program(words, how->folder, environment, to[0], from[1], errors);
     free(environment);
     whit_status status = process < 0 ? whit_fail_errno(error, words[0], "start") : WHIT_OK;
     if (to[0] >= 0) close(to[0]);

@@ -13,6 +13,7 @@
 #include "agent/scratch.h"
 #include "agent/snapshot.h"
 #include "agent/tools.h"
+#include "base/bound_child.h"
 #include "base/file.h"
 #include "base/items.h"
 #include "cli/agent.h"
@@ -22,7 +23,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,7 +99,6 @@ static void become(char *const arguments[], int log)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setsid(); /* has no terminal, so that nobody is asked */
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
@@ -139,7 +138,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     arguments[n++] = whit_chars(&prompt);
     const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     cli_flush(p->call);
-    task->pid = fd >= 0 && !prompt.failed ? fork() : -1;
+    task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
         if (values->hides_key) unsetenv("WHIT_API_KEY");
         setenv("XDG_CACHE_HOME", cache, 1); /* an agent writes nothing where it keeps files of its own */
@@ -355,7 +354,7 @@ static int start_server(struct parallel *p)
         n_ctx,  NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) return cli_fail(p->call, CLI_IO, "the model's server: %s", strerror(errno));
     cli_flush(p->call);
-    p->server_pid = fork();
+    p->server_pid = whit_fork_bound(SIGTERM);
     if (p->server_pid == 0) become((char *const *)arguments, ends[1]);
     close(ends[1]);
     FILE *said = p->server_pid > 0 ? fdopen(ends[0], "r") : NULL;

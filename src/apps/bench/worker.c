@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bound_child.h"
 #include "base/file.h"
 #include "bench/timed_work.h"
 
@@ -73,11 +73,10 @@ whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit
         return whit_fail_errno(error, "pipe", "make");
     }
     fflush(NULL);
-    worker->pid = fork();
+    worker->pid = whit_fork_bound(SIGKILL);
     if (worker->pid == 0) {
         close(down[1]);
         close(up[0]);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         serve(test, down[0], up[1]);
         _exit(0);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/child.h"
 
+#include "base/bound_child.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -138,9 +140,8 @@ static void fail_step(const whit_child_plan *plan, int step)
 static void become_command(const whit_child_plan *plan, pid_t keeper)
 {
     const whit_sandbox_command *command = plan->command;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != keeper) _exit(127); /* it had ended before */
-    (void)setsid();                      /* no terminal; the group that is ended with it */
+    whit_bind_to_parent(SIGKILL, keeper);
+    (void)setsid(); /* no terminal; the group that is ended with it */
     for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);

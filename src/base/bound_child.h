@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * Child processes that end with their parent (Linux). Inline, because the library itself starts no process. */
+#ifndef WHIT_BASE_BOUND_CHILD_H
+#define WHIT_BASE_BOUND_CHILD_H
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* In a new process, before it does anything else: has it ended by a signal when the thread of `parent` that made it
+ * ends, and ends it at once if `parent` has ended before. Calls only what may be called between fork and exec. */
+static inline void whit_bind_to_parent(int end_signal, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0) != 0 || getppid() != parent) _exit(127);
+}
+
+/* fork() whose child is bound to this process. */
+static inline pid_t whit_fork_bound(int end_signal)
+{
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) whit_bind_to_parent(end_signal, parent);
+    return child;
+}
+
+#endif
