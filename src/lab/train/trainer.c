@@ -180,6 +180,11 @@ static whit_status check_hidden(const whit_trainer *d, whit_error *error)
     return WHIT_OK;
 }
 
+static bool is_first_rank(const whit_trainer *d)
+{
+    return !d->options.ranks || !d->options.ranks->rank;
+}
+
 static whit_status open_parts(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
@@ -192,7 +197,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, a, error));
     else
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
-    for (size_t i = 0; i < o->n_text; i++) WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
+    for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* the rank that writes the file */
+        WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
     whit_sketch_finish(&d->student.sketch);
     d->student.params.learn_scales = !o->refit_scales;
     d->n_batch = o->n_sequences;
@@ -317,11 +323,6 @@ static void run_pass(whit_trainer *d, uint64_t number)
     whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output), teacher, d->targets,
                   d->student.config.n_vocab, 1.0f / (float)d->n_passes);
     whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
-}
-
-static bool is_first_rank(const whit_trainer *d)
-{
-    return !d->options.ranks || !d->options.ranks->rank;
 }
 
 /* Gives the gradients of parameters to a node of the tree, or takes a node's. Whole arrays change places: copies took a
