@@ -55,7 +55,7 @@ typedef struct worker {
     pthread_t thread;
     uint32_t index; /* the number that a job is told; 0: the caller, which has no thread here */
     uint32_t cluster;
-    whit_topology_core core;
+    uint16_t processor;
 } worker;
 
 typedef struct cluster {
@@ -331,37 +331,26 @@ whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context,
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* Chooses a core for each thread: the caller's present one, then the nearest cores, so that pools that are
- * opened on different cores begin at different ones. Threads are numbered by cores in the machine's order, whichever
- * the caller's is, so that a pool on all cores gives a node the same rows of a matrix. */
+/* Gives each thread a core, and its cluster. */
 static void place_workers(whit_pool *pool, const whit_topology *topology, unsigned callers_core)
 {
-    whit_topology nearest = *topology;
-    whit_topology_turn(&nearest, callers_core);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < topology->n_cores; i++) {
-        const whit_topology_core *core = &topology->cores[i];
-        bool is_chosen = false;
-        for (uint32_t k = 0; k < pool->n_threads && !is_chosen; k++)
-            is_chosen = nearest.cores[k].processor == core->processor;
-        if (!is_chosen) continue;
-        cluster *last = &pool->clusters[pool->n_clusters - 1];
-        if (n && pool->workers[n - 1].core.cluster != core->cluster) {
-            last->end = n;
-            pool->clusters[pool->n_clusters++] = (cluster){.begin = n, .node = core->node};
-        } else if (!n) {
-            last->node = core->node;
+    whit_topology_core cores[WHIT_CPU_MAX_CORES];
+    pool->caller = whit_topology_choose(topology, callers_core, pool->n_threads, cores);
+    pool->clusters[0].node = cores[0].node;
+    for (uint32_t i = 0; i < pool->n_threads; i++) {
+        if (i && cores[i].cluster != cores[i - 1].cluster) {
+            pool->clusters[pool->n_clusters - 1].end = i;
+            pool->clusters[pool->n_clusters++] = (cluster){.begin = i, .node = cores[i].node};
         }
-        if (core->processor == nearest.cores[0].processor) pool->caller = n;
-        pool->workers[n].core = *core;
-        pool->workers[n++].cluster = pool->n_clusters - 1;
+        pool->workers[i].processor = cores[i].processor;
+        pool->workers[i].cluster = pool->n_clusters - 1;
     }
 }
 
 static void pin_workers(whit_pool *pool)
 {
     for (uint32_t i = 0; i < pool->n_threads; i++)
-        if (i != pool->caller) whit_thread_pin(pool->workers[i].thread, pool->workers[i].core.processor);
+        if (i != pool->caller) whit_thread_pin(pool->workers[i].thread, pool->workers[i].processor);
 }
 
 /* Workers leave the host's signals to the host's threads; faults stay with who makes them. */
@@ -463,16 +452,6 @@ whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology,
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     return open_pool(n_threads, cpu.n_cores, topology, callers_core, allocator, pool, error);
-}
-
-bool whit_pool_place(const whit_pool *pool, uint32_t worker_index, whit_topology_core *core)
-{
-    for (uint32_t i = 0; pool && i < pool->n_threads; i++)
-        if (pool->workers[i].index == worker_index) {
-            *core = pool->workers[i].core;
-            return true;
-        }
-    return false;
 }
 
 uint32_t whit_pool_size(const whit_pool *pool)

@@ -31,9 +31,6 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
  * logical processor `callers_core`; processors that do not exist are pinned to by nobody. */
 whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology, unsigned callers_core,
                               const whit_allocator *allocator, whit_pool **pool, whit_error *error);
-/* The core of a worker. Workers have numbers in the order of their creation; items are shared in the order of cores.
- * False without such a worker. All zeros where threads outnumber cores. */
-bool whit_pool_place(const whit_pool *pool, uint32_t worker, whit_topology_core *core);
 /* Number of threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or

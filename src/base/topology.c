@@ -3,6 +3,7 @@
 #include "base/phrase.h"
 #include "base/system.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,23 @@ void whit_topology_turn(whit_topology *t, unsigned core_processor)
     for (uint32_t i = 0; i < n; i++) t->cores[i] = cluster[(first + i) % n];
 }
 
+uint32_t whit_topology_choose(const whit_topology *t, unsigned callers_core, uint32_t n_cores,
+                              whit_topology_core *chosen)
+{
+    whit_topology nearest = *t;
+    whit_topology_turn(&nearest, callers_core);
+    uint32_t n = 0, caller = 0;
+    for (uint32_t i = 0; i < t->n_cores; i++) {
+        bool is_chosen = false;
+        for (uint32_t k = 0; k < n_cores && !is_chosen; k++)
+            is_chosen = nearest.cores[k].processor == t->cores[i].processor;
+        if (!is_chosen) continue;
+        if (t->cores[i].processor == nearest.cores[0].processor) caller = n;
+        chosen[n++] = t->cores[i];
+    }
+    return caller;
+}
+
 void whit_topology_text(const whit_topology *t, char *text, size_t text_bytes)
 {
     snprintf(text, text_bytes, "%u socket%s, %u NUMA node%s, %u cluster%s of cores that share a cache", t->n_packages,
@@ -71,7 +89,7 @@ void whit_topology_text(const whit_topology *t, char *text, size_t text_bytes)
 
 /* ---- sysfs ---------------------------------------------------------------------------------- */
 
-enum { PATH_BYTES = 512, LIST_BYTES = 8192, CACHES_MAX = 16, NODES_MAX = 1024 };
+enum { PATH_BYTES = 512, LIST_BYTES = 8192, CACHES_MAX = 16, NODES_MAX = 1024, UNKNOWN = UINT16_MAX };
 
 /* Reads the first line of a file; false if there is no such file. */
 static bool read_line(const char *path, char *line, size_t line_bytes)
@@ -111,30 +129,31 @@ static bool next_range(const char **list, unsigned *first, unsigned *last)
     return true;
 }
 
-/* Returns the lowest processor that shares the last-level cache of `processor`: the cluster's name. */
-static uint16_t read_cluster(const char *root, unsigned processor, unsigned otherwise)
+/* Sets one of the numbers of the cores whose processors are in `list`. */
+static void mark_cores(whit_topology *t, const char *list, size_t member, uint16_t number)
+{
+    unsigned first, last;
+    while (next_range(&list, &first, &last))
+        for (uint32_t i = 0; i < t->n_cores; i++)
+            if (t->cores[i].processor >= first && t->cores[i].processor <= last)
+                memcpy((char *)&t->cores[i] + member, &number, sizeof number);
+}
+
+/* Reads the list of the cores that share the last-level cache of a core, and gives all of them its processor as the
+ * cluster's name. */
+static void read_cluster(const char *root, whit_topology *t, uint32_t core)
 {
     char path[PATH_BYTES], name[40], line[LIST_BYTES];
+    const uint16_t processor = t->cores[core].processor;
     for (unsigned i = 0; i < CACHES_MAX; i++) {
         snprintf(name, sizeof name, "cache/index%u/level", i);
         const uint16_t level = read_number(root, processor, name, 0);
         if (!level) break;
         if (level != 3) continue;
         snprintf(path, sizeof path, "%s/cpu/cpu%u/cache/index%u/shared_cpu_list", root, processor, i);
-        const char *list = line;
-        unsigned first, last;
-        if (read_line(path, line, sizeof line) && next_range(&list, &first, &last)) return (uint16_t)first;
+        if (read_line(path, line, sizeof line)) mark_cores(t, line, offsetof(whit_topology_core, cluster), processor);
+        break;
     }
-    return (uint16_t)otherwise;
-}
-
-/* Gives a node to the cores in its list. */
-static void mark_node(whit_topology *t, const char *list, uint16_t node)
-{
-    unsigned first, last;
-    while (next_range(&list, &first, &last))
-        for (uint32_t i = 0; i < t->n_cores; i++)
-            if (t->cores[i].processor >= first && t->cores[i].processor <= last) t->cores[i].node = node;
 }
 
 void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *t)
@@ -154,11 +173,13 @@ void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topolo
         while (next_range(&nodes, &first, &last))
             for (unsigned node = first; node <= last && node < NODES_MAX; node++) {
                 snprintf(path, sizeof path, "%s/node/node%u/cpulist", root, node);
-                if (read_line(path, line, sizeof line)) mark_node(t, line, (uint16_t)node);
+                if (read_line(path, line, sizeof line))
+                    mark_cores(t, line, offsetof(whit_topology_core, node), (uint16_t)node);
             }
     }
+    for (uint32_t i = 0; i < t->n_cores; i++) t->cores[i].cluster = UNKNOWN;
     for (uint32_t i = 0; i < t->n_cores; i++)
-        t->cores[i].cluster = read_cluster(root, t->cores[i].processor, UINT16_MAX);
+        if (t->cores[i].cluster == UNKNOWN) read_cluster(root, t, i);
     whit_topology_sort(t);
 }
 

@@ -34,6 +34,12 @@ void whit_topology_sort(whit_topology *topology);
  * node, its node of its package, and that the first of all; each stays in one piece. No such core: no change. */
 void whit_topology_turn(whit_topology *topology, unsigned core_processor);
 
+/* Chooses cores for n_cores threads, at most t->n_cores: the caller's, then the nearest ones, so that pools that are
+ * opened on different cores begin at different ones. `chosen` receives them in the machine's order, whichever the
+ * caller's is, so that threads on all cores give a node the same rows of a matrix. Returns the index of the caller's. */
+uint32_t whit_topology_choose(const whit_topology *topology, unsigned callers_core, uint32_t n_cores,
+                              whit_topology_core *chosen);
+
 /* "1 socket, 2 NUMA nodes, 4 clusters that share a cache" */
 void whit_topology_text(const whit_topology *topology, char *text, size_t text_bytes);
 

@@ -123,6 +123,20 @@ static void sysfs_gives_the_topology(void **state)
     }
 }
 
+/* A cache's list is read on the first of its cores, and holds for all of them. */
+static void a_cache_is_read_once(void **state)
+{
+    (void)state;
+    whit_cpu cpu;
+    whit_topology t;
+    const struct machine m = {1, 2, 2, 3, 2, true};
+    make_machine("once", &m, &cpu);
+    for (unsigned core = 0; core < count_cores(&m); core++)
+        if (core % m.n_cores) write_line("once", "absent", "cpu/cpu%u/cache/index1/level", core);
+    whit_topology_read_sysfs(in_folder("once"), &cpu, &t);
+    check_machine(&m, &t);
+}
+
 /* What is not there, or is not as it should be, is one group. */
 static void damaged_files_give_one_group(void **state)
 {
@@ -270,33 +284,28 @@ static void clusters_share_every_job(void **state)
     free(self);
 }
 
-/* Threads take the caller's core and the nearest ones, no two the same; the caller is worker 0. */
+/* Threads take the caller's core and the nearest ones, no two the same, in the machine's order. */
 static void threads_take_the_nearest_cores(void **state)
 {
     (void)state;
     whit_cpu cpu;
     whit_topology t;
-    whit_error error;
     make_machine("large", &machines[3].machine, &cpu);
     whit_topology_read_sysfs(in_folder("large"), &cpu, &t);
-    for (uint32_t n_threads = 2; n_threads <= 24; n_threads += 11) /* 2, 13, 24 of 96 */
+    for (uint32_t n_threads = 1; n_threads <= 24; n_threads += n_threads < 3 ? 1 : 7) /* 1, 2, 3, 10, ... 24 of 96 */
         for (unsigned core = 5; core < t.n_cores; core += 29) {
-            whit_pool *pool = NULL;
-            whit_topology_core place, own;
-            bool seen[WHIT_CPU_MAX_CORES] = {false};
-            assert_ok(whit_pool_open_on(n_threads, &t, core, NULL, &pool, &error), error);
-            assert_true(whit_pool_place(pool, 0, &own));
-            assert_int_equal(own.processor, core);
-            for (uint32_t w = 0; w < n_threads; w++) {
-                assert_true(whit_pool_place(pool, w, &place));
-                assert_false(seen[place.processor]);
-                seen[place.processor] = true;
-                assert_int_equal(place.package, own.package);
-                if (n_threads <= 12) assert_int_equal(place.node, own.node);
+            whit_topology_core chosen[WHIT_CPU_MAX_CORES];
+            const uint32_t caller = whit_topology_choose(&t, core, n_threads, chosen);
+            assert_true(caller < n_threads);
+            assert_int_equal(chosen[caller].processor, core);
+            for (uint32_t i = 0; i < n_threads; i++) {
+                if (i) assert_true(chosen[i].processor > chosen[i - 1].processor);
+                assert_int_equal(chosen[i].package, chosen[caller].package);
+                if (n_threads <= 12) assert_int_equal(chosen[i].node, chosen[caller].node);
+                if (n_threads <= 6) assert_int_equal(chosen[i].cluster, chosen[caller].cluster);
             }
-            assert_false(whit_pool_place(pool, n_threads, &place));
-            whit_pool_close(pool);
         }
+    whit_error error;
     whit_pool *pool = NULL;
     assert_int_equal(whit_pool_open_on(97, &t, 0, NULL, &pool, &error), WHIT_ERROR_ARGUMENT);
     assert_int_equal(whit_pool_open_on(0, &t, 0, NULL, &pool, &error), WHIT_ERROR_ARGUMENT);
@@ -332,11 +341,9 @@ static void a_node_has_the_same_rows(void **state)
         shares self = {.n_threads = t.n_cores};
         assert_ok(whit_pool_open_on(t.n_cores, &t, core, NULL, &pool, &error), error);
         whit_pool_run(pool, note_worker, &self, t.n_cores, 1); /* one item each, since nobody is free for a second */
-        for (uint32_t i = 0; i < t.n_cores; i++) {
-            whit_topology_core place;
-            assert_true(whit_pool_place(pool, self.worker[i], &place));
-            assert_int_equal(place.node, t.cores[i].node);
-        }
+        /* Workers have numbers in the order of their creation: the caller, then the cores beside its own. */
+        for (uint32_t i = 0; i < t.n_cores; i++)
+            assert_int_equal(self.worker[i], i == core ? 0 : i + (i < core ? 1 : 0));
         whit_pool_close(pool);
     }
 }
@@ -362,15 +369,11 @@ static void interleaved_memory_is_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sysfs_gives_the_topology),
-        cmocka_unit_test(damaged_files_give_one_group),
-        cmocka_unit_test(a_part_of_a_machine_has_its_own_topology),
-        cmocka_unit_test(hwloc_gives_the_same),
-        cmocka_unit_test(turned_topologies_begin_at_a_core),
-        cmocka_unit_test(clusters_share_every_job),
-        cmocka_unit_test(threads_take_the_nearest_cores),
-        cmocka_unit_test(a_node_has_the_same_rows),
-        cmocka_unit_test(interleaved_memory_is_memory),
+        cmocka_unit_test(sysfs_gives_the_topology),     cmocka_unit_test(a_cache_is_read_once),
+        cmocka_unit_test(damaged_files_give_one_group), cmocka_unit_test(a_part_of_a_machine_has_its_own_topology),
+        cmocka_unit_test(hwloc_gives_the_same),         cmocka_unit_test(turned_topologies_begin_at_a_core),
+        cmocka_unit_test(clusters_share_every_job),     cmocka_unit_test(threads_take_the_nearest_cores),
+        cmocka_unit_test(a_node_has_the_same_rows),     cmocka_unit_test(interleaved_memory_is_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
