@@ -37,7 +37,7 @@ typedef struct folder_model {
     uint32_t n_shards; /* 1: model.safetensors */
 } folder_model;
 
-/* By name; NULL where there is none. All names: folder_names, ends with NULL. */
+/* Finds a folder model by its name; NULL if there is not one. folder_names has all names, and ends with NULL. */
 const folder_model *folder_find(const char *name);
 extern const char *const folder_names[];
 

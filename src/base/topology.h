@@ -36,7 +36,8 @@ void whit_topology_turn(whit_topology *topology, unsigned core_processor);
 
 /* Chooses cores for n_cores threads, at most t->n_cores: the caller's, then the nearest ones, so that pools that are
  * opened on different cores begin at different ones. `chosen` receives them in the machine's order, whichever the
- * caller's is, so that threads on all cores give a node the same rows of a matrix. Returns the index of the caller's. */
+ * caller's is, so that threads on all cores give a node the same rows of a matrix. Returns the index of the caller's
+ * core. */
 uint32_t whit_topology_choose(const whit_topology *topology, unsigned callers_core, uint32_t n_cores,
                               whit_topology_core *chosen);
 

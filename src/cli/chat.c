@@ -252,7 +252,7 @@ bool cli_chat_answer(cli_chat *chat)
     for (int i = 0; is_going && whit_conversation_next_call(chat->talk.conversation); i++) {
         is_going = answer_calls(chat) && !chat->over;
         if (is_going && i == ROUNDS_MAX) {
-            cli_note("%d answers in a row called tools: /retry lets the model go on", ROUNDS_MAX);
+            cli_note("%d answers in a row called tools: /retry lets the model continue", ROUNDS_MAX);
             break;
         }
         is_going = is_going && answer_once(chat);

@@ -358,8 +358,7 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
 /* Says whether an interrupted run left layers that a run with --resume takes over. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
-    if (access(work, F_OK) == 0)
-        return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume goes on with what is finished");
+    if (access(work, F_OK) == 0) return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume keeps what is finished");
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 

@@ -98,7 +98,7 @@ const cli_verb cli_distill_verb = {
     0,
     "train a low-bit student of a model",
     "The student starts from the teacher's own weights with its matrices rounded to a codec, and learns to give the "
-    "teacher's probabilities over the text. With --checkpoint FILE a run that is cut goes on with --resume and the "
+    "teacher's probabilities over the text. With --checkpoint FILE a run that is cut is resumed by --resume and the "
     "same options; with --steps it then ends with the same bits.\n"
     "  whit distill --teacher model.gguf --text train.txt --codec t --minutes 40 -o small.ndf",
     {{"OPTIONS", options, 0},

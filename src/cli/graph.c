@@ -141,7 +141,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
     whit_error error;
     int status = CLI_OK;
     if (!is_def && !is_refs && !is_callers && !is_like && strcmp(what, "imports"))
-        status = cli_fail(call, CLI_USAGE, "'%s' is none of def, refs, callers, imports, like and map", what);
+        status = cli_fail(call, CLI_USAGE, "'%s' is unknown: def, refs, callers, imports, like or map", what);
     else if (!name)
         status = cli_fail(call, CLI_USAGE, "%s wants a name", what);
     else if (is_def)

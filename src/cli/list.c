@@ -186,7 +186,7 @@ const cli_verb cli_list_verb = {
     0,
     "show the models that are here",
     "Shows the name, size, format and date of every model that 'whit pull' brought; the name is what -m takes. "
-    "An unfinished download is listed as such; pulling it again goes on with it. Behind them come the copies in the "
+    "An unfinished download is listed as such; pulling it again resumes it. Behind them come the copies in the "
     "cache that were converted from other sources, by the source's path, with the size of all copies of it: 'orphan' "
     "where that is gone. 'whit rm' takes either name.",
     {{"OPTIONS", options, 0}},

@@ -306,7 +306,7 @@ static int run_memory(cli_call *call)
     if (strcmp(action, "add") == 0) return write_records(call, values, false);
     if (strcmp(action, "import") == 0) return write_records(call, values, true);
     if (strcmp(action, "stats") == 0) return show_stats(call);
-    return cli_fail(call, CLI_USAGE, "'%s' is none of add, query, import and stats", action);
+    return cli_fail(call, CLI_USAGE, "'%s' is unknown: add, query, import or stats", action);
 }
 
 const cli_verb cli_memory_verb = {

@@ -113,7 +113,7 @@ static int run_pull(cli_call *call)
         report_pulled(call, &name, &pulled, values->json);
         return CLI_OK;
     }
-    if (*cli_cancelled()) return cli_fail(call, CLI_INTERRUPTED, "interrupted; the same command goes on from there");
+    if (*cli_cancelled()) return cli_fail(call, CLI_INTERRUPTED, "interrupted; the same command resumes there");
     return cli_fail_error(call, &error);
 }
 
@@ -129,7 +129,7 @@ const cli_verb cli_pull_verb = {
     "configuration and tokenizer are taken, or its GGUF file where it has only one.\n"
     "The model is kept in the cache and known by its name to all verbs: OWNER/NAME, OWNER/NAME:FILE, or NAME alone "
     "where no other ends so. 'whit list' shows what is there, 'whit rm' removes it. Its path is printed on stdout.\n"
-    "A download that was interrupted goes on where it stopped when it is started again. Every file is checked "
+    "A download that was interrupted resumes where it stopped when it is started again. Every file is checked "
     "against the digest that the hub names, and files that are here already are not fetched again.\n"
     "  whit pull OWNER/NAME:i2_s\n"
     "  whit pull https://huggingface.co/OWNER/NAME\n"

@@ -11,12 +11,13 @@ struct repl_values {
 };
 static const struct repl_values defaults = {.program = CLI_PROGRAM_DEFAULTS};
 
-static const char help[] = ":time        say how long compiling and running take, or no longer\n"
-                           ":plan        show what the last statement was compiled to\n"
-                           ":asm         show its machine code, byte by byte\n"
-                           "             each of them with a statement behind it: of that one\n"
-                           ":quit, :q    leave; so does Ctrl-D\n"
-                           "An open bracket or brace goes on in the next line. docs/use/arrays.md has the language.\n";
+static const char help[] =
+    ":time        say how long compiling and running take, or no longer\n"
+    ":plan        show what the last statement was compiled to\n"
+    ":asm         show its machine code, byte by byte\n"
+    "             each of them with a statement behind it: of that one\n"
+    ":quit, :q    leave; so does Ctrl-D\n"
+    "An expression with an open bracket or brace continues in the next line. docs/use/arrays.md has the language.\n";
 
 struct repl {
     cli_call *call;

@@ -180,8 +180,7 @@ static int check_start(cli_call *call)
                                          "--special", "--template", "--name"};
     for (size_t i = 0; i < sizeof of_new / sizeof *of_new; i++)
         if (cli_was_given(call, of_new[i]))
-            return cli_fail(call, CLI_USAGE, "%s is for a new model; one that --start goes on with stays as it is",
-                            of_new[i]);
+            return cli_fail(call, CLI_USAGE, "%s is for a new model; the model of --start stays as it is", of_new[i]);
     return CLI_OK;
 }
 
@@ -206,7 +205,7 @@ const cli_verb cli_train_verb = {
     "train a new model on text",
     "Learns a vocabulary from the text (byte pairs with byte fallback, as SentencePiece does it), makes a model of "
     "the wanted shape with random weights, and trains it to foretell the text. With --checkpoint FILE a run that is "
-    "cut goes on with --resume and the same options; with --steps it then ends with the same bits.\n"
+    "cut is resumed by --resume and the same options; with --steps it then ends with the same bits.\n"
     "  whit train --text stories.txt --vocab 2048 --codec t --minutes 60 -o stories.ndf",
     {{"MODEL", options, 0},
      {"TRAINING", cli_training_options, AT(training)},

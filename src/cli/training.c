@@ -36,7 +36,7 @@ const cli_option cli_training_options[] = {
     {"--held-out-windows", CLI_COUNT, AT(n_held_out_windows), "N",
      "Measure on so many windows; 0, the default, on all, but with --minutes on as many as take a twentieth of it.", 0,
      1e6},
-    {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "Where a run that is cut can go on.", 0, 0},
+    {"--checkpoint", CLI_FILE, AT(checkpoint), "FILE", "The file that a run that is cut is resumed from.", 0, 0},
     {"--checkpoint-seconds", CLI_COUNT, AT(checkpoint_seconds), "N", "Write it every N seconds; 60.", 0, 1e6},
     {"--resume", CLI_FLAG, AT(resume), NULL, "Go on from the checkpoint.", 0, 0},
     {"--log", CLI_FILE, AT(log), "FILE", "Append a JSON line for every report.", 0, 0},
@@ -130,7 +130,8 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
 {
     if (!v->n_steps == !(v->minutes > 0))
         return cli_fail(call, CLI_USAGE, "how long to train is said by --steps N or --minutes N, by one of them");
-    if (v->resume && !v->checkpoint) return cli_fail(call, CLI_USAGE, "--resume goes on from --checkpoint FILE");
+    if (v->resume && !v->checkpoint)
+        return cli_fail(call, CLI_USAGE, "--resume needs --checkpoint FILE, the file of the run that was cut");
     if (n_ctx && v->n_tokens > n_ctx)
         return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
                         v->n_tokens, n_ctx);
@@ -282,14 +283,14 @@ static void say_what_was_made(const char *path, const struct listener *listener)
 /* Writes what a cancelled run has learned, and says how it can be resumed. */
 static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
-    char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could go on";
+    char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could be resumed";
     whit_error error;
     const uint64_t n = whit_trainer_steps(trainer);
     if (!n) return cli_fail(call, CLI_INTERRUPTED, "interrupted before the first step: nothing is written");
     whit_trainer_finish(trainer);
     if (whit_trainer_write(trainer, flags->out, &error) != WHIT_OK) return cli_fail_error(call, &error);
     if (flags->checkpoint)
-        snprintf(resumed, sizeof resumed, "; the same command with --resume goes on from %.*s", CLI_PATH_BYTES - 1,
+        snprintf(resumed, sizeof resumed, "; the same command with --resume resumes %.*s", CLI_PATH_BYTES - 1,
                  flags->checkpoint);
     return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds what %" PRIu64 " step%s taught it%s", flags->out, n,
                     whit_plural(n), resumed);

@@ -96,7 +96,7 @@ const cli_verb cli_tune_verb = {
     "text, or "
     "a teacher's probabilities over it. OUT is the adapter, for run --adapter and merge. With --norms or --scales OUT "
     "is a new model, and its adapter lies in its file under the name \"tuned\". With --checkpoint FILE a run "
-    "that is cut goes on with --resume and the same options; with --steps it then ends with the same bits.\n"
+    "that is cut is resumed by --resume and the same options; with --steps it then ends with the same bits.\n"
     "  whit tune -m small.ndf --text poems.txt --steps 500 -o verse.ndf\n"
     "  whit run -m small.ndf --adapter verse.ndf -p \"The sea\"",
     {{"OPTIONS", options, 0},

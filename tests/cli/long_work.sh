@@ -29,7 +29,7 @@ first 5 absent --steps 2 -o out.ndf --held-out absent
 first 5 absent.run --steps 2 -o out.ndf --checkpoint absent.run --resume
 first 2 "by one of them" -o out.ndf
 first 2 "by one of them" --steps 2 --minutes 1 -o out.ndf
-first 2 "goes on from --checkpoint" --steps 2 -o out.ndf --resume
+first 2 "--resume needs --checkpoint" --steps 2 -o out.ndf --resume
 if [ "$(id -u)" != 0 ]; then
     mkdir -p shut && chmod 500 shut
     first 5 shut/out.ndf --steps 2 -o shut/out.ndf
@@ -74,8 +74,8 @@ for keep in "" "--checkpoint keep.run"; do
     [ $? = 6 ] || complain "a cut run: $(cat err)"
     tail -n 1 err | grep -qE 'interrupted: cut.ndf holds what [0-9]+ steps? taught it' || complain "a cut run $keep: $(tail -n 1 err)"
     case $keep in
-    '') tail -n 1 err | grep -q 'with --checkpoint FILE it could go on' ;;
-    *) tail -n 1 err | grep -q 'with --resume goes on from keep.run' ;;
+    '') tail -n 1 err | grep -q 'with --checkpoint FILE it could be resumed' ;;
+    *) tail -n 1 err | grep -q 'with --resume resumes keep.run' ;;
     esac || complain "a cut run $keep: $(tail -n 1 err)"
     expect 0 whit verify cut.ndf
     expect 0 whit run -m cut.ndf -p fox -n 2

@@ -109,7 +109,7 @@ one_line "HF_ENDPOINT"
 (
     ulimit -f 100 # in KiB; the file has 400
     expect 5 whit pull owner/tiny-GGUF:f32
-    one_line "goes on from there"
+    one_line "resumes there"
     exit $failed
 ) || failed=1
 stop

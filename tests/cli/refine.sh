@@ -101,7 +101,7 @@ fi
 # ---- refusals, each one line, and an older file stays
 echo old >kept.gguf
 expect 2 whit export original.ndf --type q9_9 -o kept.gguf
-one_line "type 'q9_9' is none of"
+one_line "type 'q9_9' is unknown"
 expect 2 whit export original.ndf --calib calibration -o kept.gguf
 one_line "name a type"
 expect 2 whit refine q2_k.gguf --original original.ndf -o kept.gguf

@@ -170,7 +170,7 @@ expect 3 whit verify sums --detached --key key.pub
 one_line 'the signature does not hold'
 expect 0 whit sign --new-key other
 expect 3 whit verify sums --detached --key other.pub
-one_line 'by another key'
+one_line 'with another key'
 echo broken >sums.sig
 expect 3 whit verify sums --detached --key key.pub
 one_line 'no signature'

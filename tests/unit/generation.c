@@ -159,7 +159,7 @@ static whit_session *open_session(uint32_t n_sequences, uint32_t n_batch, uint32
     return session;
 }
 
-/* By whit_generate where log-probabilities are not asked for, else by steps of its own tokens. */
+/* Generates by whit_generate, or where log-probabilities are wanted by steps of its own tokens. */
 static void run_alone(struct log *log, uint32_t k)
 {
     whit_error error;

@@ -86,18 +86,18 @@ static void goes_back_to_marks(void **state)
             feed(session, 0, at, 0, 0);
             assert_ok(whit_session_mark(session, 0, &error), error);
             feed(session, 0, 1000, 0, 0);
-            /* By sharing, with the sequence that has it in use; and one position before. */
+            /* Sharing returns to a mark that the other sequence still uses, and to one position before it. */
             assert_ok(whit_session_share(session, 0, 1, at, &error), error);
             assert_int_equal(whit_session_position(session, 1), at);
             expect_same(session, 1, at + 100, 1, at, plain);
             assert_ok(whit_session_share(session, 0, 2, at - 1, &error), error);
             assert_int_equal(whit_session_position(session, 2), at - 1);
             expect_same(session, 2, at + 30, 2, at - 1, plain);
-            /* By truncation, where more was asked for. */
+            /* Truncation beyond the mark returns to the mark. */
             assert_ok(whit_session_truncate(session, 0, at + 15, &error), error);
             assert_in_range(whit_session_position(session, 0), at, at + 15); /* the end of a block may be there, too */
             expect_same(session, 0, at + 200, 0, 0, plain);
-            /* By reuse, when no sequence holds it any more. */
+            /* Reuse returns to a mark that no sequence uses any more. */
             int32_t ids[N_CTX];
             uint32_t n_present;
             for (uint32_t q = 0; q < 3; q++) assert_ok(whit_session_truncate(session, q, 0, &error), error);

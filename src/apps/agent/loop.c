@@ -579,7 +579,9 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .user = o->user};
     size_t n_blocks = 0;
     if (!json_is_object(message))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer has no choices[0].message");
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "the endpoint's answer has no choices[0].message: is it OpenAI's API (an address that ends in /v1)?");
     count_tokens(l, answer);
     WHIT_TRY(whit_agent_messages_add_answer(l->messages, message, error));
     if (json_array_size(calls)) {

@@ -46,7 +46,7 @@ typedef enum whit_code_language {
     WHIT_CODE_OTHER
 } whit_code_language;
 
-/* By a file's name. */
+/* Tells the language by the ending of a file's name. */
 whit_code_language whit_code_language_of(const char *path);
 /* Fills a parse, which may be used again for the next file; texts of at most 64 MiB. */
 void whit_parse_text(whit_parse *parse, whit_code_language language, const char *text, size_t n);

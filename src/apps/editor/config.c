@@ -209,7 +209,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
         text = whit_chars(&file) + (whit_file_has_mark(file.data, file.size_bytes) ? 3 : 0);
     }
     unsigned number = 1, n_wrong = 0;
-    char others[120] = ""; /* ", 7, 9" */
+    char others[120] = ""; /* line numbers of further mistakes, as "7, 9" */
     for (const char *at = text; *at; number++) {
         char line[512], why[200] = "";
         size_t n = strcspn(at, "\n");

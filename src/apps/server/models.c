@@ -524,7 +524,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
         status = open_entry(site, entry, &api, &error);
         if (status != WHIT_OK) { /* the reason names the file */
             fprintf(stderr, "whit: %s is not opened: %s\n", entry->options->name, error.message);
-            whit_fail(&error, status, "the model %s could not be opened", entry->options->name);
+            whit_fail(&error, status, "the model %s could not be opened; the server's stderr says why",
+                      entry->options->name);
         }
         pthread_mutex_lock(&models->lock);
         entry->api = api;

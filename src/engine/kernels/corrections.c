@@ -100,7 +100,7 @@ static const char *low_rank_fault(const whit_tensor *w)
     if (!a_bytes && !b_bytes) return NULL;
     if (a_bytes <= HEAD) return "one factor of its low-rank pair is missing";
     uint32_t rank = whit_load_u32(w->part[WHIT_PART_FACTOR_A]);
-    if (!rank || rank > WHIT_LOW_RANK_MAX) return "the rank of its low-rank pair is none of 1 to 256";
+    if (!rank || rank > WHIT_LOW_RANK_MAX) return "the rank of its low-rank pair is not between 1 and 256";
     whit_tensor_type a = whit_factor_type(rank, w->type.n_cols), b = whit_factor_type(w->type.n_rows, rank);
     return a_bytes != HEAD + matrix_bytes(&a) || b_bytes != matrix_bytes(&b)
         ? "its low-rank pair is not as long as it says"

@@ -29,9 +29,11 @@ whit_status whit_convert_options_check(const whit_convert_options *options, whit
     if (ternary && strcmp(ternary, "t2") != 0 && strcmp(ternary, "t5") != 0 && strcmp(ternary, "q2") != 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "ternary codec '%s' is not t2, t5 or q2", ternary);
     if (embd && (!whit_codec_parse(embd, &codec) || codec > WHIT_CODEC_I4))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "embedding codec '%s' is none of f32 f16 bf16 i8 i4", embd);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "embedding codec '%s' is unknown: choose one of f32 f16 bf16 i8 i4", embd);
     if (head && (!whit_codec_parse(head, &codec) || (codec > WHIT_CODEC_I4 && codec != WHIT_CODEC_I8S)))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "head codec '%s' is none of f32 f16 bf16 i8 i4 i8s", head);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "head codec '%s' is unknown: choose one of f32 f16 bf16 i8 i4 i8s",
+                         head);
     return WHIT_OK;
 }
 

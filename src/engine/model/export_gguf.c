@@ -422,7 +422,8 @@ static whit_status check_options(const whit_export_options *options, whit_error 
     whit_ggml_kind kind;
     if (options->coded && !parse_kind(options->coded, &kind))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "type '%s' is none of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q4_k q5_k q6_k iq2_xxs iq2_xs "
+                         "type '%s' is unknown: choose one of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q4_k q5_k q6_k "
+                         "iq2_xxs iq2_xs "
                          "iq2_s iq4_nl iq4_xs f16 bf16 f32",
                          options->coded);
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))

@@ -119,8 +119,8 @@ const whit_import_name *whit_gguf_find_row(const whit_gguf_architecture *archite
 const whit_import_name *whit_gguf_first_row(const whit_gguf_architecture *architecture, const whit_import_name *row);
 /* The name of a row's tensor in files. */
 void whit_gguf_row_name(const whit_import_name *row, uint32_t layer, char out[96]);
-/* By the common tables alone: "layers.0.q" to "blk.0.attn_q.weight"; *rotary where its rows hold RoPE pairs. False
- * where GGUF has no name for it. */
+/* Translates a tensor's name by the tables that all architectures share: "layers.0.q" to "blk.0.attn_q.weight".
+ * *rotary: its rows hold RoPE pairs. False if GGUF has no name for it. */
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 
 /* Refuses (unsupported, by name) a key that may change the arithmetic and that nobody here reads. */

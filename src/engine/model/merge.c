@@ -86,7 +86,7 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     uint8_t wanted = type->codec;
     if (job->options->codec) {
         if (!whit_codec_parse(job->options->codec, &wanted) || wanted > WHIT_CODEC_I4)
-            return whit_fail(job->error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of f32 f16 bf16 i8 i4",
+            return whit_fail(job->error, WHIT_ERROR_ARGUMENT, "codec '%s' is unknown: choose one of f32 f16 bf16 i8 i4",
                              job->options->codec);
     } else if (!codec->is_float && type->codec != WHIT_CODEC_I8) {
         return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,

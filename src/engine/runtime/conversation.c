@@ -17,8 +17,7 @@ whit_status whit_conversation_open(whit_session *session, uint32_t sequence, con
     *out = NULL;
     WHIT_NEED(session);
     WHIT_NEED(chat);
-    if (sequence >= session->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, session->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(session, sequence, error));
     const whit_allocator *allocator = session->allocator;
     whit_conversation *c = whit_zalloc(allocator, sizeof *c);
     if (!c) return whit_fail_memory(error, "the conversation", sizeof *c);

@@ -21,8 +21,7 @@ static whit_status read_options(const whit_session *session, const whit_generate
     *o = whit_generate_options_default();
     WHIT_TRY(whit_options_read(o, sizeof *o, given, "whit_generate_options", error));
     if (n_ids == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the prompt is empty: give at least one token (BOS)");
-    if (o->sequence >= session->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", o->sequence, session->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(session, o->sequence, error));
     uint32_t position = whit_session_position(session, o->sequence), n_ctx = session->options.n_ctx_tokens;
     if (o->n_present && (o->n_present >= n_ids || o->n_present != position))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,

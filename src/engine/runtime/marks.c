@@ -178,8 +178,7 @@ void whit_session_keep_mark(whit_session *s, uint32_t sequence, uint32_t n_token
 whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *error)
 {
     WHIT_NEED(s);
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_MARK, (uint32_t[3]){sequence}, NULL, 0, 0, error));
     whit_session_keep_mark(s, sequence, s->positions[sequence]);
     return WHIT_OK;

@@ -226,8 +226,7 @@ whit_status whit_session_reuse(whit_session *s, uint32_t sequence, const int32_t
     *n_present = 0;
     WHIT_NEED(s);
     WHIT_NEED_ARRAY(ids, n_ids);
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_REUSE, (uint32_t[3]){sequence}, ids, n_ids, sizeof *ids, error));
     size_t most = n_ids ? n_ids - 1 : 0;
     if (most > s->options.n_ctx_tokens) most = s->options.n_ctx_tokens;

@@ -385,6 +385,13 @@ static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
     return token;
 }
 
+whit_status whit_session_check_sequence(const whit_session *session, uint32_t sequence, whit_error *error)
+{
+    if (sequence < session->options.n_sequences) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u: the session has %u, which begin at 0", sequence,
+                     session->options.n_sequences);
+}
+
 static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, whit_error *error)
 {
     size_t n_wanted = 0;
@@ -394,8 +401,7 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
         whit_step_token token;
         WHIT_TRY(whit_element_read(&token, sizeof token, WHIT_STEP_TOKEN_MIN_BYTES, tokens.first, i,
                                    tokens.stride_bytes, "whit_step_token", error));
-        if (token.sequence >= s->options.n_sequences)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", token.sequence, s->options.n_sequences);
+        WHIT_TRY(whit_session_check_sequence(s, token.sequence, error));
         if (token.id < 0 || (uint32_t)token.id >= s->model->config.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", token.id,
                              s->model->config.n_vocab);
@@ -668,8 +674,7 @@ void whit_session_cut(whit_session *s, uint32_t sequence, uint32_t n_tokens)
 whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n_tokens, whit_error *error)
 {
     WHIT_NEED(s);
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     if (n_tokens > s->positions[sequence])
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence,
                          s->positions[sequence], n_tokens);
@@ -736,8 +741,7 @@ whit_status whit_session_mount_strided(whit_session *s, uint32_t sequence, const
 {
     WHIT_NEED(s);
     WHIT_NEED_ARRAY(mounts, n);
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     whit_exec_mounting mounting;
     WHIT_TRY(check_mounts(s, mounts, n, stride_bytes, &mounting, error));
     if (mounting.n) WHIT_TRY(whit_split_refuse(s, "adapters are", error));

@@ -61,6 +61,9 @@ struct whit_session {
     void *cache_event_user;
 };
 
+/* Refuses a number that is not that of a sequence of the session (argument). */
+whit_status whit_session_check_sequence(const whit_session *session, uint32_t sequence, whit_error *error);
+
 /* Opens a session in this process alone, where rank 0 has told other ranks to do the same. */
 whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **session,
                                    whit_error *error);

@@ -171,8 +171,7 @@ static whit_status restore(whit_session_file *file, whit_error *error)
 static whit_status open_file(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
                              whit_session_file **out, whit_error *error)
 {
-    if (sequence >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u of %u", sequence, s->options.n_sequences);
+    WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     if (s->options.endless)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: session files hold what fits a context: an endless session is not kept", path);

@@ -24,7 +24,7 @@ struct outcome {
 static whit_status lose(whit_model_ranks *split, whit_error *error)
 {
     split->is_lost = true;
-    return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank is lost: the model cannot go on without it",
+    return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank is lost, which has a part of the model",
                      split->ranks->rank);
 }
 

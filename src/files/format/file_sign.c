@@ -99,7 +99,7 @@ whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WH
     if (status == WHIT_OK && !parse_line(whit_chars(&text), key, signature))
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: this is no signature", path);
     if (status == WHIT_OK && memcmp(key, public_key, sizeof key) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: it is by another key", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: it was made with another key", path);
     if (status == WHIT_OK) status = hash_content(path, &m, error);
     if (status == WHIT_OK && crypto_sign_verify_detached(signature, (const uint8_t *)&m, sizeof m, key) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the signature does not hold: the file was changed", path);

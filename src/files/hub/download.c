@@ -175,8 +175,8 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
         ssize_t n = pwrite(t->fd, bytes, n_bytes, (off_t)t->have);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-            return whit_fail(error, WHIT_ERROR_IO, "%s: %s; what came is kept, and 'whit pull' goes on from there",
-                             t->part, strerror(errno));
+            return whit_fail(error, WHIT_ERROR_IO, "%s: %s; what came is kept, and 'whit pull' resumes there", t->part,
+                             strerror(errno));
         if (n < 0) return whit_fail_errno(error, t->part, "write");
         bytes += n;
         n_bytes -= (size_t)n;

@@ -248,8 +248,8 @@ whit_status whit_hub_store_path(const char *cache_dir, const char *text, char pa
     for (size_t i = 0; is_whole && i < choice.n_files; i++)
         is_whole = whit_hub_entry_has(&entry, &entry.files.files[choice.files[i]]);
     if (!entry.files.n_files || (status == WHIT_OK && !is_whole))
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: its download is not finished; 'whit pull %s' goes on with it",
-                           text, text);
+        status =
+            whit_fail(error, WHIT_ERROR_IO, "%s: its download is not finished; 'whit pull %s' resumes it", text, text);
     if (status == WHIT_OK)
         status = choice.kind == WHIT_HUB_FOLDER
             ? whit_hub_entry_path(&entry, "", "", path, error)

@@ -56,7 +56,7 @@ whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *er
 /* Reads the tensors that follow the last layer; the block's input is then the residual stream, its output the logits.
  * Both sides share the original's values. The caller opens its own tape. */
 whit_status whit_stream_load_head(whit_stream *stream, whit_error *error);
-/* Opens the layer's tapes where they are not; for whit_stream_run and whit_stream_advance. */
+/* Opens those of the layer's tapes that are closed; for whit_stream_run and whit_stream_advance. */
 whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
 /* Closes the tapes; values taken from them become invalid. */
 void whit_stream_rest(whit_stream *stream);

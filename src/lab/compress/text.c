@@ -23,7 +23,8 @@ static whit_status check_ids(const whit_source *source, const char *path, const 
         int32_t id;
         memcpy(&id, ids->data + i, sizeof id);
         if (id < 0 || (uint32_t)id >= source->config.n_vocab)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer gives id %d, the model has %u", path, id,
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: the tokenizer gives token %d, but the model has only %u tokens", path, id,
                              source->config.n_vocab);
     }
     return WHIT_OK;

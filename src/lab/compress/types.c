@@ -129,8 +129,7 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     } else {
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "codec '%s' is none of b1, t, q2, q2-planes, i8, f16, nor a type of GGUF files that is written here",
-            codec);
+            "codec '%s' is neither b1, t, q2, q2-planes, i8, f16 nor a type of GGUF files that is written here", codec);
     }
     whit_error inner;
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)

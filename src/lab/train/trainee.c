@@ -34,7 +34,8 @@ whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_col
         type->codec = WHIT_CODEC_B1;
         type->group = 64;
     } else {
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec '%s' is none of t, b1, q2, q2-planes, i8, f16, f32", codec);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "codec '%s' is unknown: choose one of t, b1, q2, q2-planes, i8, f16, f32", codec);
     }
     return WHIT_OK;
 }

@@ -61,7 +61,7 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0 && o->kl_weight + o->ce_weight > 0))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the weights of the losses make no sense");
     if (o->resume && !o->checkpoint)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "to go on, the checkpoint's file is wanted");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run is resumed from its checkpoint: name that file");
     return WHIT_OK;
 }
 

@@ -186,7 +186,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const whit_adapter_floats *)a)->name, ((const whit_adapter_floats *)b)->name);
 }
 
-/* The image of the adapter, for the model of this identity: the very codes that training used. */
+/* Builds the adapter's image for the model with this identity, from the codes that training used. */
 static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *identity, const char *command,
                                  whit_buf *image, whit_error *error)
 {

@@ -352,8 +352,8 @@ static whit_status batch(whit_machine *m, whit_builtin_frame *call, whit_datum *
     whit_datum groups;
     WHIT_TRY(whit_machine_items(m, call->self, &items_of));
     WHIT_TRY(whit_builtin_want_int(m, call, 0, 1, &count));
-    /* Jinja compares the length with ==, so that a size under 1 is never reached, except 0 at once.
-     */
+    /* Jinja ends a batch when its length == size: a negative size is never reached, so that all items are one batch.
+     * Size 0 would begin with an empty batch, and is refused. */
     size_t size = count > 0 ? (size_t)count : items_of.n, n = 0;
     if (count == 0 && items_of.n) return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "batch wants a size over 0");
     WHIT_TRY(whit_machine_new_list(m, NULL, size ? items_of.n / size + 1 : 0, &groups));

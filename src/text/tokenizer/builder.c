@@ -214,8 +214,8 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
                                         whit_error *error)
 {
     if (steps->size_bytes / sizeof step >= WHIT_TOKENIZER_MAX_STEPS)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u steps in a row", builder->name,
-                         WHIT_TOKENIZER_MAX_STEPS);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u normalizers or pre-tokenizers in a row",
+                         builder->name, WHIT_TOKENIZER_MAX_STEPS);
     WHIT_TRY(add_string(builder, text, text_bytes, &step.text_offset, &step.text_bytes, error));
     WHIT_TRY(add_string(builder, content, content_bytes, &step.content_offset, &step.content_bytes, error));
     return append_bytes(steps, &step, sizeof step, error);

@@ -42,7 +42,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
         }
         return;
     }
-    /* By counting: classes are bytes. */
+    /* Counting sort: classes are bytes, and codes of one class keep their order. */
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
     for (int class = 0; class < 256; class ++) starts[class + 1] += starts[class];
