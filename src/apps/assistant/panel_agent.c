@@ -139,7 +139,7 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
 
 /* Can the person's answer to such a question be taken? An answer to an earlier one is not one to a question that was
  * not shown yet. The lock is held. */
-static bool may_answer(const struct cli_edit_agent *a, event_kind kind)
+static bool may_answer(const whit_panel_agent *a, event_kind kind)
 {
     return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;
 }
