@@ -4,6 +4,7 @@
 
 #include "../fuzz/grammar.h"
 
+#include "base/items.h"
 #include "base/rng.h"
 
 static whit_grammar_vocabulary *vocabulary;
@@ -103,6 +104,24 @@ static void test_refused(void **state)
         assert_null(grammar);
         if (!strstr(error.message, cases[i][1])) fail_msg("%s: %s", cases[i][0], error.message);
     }
+}
+
+/* Rules that lead to each other a thousand times end in one letter: nothing is said to be without a finite text for
+ * its depth. */
+static void test_rule_chain(void **state)
+{
+    (void)state;
+    whit_buf text = {0};
+    whit_buf_append_str(&text, "root ::= r0\n");
+    for (int i = 0; i < 1000; i++) whit_buf_printf(&text, "r%d ::= r%d\n", i, i + 1);
+    whit_buf_append_str(&text, "r1000 ::= \"a\"");
+    assert_true(whit_buf_append(&text, "", 1));
+    whit_grammar *grammar = gbnf(whit_chars(&text));
+    assert_true(takes(grammar, "a"));
+    assert_false(takes(grammar, "b"));
+    assert_false(takes(grammar, "aa"));
+    whit_grammar_close(grammar);
+    whit_buf_free(&text);
 }
 
 /* Every mask must be what trying each token gives, also where counts are large, and rolling back must
@@ -316,9 +335,10 @@ static void test_many_ways(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gbnf),      cmocka_unit_test(test_refused),          cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_bounds),    cmocka_unit_test(test_choice_of_itself), cmocka_unit_test(test_unevaluated),
-        cmocka_unit_test(test_long_name), cmocka_unit_test(test_long_text),        cmocka_unit_test(test_many_ways)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gbnf),        cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_rule_chain),  cmocka_unit_test(test_masks),
+                                       cmocka_unit_test(test_bounds),      cmocka_unit_test(test_choice_of_itself),
+                                       cmocka_unit_test(test_unevaluated), cmocka_unit_test(test_long_name),
+                                       cmocka_unit_test(test_long_text),   cmocka_unit_test(test_many_ways)};
     return cmocka_run_group_tests(tests, open_vocabulary, close_vocabulary);
 }

@@ -95,7 +95,8 @@ static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"?\?/", "it has trigraphs"},
                                            {"?\?=", "it has trigraphs"},
                                            {"redefine_extname", "it gives a function another name"},
-                                           {"weakref", "it gives a function another name"}};
+                                           {"weakref", "it gives a function another name"},
+                                           {"pragma weak", "it gives a function another name"}};
 
 static bool is_word_byte(char c)
 {
