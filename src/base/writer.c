@@ -18,6 +18,9 @@
 #include <unistd.h>
 
 #define WRITE_BYTES ((size_t)2 << 20)
+/* A long file goes to the disk in pieces of this size while the next ones are made; the system would begin late, and
+ * the commit wait for most of the file. A multiple of WRITE_BYTES. */
+#define FLUSH_BYTES ((size_t)16 << 20)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -252,6 +255,18 @@ whit_status whit_writer_gather(whit_writer *writer, whit_error *error)
     return writer->pending ? WHIT_OK : whit_fail_memory(error, "a buffer for writing", WRITE_BYTES);
 }
 
+/* Asks the system to begin writing the piece before offset_bytes to the disk. */
+static void begin_flush(const whit_writer *writer)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    if (writer->path && !writer->is_special)
+        (void)sync_file_range(writer->fd, (off_t)(writer->offset_bytes - FLUSH_BYTES), (off_t)FLUSH_BYTES,
+                              SYNC_FILE_RANGE_WRITE);
+#else
+    (void)writer;
+#endif
+}
+
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error)
 {
     const uint8_t *bytes = data;
@@ -273,6 +288,7 @@ whit_status whit_writer_append(whit_writer *writer, const void *data, size_t siz
         bytes += n;
         size_bytes -= n;
         if (writer->offset_bytes % WRITE_BYTES == 0) WHIT_TRY(write_pending(writer, error));
+        if (writer->offset_bytes % FLUSH_BYTES == 0) begin_flush(writer);
     }
     return WHIT_OK;
 }

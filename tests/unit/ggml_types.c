@@ -354,7 +354,7 @@ static void twins_depend_on_content(void **state)
     assert_true(twin.is_ternary);
     for (uint64_t i = 64; i < size; i += 66) memcpy(data + i, "\x00\x2C", 2);
     assert_ok(whit_ggml_find_twin(&view, "x", &twin, &error), error);
-    assert_true(twin.one_scale && twin.one_scale_per_row && twin.scale == 0.0625f);
+    assert_true(twin.one_scale && twin.scale == 0.0625f);
     whit_ggml_narrow_twin(&twin);
     assert_int_equal(twin.type.scale_kind, WHIT_SCALE_TENSOR);
     check_twin(&view, &twin);

@@ -6,32 +6,39 @@
 #include "base/half.h"
 #include "base/mem.h"
 
-/* Digits of `bits` bits, lowest first: codes plus bias. Bits after the end of the row are zero. */
-static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, int bias, uint8_t *out)
+/* Eight bytes plus bias, each by itself. */
+static uint64_t eight_codes(const int8_t *codes, unsigned bias)
 {
-    uint32_t k = 0;
-    if (bits == 2 && bias == 1) {
-        for (; k + 4 <= n; k += 4) {
-            uint32_t four = whit_load_u32(codes + k);
-            four = ((four & 0x7F7F7F7Fu) + 0x01010101u) ^ (four & 0x80808080u); /* each byte plus 1 */
-            *out++ = (uint8_t)(four | four >> 6 | four >> 12 | four >> 18);
-        }
-    }
-    unsigned per_byte = 8 / bits;
-    for (; k < n; k += per_byte, out++) {
-        unsigned byte = 0;
-        for (unsigned j = 0; j < per_byte && k + j < n; j++) byte |= (unsigned)(codes[k + j] + bias) << bits * j;
-        *out = (uint8_t)byte;
-    }
+    uint64_t bytes;
+    memcpy(&bytes, codes, 8);
+    return ((bytes & 0x7F7F7F7F7F7F7F7Fu) + 0x0101010101010101u * bias) ^ (bytes & 0x8080808080808080u);
 }
 
-static void put_signs(const int8_t *codes, uint32_t n, uint8_t *out)
+/* The low `bits` of eight bytes next to each other. */
+static uint64_t join_eight(uint64_t bytes, unsigned bits)
 {
-    for (uint32_t k = 0; k < n; k += 8, out++) {
-        unsigned byte = 0;
-        for (unsigned j = 0; j < 8 && k + j < n; j++) byte |= (unsigned)(codes[k + j] > 0) << j;
-        *out = (uint8_t)byte;
+    if (bits == 8) return bytes;
+    bytes &= 0x0101010101010101u * ((1u << bits) - 1);
+    bytes = (bytes | bytes >> (8 - bits)) & 0x0001000100010001u * ((1u << 2 * bits) - 1);
+    bytes = (bytes | bytes >> (16 - 2 * bits)) & 0x0000000100000001u * ((1u << 4 * bits) - 1);
+    return bytes | bytes >> (32 - 4 * bits);
+}
+
+/* Digits of `bits` bits, lowest first: codes plus bias, of signs (`shift` 1) half of that. Bits after the end of the
+ * row are zero. */
+static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, unsigned bias, unsigned shift, uint8_t *out)
+{
+    uint32_t k = 0;
+    for (; k + 8 <= n; k += 8, out += bits) {
+        uint64_t joined = join_eight(eight_codes(codes + k, bias) >> shift, bits);
+        memcpy(out, &joined, bits);
     }
+    if (k == n) return;
+    int8_t last[8] = {0};
+    memcpy(last, codes + k, n - k);
+    const uint64_t mask = ((uint64_t)1 << bits * (n - k)) - 1;
+    uint64_t joined = join_eight(eight_codes(last, bias) >> shift, bits) & mask;
+    memcpy(out, &joined, (bits * (n - k) + 7) / 8);
 }
 
 static uint8_t *put_field(unsigned scale_type, float value, uint8_t *out)
@@ -56,15 +63,13 @@ void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, cons
     size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8,
            n_fields = in_bytes && !whit_scale_has_factors(type->scale_type) ? 0 : g.row_fields;
     unsigned field_type = in_bytes ? WHIT_SCALE_F16 : type->scale_type;
-    int bias = whit_codec_code_bias(type->codec);
+    unsigned bias = (unsigned)whit_codec_code_bias(type->codec);
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = (const int8_t *)rows->elems + (size_t)row * type->n_cols;
-        if (type->codec == WHIT_CODEC_B1)
-            put_signs(codes, type->n_cols, out);
-        else if (codec->grid)
+        if (codec->grid)
             whit_grid_canonical((whit_codec)type->codec, codes, type->n_cols, out);
         else
-            put_codes(codes, type->n_cols, codec->canonical_bits, bias, out);
+            put_codes(codes, type->n_cols, codec->canonical_bits, bias, type->codec == WHIT_CODEC_B1, out);
         out += code_bytes;
         if (type->scale_kind < WHIT_SCALE_ROW) continue;
         if (in_bytes) {

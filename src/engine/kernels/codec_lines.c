@@ -16,18 +16,6 @@ static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *co
                 codes[ROWS * (4 * j + c) + r] = (int8_t)((int)(line[4 * r + c] >> (bits * j) & mask) - bias);
 }
 
-static void pack_bits(uint8_t *line, unsigned bits, int bias, const int8_t *codes)
-{
-    unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
-    for (unsigned c = 0; c < 4; c++)
-        for (unsigned r = 0; r < ROWS; r++) {
-            unsigned byte = 0;
-            for (unsigned j = 0; j < per_byte; j++)
-                byte |= ((unsigned)(codes[ROWS * (4 * j + c) + r] + bias) & mask) << (bits * j);
-            line[4 * r + c] = (uint8_t)byte;
-        }
-}
-
 /* Digits of a byte in base 3, least significant first. 243 to 255 have no fifth digit of their own:
  * digits 0 to 3 are those of byte mod 81, digit 4 is 2. */
 static void unpack_t5(const uint8_t *line, int8_t *codes)
@@ -37,16 +25,6 @@ static void unpack_t5(const uint8_t *line, int8_t *codes)
             unsigned byte = line[4 * r + c], rest = byte;
             for (unsigned d = 0; d < 4; d++, rest /= 3) codes[ROWS * (4 * d + c) + r] = (int8_t)((int)(rest % 3) - 1);
             codes[ROWS * (16 + c) + r] = (int8_t)((byte >= 162 ? 2 : byte >= 81) - 1);
-        }
-}
-
-static void pack_t5(uint8_t *line, const int8_t *codes)
-{
-    for (unsigned c = 0; c < 4; c++)
-        for (unsigned r = 0; r < ROWS; r++) {
-            int byte = 0;
-            for (int d = 4; d >= 0; d--) byte = 3 * byte + codes[ROWS * (4 * (unsigned)d + c) + r] + 1;
-            line[4 * r + c] = (uint8_t)byte;
         }
 }
 
@@ -112,17 +90,10 @@ void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint
     }
 }
 
-/* Converts four-bit fields to levels and back; packing chooses the first of equal levels. */
+/* Converts four-bit fields to levels. */
 static void fields_to_levels(const int8_t levels[16], unsigned n, int8_t *codes)
 {
     for (unsigned i = 0; i < n; i++) codes[i] = levels[codes[i] & 15];
-}
-
-static void levels_to_fields(const int8_t levels[16], unsigned n, const int8_t *codes, int8_t *fields)
-{
-    for (unsigned i = 0; i < n; i++)
-        for (int f = 15; f >= 0; f--)
-            if (levels[f] == codes[i]) fields[i] = (int8_t)f;
 }
 
 /* A period of a codec with top bits: lines of `bits`, then lines of the bits above. */
@@ -135,17 +106,6 @@ static void unpack_period(const whit_codec_info *info, const uint8_t *line, int8
     for (unsigned l = 0; l < info->top_bits; l++, line += WHIT_LINE_BYTES)
         unpack_bits(line, info->top_bits, 0, top + l * top_cols * ROWS);
     for (unsigned i = 0; i < 32 * ROWS; i++) codes[i] = (int8_t)((codes[i] | top[i] << info->bits) - info->bias);
-}
-
-static void pack_period(const whit_codec_info *info, uint8_t *line, const int8_t *codes)
-{
-    unsigned n_low = info->lines - info->top_bits, low_cols = 32 / n_low, top_cols = 32u / info->top_bits;
-    int8_t top[32 * ROWS];
-    for (unsigned i = 0; i < 32 * ROWS; i++) top[i] = (int8_t)((codes[i] + info->bias) >> info->bits);
-    for (unsigned l = 0; l < n_low; l++, line += WHIT_LINE_BYTES)
-        pack_bits(line, info->bits, info->bias, codes + l * low_cols * ROWS);
-    for (unsigned l = 0; l < info->top_bits; l++, line += WHIT_LINE_BYTES)
-        pack_bits(line, info->top_bits, 0, top + l * top_cols * ROWS);
 }
 
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes)
@@ -203,39 +163,6 @@ void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes)
         unsigned low = dword[k / low_cols * WHIT_LINE_BYTES + k % 4] >> bits * (k % low_cols / 4) & ((1u << bits) - 1);
         unsigned high = top[k / top_cols * WHIT_LINE_BYTES + k % 4] >> n_top * (k % top_cols / 4) & ((1u << n_top) - 1);
         codes[k] = (int8_t)((int)(low | high << bits) - info->bias);
-    }
-}
-
-void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes)
-{
-    const whit_codec_info *info = &whit_codecs[codec];
-    switch (codec) {
-    case WHIT_CODEC_I8S: pack_bits(line, 4, 0, codes); break;
-    case WHIT_CODEC_T5: pack_t5(line, codes); break;
-    case WHIT_CODEC_I3:
-    case WHIT_CODEC_U5:
-    case WHIT_CODEC_I6: pack_period(info, line, codes); break;
-    case WHIT_CODEC_B1:
-    case WHIT_CODEC_Q2: {
-        int8_t sign[32 * ROWS], extra[32 * ROWS];
-        for (unsigned i = 0; i < 32 * ROWS; i++) {
-            sign[i] = codec == WHIT_CODEC_B1 ? codes[i] > 0 : codes[i] & 1;
-            extra[i] = codes[i] >> 1 & 1;
-        }
-        pack_bits(line, 1, 0, sign);
-        if (codec == WHIT_CODEC_Q2) pack_bits(line + WHIT_LINE_BYTES, 1, 0, extra);
-        break;
-    }
-    default: {
-        int8_t fields[8 * ROWS] = {0};
-        if (!info->levels) {
-            pack_bits(line, info->bits, whit_codec_code_bias(codec), codes);
-            break;
-        }
-        levels_to_fields(info->levels, info->line_cols * ROWS, codes, fields);
-        pack_bits(line, info->bits, 0, fields);
-        break;
-    }
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One line of a tile, to and from codes: the drawings of docs/dev/kernels.md as code.
+ * One line of a tile to codes: the drawings of docs/dev/kernels.md as code.
  *
  * A line is 64 bytes; byte 4r + c belongs to row r. Codes are k-major, codes[16 k + r]. */
 #ifndef WHIT_KERNELS_CODEC_LINES_H
@@ -8,10 +8,8 @@
 #include "kernels/codec.h"
 
 /* Codes of one period of lines: q2 has two, the sign plane first; codecs with top bits have lines of `bits` and then
- * lines of the bits above; i8s has the plane of high nibbles, as 0 to 15. Not for codebooks. Packing requires codes in
- * the codec's range (whit_codec_pack checks them). */
+ * lines of the bits above; i8s has the plane of high nibbles, as 0 to 15. Not for codebooks. */
 void whit_line_unpack(whit_codec codec, const uint8_t *line, int8_t *codes);
-void whit_line_pack(whit_codec codec, uint8_t *line, const int8_t *codes);
 /* The same for one row: its dword of a line to the codes of the line's columns. Planes of b1 and q2
  * are bits. Not for codebooks and codecs with top bits, whose periods have several lines. */
 void whit_dword_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Tiles and rows: pack, unpack, row look-up and canonical bytes, for every codec by way of its
+ * Tiles and rows: unpack, row look-up and canonical bytes, for every codec by way of its
  * lines. Readable rather than fast; the matrix kernels read parts on their own. */
 #include "kernels/codec_lines.h"
+#include "kernels/codec_places.h"
 
 #include "base/fp8.h"
 #include "base/mem.h"
@@ -11,16 +12,6 @@
 
 #define ROWS  WHIT_TILE_ROWS
 #define CHUNK WHIT_CHUNK_COLS
-
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool in_superblocks(const whit_tensor_type *type)
-{
-    return type->codec == WHIT_CODEC_T5 && type->scale_kind == WHIT_SCALE_GROUP;
-}
 
 /* ---- reading tiles -------------------------------------------------------------------------- */
 
@@ -65,7 +56,7 @@ void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin,
 {
     const whit_tensor_type *type = &tensor->type;
     whit_geometry g = whit_codec_geometry(type);
-    if (in_superblocks(type)) {
+    if (whit_has_superblocks(type)) {
         superblock_codes(tensor, &g, tile, k_begin, n, codes);
         return;
     }
@@ -124,26 +115,6 @@ static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g,
     return bytes[place / 4 * WHIT_LINE_BYTES + place % 4];
 }
 
-static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile, uint32_t group,
-                           uint32_t row, const uint8_t *from)
-{
-    const uint8_t byte = *from;
-    if (!whit_scale_in_superblocks(type->scale_type)) {
-        memcpy(tile + whit_field_offset(type, g, group, 0, row), from, g->field_bytes);
-        return;
-    }
-    uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
-    uint32_t place = group % g->block_groups;
-    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared */
-        uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
-        *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
-    } else if (type->scale_type == WHIT_SCALE_K16) {
-        memcpy(bytes + place / 2 * WHIT_LINE_BYTES + place % 2 * 2, from, 2);
-    } else {
-        bytes[place / 4 * WHIT_LINE_BYTES + place % 4] = byte;
-    }
-}
-
 /* The value of field f that a group's byte, of L6 and K16 its two bytes, encodes; factors are d and, for K4 and K16, e.
  * Field 1 of L6 is the low level. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
@@ -175,17 +146,11 @@ static float field_from(unsigned scale_type, const uint8_t *field)
     return *field;
 }
 
-/* The index of a per-row field in the layout (tile, field, 16). */
-static uint64_t row_field_index(const whit_geometry *g, uint32_t row, uint32_t field)
-{
-    return ((uint64_t)(row / ROWS) * g->n_fields + field) * ROWS + row % ROWS;
-}
-
 /* u8 scales: the f16 factor of a row's field. */
 static float row_factor(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t field)
 {
     const uint8_t *halves = tensor->part[WHIT_PART_ROW_SCALES];
-    return whit_f32_from_f16(whit_load_u16(halves + 2 * row_field_index(g, row, field)));
+    return whit_f32_from_f16(whit_load_u16(halves + 2 * whit_row_field_index(g, row, field)));
 }
 
 static float tensor_field(const whit_tensor_type *type, uint32_t field)
@@ -202,7 +167,7 @@ static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uin
     if (type->scale_kind == WHIT_SCALE_TENSOR) return tensor_field(type, field);
     if (type->scale_kind == WHIT_SCALE_ROW)
         return field_from(type->scale_type,
-                          tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * row_field_index(g, row, field));
+                          tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * whit_row_field_index(g, row, field));
     const uint8_t *tile = tile_start(tensor, g, row / ROWS);
     if (type->scale_type <= WHIT_SCALE_U8)
         return field_from(type->scale_type, tile + whit_field_offset(type, g, group, field, row % ROWS));
@@ -267,292 +232,9 @@ void whit_tile_integers(const whit_tensor *tensor, uint32_t tile, uint32_t k_beg
     for (uint32_t k = 0; k < n; k += type->group)
         for (uint32_t r = 0; r < ROWS; r++) {
             unsigned u = group_byte(type, &g, start, (k_begin + k) / type->group, r);
-            for (uint32_t j = k; j < min_u32(k + type->group, n); j++)
+            for (uint32_t j = k; j < whit_min_u32(k + type->group, n); j++)
                 integers[j * ROWS + r] = (int8_t)whit_group_level(u, integers[j * ROWS + r]);
         }
-}
-
-/* ---- pack ----------------------------------------------------------------------------------- */
-
-static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *rows, uint32_t row)
-{
-    return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
-}
-
-/* Codes within the range of a codec of levels, but between them. */
-static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
-{
-    const whit_codec_info *codec = whit_codec_find(type->codec);
-    for (uint32_t k = 0; codec->grid && k < type->n_cols; k += 8)
-        if (whit_grid_find((whit_codec)type->codec, codes + k) < 0)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold columns %u to %u: not in its codebook",
-                             codec->name, k, k + 7);
-    for (uint32_t k = 0; !codec->grid && k < type->n_cols; k++)
-        if (!memchr(codec->levels, codes[k], 16))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
-    return WHIT_OK;
-}
-
-static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, whit_error *error)
-{
-    const whit_codec_info *codec = whit_codec_find(type->codec);
-    uint8_t range = (uint8_t)(codec->code_max - codec->code_min);
-    bool is_b1 = type->codec == WHIT_CODEC_B1;
-    for (uint32_t row = 0; row < n; row++) {
-        const int8_t *codes = code_row(type, rows, row);
-        uint8_t bad = 0; /* no early exit, so that the loop can be done in vectors */
-        for (uint32_t k = 0; k < type->n_cols; k++) bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
-        for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
-        for (uint32_t k = 0; bad && k < type->n_cols; k++)
-            if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
-                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
-        if (codec->levels) WHIT_TRY(check_levels(type, codes, error));
-    }
-    return WHIT_OK;
-}
-
-/* Columns [k_begin, k_begin + n) of up to 16 rows, k-major; entries outside the rows or columns get the
- * code of zero (of plane bits: 0, which for b1 is the sign -). */
-static void gather_codes(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
-                         uint32_t k_begin, uint32_t n, int8_t *codes)
-{
-    memset(codes, 0, (size_t)n * ROWS);
-    uint32_t n_known = k_begin < type->n_cols ? min_u32(n, type->n_cols - k_begin) : 0;
-    for (uint32_t r = 0; r < n_rows; r++) {
-        const int8_t *from = code_row(type, rows, row + r) + k_begin;
-        for (uint32_t k = 0; k < n_known; k++) codes[k * ROWS + r] = from[k];
-    }
-}
-
-static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                             uint32_t n_rows, uint8_t *tile)
-{
-    uint32_t n_superblocks = (type->n_cols + 255) / 256;
-    for (uint32_t s = 0; s < n_superblocks; s++) {
-        uint32_t n_halves = type->n_cols - 256 * s <= 128 ? 1 : 2;
-        int8_t rest_codes[16 * ROWS] = {0};
-        uint64_t lines, rest;
-        for (uint32_t h = 0; h < n_halves; h++) {
-            int8_t codes[128 * ROWS];
-            gather_codes(type, rows, row, n_rows, 256 * s + 128 * h, 128, codes);
-            whit_superblock_offsets(type, g, 2 * s + h, &lines, &rest);
-            for (unsigned i = 0; i < 6; i++)
-                whit_line_pack(WHIT_CODEC_T5, tile + lines + i * WHIT_LINE_BYTES, codes + 20 * ROWS * i);
-            memcpy(rest_codes + 8 * ROWS * h, codes + 120 * ROWS, 8 * ROWS);
-        }
-        whit_line_pack(WHIT_CODEC_T2, tile + rest, rest_codes);
-    }
-}
-
-/* Codecs whose lines are digits of one radix: dword r of a line is the sum over d of
- * radix^d (codes[4 d .. 4 d + 3] + bias), four bytes at a time. No byte of it overflows. */
-static bool find_digits(const whit_tensor_type *type, unsigned *radix, uint8_t *bias)
-{
-    const whit_codec_info *codec = whit_codec_find(type->codec);
-    bool packed = !codec->is_sign && !codec->levels && codec->lines == 1 && codec->bits < 8;
-    *bias = (uint8_t)whit_codec_code_bias(type->codec);
-    if (type->codec == WHIT_CODEC_T5)
-        *radix = 3;
-    else if (packed)
-        *radix = 1u << codec->bits;
-    else
-        *radix = 0;
-    return *radix != 0;
-}
-
-/* Bytes plus bias, each by itself. */
-static uint32_t add_bias(uint32_t bytes, uint8_t bias)
-{
-    return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
-}
-
-static void pack_digits(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                        uint32_t n_rows, uint8_t *tile, unsigned radix, uint8_t bias)
-{
-    uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
-    for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
-        uint8_t *line = tile + whit_line_offset(type, g, k);
-        uint32_t n_known = min_u32(line_cols, type->n_cols - k);
-        for (uint32_t r = 0; r < ROWS; r++) {
-            int8_t padded[32] = {0};
-            const int8_t *codes = padded;
-            if (r < n_rows && n_known == line_cols)
-                codes = code_row(type, rows, row + r) + k;
-            else if (r < n_rows)
-                memcpy(padded, code_row(type, rows, row + r) + k, n_known);
-            uint32_t dword = 0;
-            for (uint32_t d = line_cols; d > 0; d -= 4)
-                dword = dword * radix + add_bias(whit_load_u32(codes + d - 4), bias);
-            memcpy(line + 4 * r, &dword, 4);
-        }
-    }
-}
-
-static void pack_lines(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                       uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
-{
-    uint32_t line_cols = whit_codec_find(type->codec)->line_cols;
-    for (uint32_t k = 0; k < type->n_cols; k += line_cols) {
-        int8_t codes[32 * ROWS];
-        gather_codes(type, rows, row, n_rows, k, line_cols, codes);
-        if (type->codec == WHIT_CODEC_I8S) {
-            for (uint32_t r = 0; r < ROWS; r++) {
-                uint8_t *low = low_rows + whit_low_offset(type, r, k / 8);
-                for (unsigned c = 0; c < 8; c++) {
-                    unsigned u8 = (unsigned)(codes[c * ROWS + r] + 128);
-                    low[c % 4] = (uint8_t)(c < 4 ? u8 & 15 : low[c % 4] | (u8 & 15) << 4);
-                    codes[c * ROWS + r] = (int8_t)(u8 >> 4);
-                }
-            }
-        }
-        whit_line_pack((whit_codec)type->codec, tile + whit_line_offset(type, g, k), codes);
-    }
-}
-
-static void pack_grids(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                       uint32_t n_rows, uint8_t *tile)
-{
-    for (uint32_t k = 0; k < type->n_cols; k += 32)
-        for (uint32_t r = 0; r < n_rows; r++)
-            whit_grid_pack((whit_codec)type->codec, tile + whit_line_offset(type, g, k) + 4 * r,
-                           tile + whit_grid_offset(type, g, k, r), k % WHIT_SUPER_COLS / 32,
-                           code_row(type, rows, row + r) + k);
-}
-
-static void store_field(unsigned scale_type, uint8_t *to, float value)
-{
-    if (scale_type == WHIT_SCALE_F32) {
-        memcpy(to, &value, 4);
-    } else {
-        uint16_t half = whit_f16_from_f32(value);
-        memcpy(to, &half, 2);
-    }
-}
-
-/* `row` counts from the first row of `rows`; rows beyond n_rows get zero fields. */
-static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                        uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
-{
-    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
-    for (uint32_t f = 0; f < g->n_fields; f++)
-        for (uint32_t r = 0; r < n_rows; r++) {
-            const float *fields = rows->fields + (size_t)(row + r) * g->row_fields;
-            if (is_u8) store_field(WHIT_SCALE_F16, row_scales + 2 * row_field_index(g, r, f), fields[f]);
-            if (type->scale_kind == WHIT_SCALE_ROW) {
-                store_field(type->scale_type, row_scales + g->field_bytes * row_field_index(g, r, f), fields[f]);
-                continue;
-            }
-            for (uint32_t group = 0; group < g->n_groups; group++) {
-                uint8_t *to = tile + whit_field_offset(type, g, group, f, r);
-                size_t index = (size_t)group * g->n_fields + f;
-                if (is_u8)
-                    *to = rows->fields_u8[(size_t)(row + r) * g->row_bytes + index];
-                else
-                    store_field(type->scale_type, to, fields[index]);
-            }
-        }
-}
-
-/* The same for scales whose bytes and factors are interleaved. */
-static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
-                             uint32_t n_rows, uint8_t *tile)
-{
-    for (uint32_t r = 0; r < n_rows; r++) {
-        const uint8_t *bytes = rows->fields_u8 + (size_t)(row + r) * g->row_bytes;
-        for (uint32_t group = 0; group < g->n_groups; group++)
-            put_group_byte(type, g, tile, group, r, bytes + (size_t)group * g->field_bytes);
-        if (!whit_scale_in_superblocks(type->scale_type)) continue;
-        const float *factors = rows->fields + (size_t)(row + r) * g->row_fields;
-        for (uint32_t k = 0; k < type->n_cols; k += WHIT_SUPER_COLS)
-            for (uint32_t f = 0; f < g->n_fields; f++)
-                store_field(WHIT_SCALE_F16, tile + whit_super_offset(type, g, k, r) + 2 * f, *factors++);
-    }
-}
-
-/* t5 with groups of 256: the second half's fields are a copy, for kernels that read pairs. */
-static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile)
-{
-    whit_tensor_type halves = *type;
-    halves.group = 128;
-    for (uint32_t group = 0; group < g->n_groups; group++) {
-        if (type->n_cols - 256 * group <= 128) break;
-        for (uint32_t f = 0; f < g->n_fields; f++)
-            for (uint32_t r = 0; r < ROWS; r++)
-                memcpy(tile + whit_field_offset(&halves, g, 2 * group + 1, f, r),
-                       tile + whit_field_offset(type, g, group, f, r), g->field_bytes);
-    }
-}
-
-static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
-                            uint8_t *tile)
-{
-    const uint8_t *elems = (const uint8_t *)rows->elems;
-    uint32_t n_cols = type->n_cols;
-    if (whit_codec_find(type->codec)->elem_bytes == 2) {
-        for (uint32_t k = 0; k < n_cols; k++) /* writes go forward: they cost more than reads */
-            for (uint32_t r = 0; r < n_rows; r++)
-                memcpy(tile + ((size_t)k * ROWS + r) * 2, elems + ((size_t)(row + r) * n_cols + k) * 2, 2);
-        return;
-    }
-    for (uint32_t k = 0; k < n_cols; k++)
-        for (uint32_t r = 0; r < n_rows; r++)
-            memcpy(tile + ((size_t)k * ROWS + r) * 4, elems + ((size_t)(row + r) * n_cols + k) * 4, 4);
-}
-
-whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
-                            uint8_t *const part[WHIT_PART_COUNT], whit_error *error)
-{
-    const whit_codec_info *codec = whit_codec_find(type->codec);
-    if (row_begin % ROWS || row_begin > type->n_rows || n > type->n_rows - row_begin ||
-        (n % ROWS && row_begin + n != type->n_rows))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows %u and %u more do not fill tiles", row_begin, n);
-    whit_geometry g = whit_codec_geometry(type);
-    if (type->layout == WHIT_LAYOUT_PLAIN) {
-        size_t row_bytes = (size_t)type->n_cols * codec->elem_bytes;
-        if (n) memcpy(part[WHIT_PART_CODES] + row_begin * row_bytes, rows->elems, n * row_bytes);
-        return WHIT_OK;
-    }
-    if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
-
-    unsigned radix;
-    uint8_t bias;
-    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales and of the low part */
-    whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
-    whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
-    tile_scale_bytes /= g.n_tiles;
-    tile_low_bytes /= g.n_tiles;
-    for (uint32_t row = 0; row < n; row += ROWS) {
-        uint32_t n_rows = min_u32(ROWS, n - row), tile_index = (row_begin + row) / ROWS;
-        uint8_t *tile = part[WHIT_PART_CODES] + tile_index * g.tile_bytes;
-        uint8_t *row_scales = NULL, *low = NULL;
-        memset(tile, 0, g.tile_bytes);
-        if (codec->is_float) {
-            pack_float_tile(type, rows, row, n_rows, tile);
-            continue;
-        }
-        if (tile_scale_bytes) {
-            row_scales = part[WHIT_PART_ROW_SCALES] + tile_index * tile_scale_bytes;
-            memset(row_scales, 0, tile_scale_bytes);
-        }
-        if (tile_low_bytes) {
-            low = part[WHIT_PART_LOW] + tile_index * tile_low_bytes;
-            memset(low, 0, tile_low_bytes);
-        }
-        if (in_superblocks(type))
-            pack_superblocks(type, &g, rows, row, n_rows, tile);
-        else if (codec->grid)
-            pack_grids(type, &g, rows, row, n_rows, tile);
-        else if (find_digits(type, &radix, &bias))
-            pack_digits(type, &g, rows, row, n_rows, tile, radix, bias);
-        else
-            pack_lines(type, &g, rows, row, n_rows, tile, low);
-        if (type->scale_type > WHIT_SCALE_U8)
-            pack_byte_scales(type, &g, rows, row, n_rows, tile);
-        else if (type->scale_kind >= WHIT_SCALE_ROW)
-            pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
-        if (in_superblocks(type) && type->group == 256) repeat_fields(type, &g, tile);
-    }
-    return WHIT_OK;
 }
 
 /* ---- unpack --------------------------------------------------------------------------------- */
@@ -578,10 +260,10 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
         return;
     }
     for (uint32_t row = row_begin; row < row_begin + n;) {
-        uint32_t r = row % ROWS, n_rows = min_u32(ROWS - r, row_begin + n - row);
+        uint32_t r = row % ROWS, n_rows = whit_min_u32(ROWS - r, row_begin + n - row);
         for (uint32_t k = 0; k < type->n_cols; k += CHUNK) {
             int8_t codes[CHUNK * ROWS];
-            uint32_t n_cols = min_u32(CHUNK, type->n_cols - k);
+            uint32_t n_cols = whit_min_u32(CHUNK, type->n_cols - k);
             whit_tile_codes(tensor, row / ROWS, k, n_cols, codes);
             for (uint32_t i = 0; i < n_rows; i++) {
                 uint8_t *to = elems + (size_t)(row - row_begin + i) * type->n_cols + k;
@@ -719,7 +401,7 @@ static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_
     const whit_tensor_type *type = &tensor->type;
     whit_codec codec = (whit_codec)type->codec;
     const uint8_t *start = tile_start(tensor, g, row / ROWS) + 4 * (row % ROWS);
-    if (in_superblocks(type)) {
+    if (whit_has_superblocks(type)) {
         for (uint32_t k = 0; k < n; k += 128, codes += 128) {
             uint64_t lines, rest;
             uint32_t half = (k_begin + k) / 128;
@@ -780,8 +462,8 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     float fields[WHIT_MAX_FIELDS];
     for (uint32_t k = 0, n; k < type->n_cols; k += n) { /* to the end of a chunk or a group */
         uint32_t in_chunk = k % CHUNK, in_group = k % g->group_cols;
-        n = min_u32(type->n_cols - k, min_u32(CHUNK - in_chunk, g->group_cols - in_group));
-        if (in_chunk == 0) row_codes(tensor, g, row, k, min_u32(CHUNK, type->n_cols - k), codes);
+        n = whit_min_u32(type->n_cols - k, whit_min_u32(CHUNK - in_chunk, g->group_cols - in_group));
+        if (in_chunk == 0) row_codes(tensor, g, row, k, whit_min_u32(CHUNK, type->n_cols - k), codes);
         for (uint32_t f = 0; in_group == 0 && f < n_value_fields(type, g); f++) {
             fields[f] = stored_field(tensor, g, row, k / g->group_cols, f);
             if (type->scale_type == WHIT_SCALE_U8) fields[f] *= row_factor(tensor, g, row, f);
@@ -840,12 +522,12 @@ static void canonical_fields(const whit_tensor *tensor, const whit_geometry *g, 
     for (uint32_t group = 0; group < g->n_groups; group++)
         for (uint32_t f = 0; f < g->n_fields; f++, out += g->field_bytes) {
             const uint8_t *from = type->scale_kind == WHIT_SCALE_ROW
-                ? tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * row_field_index(g, row, f)
+                ? tensor->part[WHIT_PART_ROW_SCALES] + g->field_bytes * whit_row_field_index(g, row, f)
                 : tile_start(tensor, g, row / ROWS) + whit_field_offset(type, g, group, f, row % ROWS);
             memcpy(out, from, g->field_bytes);
         }
     for (uint32_t f = 0; type->scale_type == WHIT_SCALE_U8 && f < g->n_fields; f++, out += 2)
-        memcpy(out, tensor->part[WHIT_PART_ROW_SCALES] + 2 * row_field_index(g, row, f), 2);
+        memcpy(out, tensor->part[WHIT_PART_ROW_SCALES] + 2 * whit_row_field_index(g, row, f), 2);
 }
 
 void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *out)
@@ -860,7 +542,7 @@ void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, ui
     size_t row_bytes = whit_codec_canonical_row_bytes(type);
     size_t code_bytes = ((size_t)type->n_cols * codec->canonical_bits + 7) / 8;
     for (uint32_t row = row_begin; row < row_begin + n;) {
-        uint32_t r = row % ROWS, n_rows = min_u32(ROWS - r, row_begin + n - row);
+        uint32_t r = row % ROWS, n_rows = whit_min_u32(ROWS - r, row_begin + n - row);
         uint8_t *row_out = out + (row - row_begin) * row_bytes;
         for (uint32_t i = 0; i < n_rows; i++) {
             memset(row_out + i * row_bytes, 0, code_bytes);
@@ -869,7 +551,7 @@ void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, ui
         }
         for (uint32_t k = 0; k < type->n_cols; k += CHUNK) {
             int8_t codes[CHUNK * ROWS];
-            uint32_t n_cols = min_u32(CHUNK, type->n_cols - k);
+            uint32_t n_cols = whit_min_u32(CHUNK, type->n_cols - k);
             whit_tile_codes(tensor, row / ROWS, k, n_cols, codes);
             for (uint32_t i = 0; i < n_rows; i++) put_canonical(type, codes, r + i, k, n_cols, row_out + i * row_bytes);
         }

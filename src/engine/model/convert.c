@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Rows are packed some at a time: enough for long writes, little enough to stay in cache. */
+/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads seldom wait for them. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 /* Mapped pages of the source count as this process's memory until dropped; they are dropped after this many weights. */
 #define DROP_ELEMS ((uint64_t)64 << 20)
@@ -296,11 +296,13 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
                      content = whit_codec_canonical_type(&t->to);
     t->planes = is_ternary(t->from->type.codec) && t->to.codec == WHIT_CODEC_Q2 && !job->changes[i].type.n_rows;
     t->lossy = !t->planes && memcmp(&source_content, &content, sizeof content) != 0;
-    t->chunk_rows = (uint32_t)(CHUNK_BYTES / ((size_t)t->to.n_cols * 4) + 16) & ~15u;
+    const whit_codec_info *codec = whit_codec_find(t->to.codec);
+    t->rows_are_content = codec->is_float;
+    const size_t row_bytes = (size_t)t->to.n_cols * (codec->is_float ? codec->elem_bytes : 1);
+    t->chunk_rows = (uint32_t)(CHUNK_BYTES / row_bytes + 16) & ~15u;
     if (t->chunk_rows > t->to.n_rows) t->chunk_rows = t->to.n_rows;
     t->slice_rows = (t->chunk_rows / MAX_SLICES + 16) & ~15u;
     t->canonical_row_bytes = whit_codec_canonical_row_bytes(&t->to);
-    t->rows_are_content = whit_codec_find(t->to.codec)->is_float;
     whit_hash_begin(&t->digest, "whit.tensor");
     whit_hash_add(&t->digest, &content, sizeof content);
     *out = t;

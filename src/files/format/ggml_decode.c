@@ -122,6 +122,13 @@ static void q5_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
         }
 }
 
+/* 128 codes of two bits in 32 bytes, 32 codes to a field, less `bias`; the first field is at `shift`. */
+static void two_bit_fields(const uint8_t *qs, int shift, int step, int bias, int8_t *codes)
+{
+    for (int field = 0; field < 4; field++, shift += step)
+        for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - bias);
+}
+
 /* scales[16] (a scale below, a minimum above), qs[64], d, dmin: 32 codes to a two-bit field. */
 static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
@@ -130,7 +137,8 @@ static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
         scales[j] = d * (float)(b[j] & 15);
         offsets[j] = -(dmin * (float)(b[j] >> 4));
     }
-    for (int j = 0; j < 256; j++) codes[j] = (int8_t)(b[16 + j / 128 * 32 + j % 32] >> j % 128 / 32 * 2 & 3);
+    two_bit_fields(b + 16, 0, 2, 0, codes);
+    two_bit_fields(b + 48, 0, 2, 0, codes + 128);
 }
 
 /* hmask[32], qs[64], scales[12], d: where the mask has a zero, 4 is subtracted. Scales of six bits: nibbles of eight
@@ -144,10 +152,10 @@ static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
         int low = s[j % 8] >> j / 8 * 4 & 15, high = s[8 + j % 4] >> j / 4 * 2 & 3;
         scales[j] = d * (float)((low | high << 4) - 32);
     }
-    for (int j = 0; j < 256; j++) {
-        int field = j % 128 / 32, high = b[j % 32] >> j / 32 & 1;
-        codes[j] = (int8_t)((qs[j / 128 * 32 + j % 32] >> 2 * field & 3) - (high ? 0 : 4));
-    }
+    two_bit_fields(qs, 0, 2, 4, codes);
+    two_bit_fields(qs + 32, 0, 2, 4, codes + 128);
+    for (int field = 0; field < 8; field++)
+        for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)(codes[32 * field + m] + 4 * (b[m] >> field & 1));
 }
 
 static void q6_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
@@ -164,25 +172,18 @@ static void q6_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
             }
 }
 
-/* 128 codes of two bits in 32 bytes, 32 codes to a field; the first field is at `shift`. */
-static void two_bit_fields(const uint8_t *qs, int shift, int step, int8_t *codes)
-{
-    for (int field = 0; field < 4; field++, shift += step)
-        for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - 1);
-}
-
 static void i2_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)scales, (void)offsets;
-    two_bit_fields(b, 6, -2, codes);
+    two_bit_fields(b, 6, -2, 1, codes);
 }
 
 static void tq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;
     scales[0] = f16_at(b + 64);
-    two_bit_fields(b, 0, 2, codes);
-    two_bit_fields(b + 32, 0, 2, codes + 128);
+    two_bit_fields(b, 0, 2, 1, codes);
+    two_bit_fields(b + 32, 0, 2, 1, codes + 128);
 }
 
 /* Trit n of n_bytes five-trit bytes, the first trit most significant: one digit of a fraction. */

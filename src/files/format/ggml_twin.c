@@ -16,43 +16,71 @@ static bool sum_is_exact(float a, float b)
 /* Result of one pass over the blocks. */
 struct survey {
     bool code_two; /* a code is 2; in kinds of two bits only */
-    bool one_scale, one_scale_per_row, shifted_offsets_exact;
+    bool one_scale, shifted_offsets_exact;
     float scale;
 };
 
-/* For codes of two bits: is any of them 2, of which code + 1 has both bits? */
-static bool has_code_two(const int8_t *codes, unsigned n)
+/* Whether codes are fields of two bits, which can be 3, the code 2. */
+static bool has_two_bits(whit_ggml_kind kind)
 {
-    unsigned both = 0;
-    for (unsigned k = 0; k < n; k++) {
-        uint8_t bits = (uint8_t)(codes[k] + 1);
-        both |= bits & (bits >> 1) & 1u;
+    switch (kind) {
+    case WHIT_GGML_I2_S:
+    case WHIT_GGML_TQ2_0:
+    case WHIT_GGML_Q2_0:
+    case WHIT_GGML_PQ2_0:
+    case WHIT_GGML_IQ2_BN:
+    case WHIT_GGML_IQ2_BN_R4: return true;
+    default: return false;
     }
+}
+
+/* Whether a byte has a field of two bits that is 3. */
+static bool has_three(const uint8_t *bytes, uint64_t n)
+{
+    unsigned both = 0; /* no early exit, so that the loop can be done in vectors */
+    for (uint64_t i = 0; i < n; i++) both |= bytes[i] & bytes[i] >> 1 & 0x55u;
     return both != 0;
 }
 
+/* For kinds of two bits: is any code 2? The bytes of codes are read as they lie. */
+static bool has_code_two(const whit_ggml_view *view)
+{
+    const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
+    const unsigned n = info->block_elems / 4u, at = view->kind == WHIT_GGML_TQ2_0 ? 0 : info->block_bytes - n;
+    if (view->kind == WHIT_GGML_I2_S) return has_three(view->data, view->n_rows * view->n_cols / 4);
+    const uint64_t n_blocks = view->n_cols / info->block_elems * info->rows_together;
+    const uint8_t *block = view->data;
+    for (uint64_t row = 0; row < view->n_rows; row += info->rows_together) {
+        block += (size_t)info->row_scale_bytes * info->rows_together;
+        for (uint64_t i = 0; i < n_blocks; i++, block += info->block_bytes)
+            if (has_three(block + at, n)) return true;
+    }
+    return false;
+}
+
+/* Reads a tensor until everything is known that a type of ours can depend on: of most files little more than a row. */
 static struct survey survey_blocks(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
-    struct survey seen = {.one_scale = true, .one_scale_per_row = true, .shifted_offsets_exact = true};
+    struct survey seen = {.code_two = has_two_bits(view->kind) && has_code_two(view),
+                          .one_scale = !info->has_offset,
+                          .shifted_offsets_exact = view->kind == WHIT_GGML_Q4_1};
     int8_t codes[WHIT_GGML_BLOCK_ELEMS];
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];
-    for (uint64_t row = 0; row < view->n_rows; row++) {
-        float row_scale = 0;
+    if (!view->n_rows || !view->n_cols) return seen;
+    (void)whit_ggml_block_codes(view, 0, 0, codes, scales, offsets);
+    seen.scale = scales[0];
+    if (info->scales == WHIT_GGML_SCALES_TENSOR) return seen;
+    for (uint64_t row = 0; row < view->n_rows; row++)
         for (uint64_t column = 0, index = 0; column < view->n_cols; index++) {
-            unsigned n = whit_ggml_block_codes(view, row, index, codes, scales, offsets);
-            if (row == 0 && index == 0) seen.scale = scales[0];
-            if (index == 0) row_scale = scales[0];
+            if (!seen.one_scale && !seen.shifted_offsets_exact) return seen;
+            column += whit_ggml_block_codes(view, row, index, codes, scales, offsets);
             for (unsigned g = 0; g < n_groups; g++) {
                 seen.one_scale &= whit_f32_bits(scales[g]) == whit_f32_bits(seen.scale);
-                seen.one_scale_per_row &= whit_f32_bits(scales[g]) == whit_f32_bits(row_scale);
                 if (info->has_offset) seen.shifted_offsets_exact &= sum_is_exact(8 * scales[g], offsets[g]);
             }
-            seen.code_two |= has_code_two(codes, n);
-            column += n;
         }
-    }
     return seen;
 }
 
@@ -130,8 +158,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     default: break;
     }
     struct survey seen = survey_blocks(view);
-    twin->one_scale = seen.one_scale && !info->has_offset;
-    twin->one_scale_per_row = seen.one_scale_per_row && !info->has_offset;
+    twin->one_scale = seen.one_scale;
     if (twin->one_scale) twin->scale = seen.scale;
     type->scale_type = WHIT_SCALE_F16;
     if (info->scales == WHIT_GGML_SCALES_GROUP)

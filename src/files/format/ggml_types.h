@@ -119,7 +119,6 @@ typedef struct whit_ggml_twin {
     bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */
     bool one_scale;        /* every scale of the tensor equals `scale`, and there is no offset */
     float scale;           /* set if one_scale */
-    bool one_scale_per_row;
 } whit_ggml_twin;
 
 /* Fails if the shape is too large for a tensor of ours, or an I2_S matrix holds an invalid code (then it is some other

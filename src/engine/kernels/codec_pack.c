@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ * Packing: rows of content to tiles, for every codec.
+ *
+ *   digits       four codes of a row at once to the bytes of a dword: all codecs but those below
+ *   superblocks  t5 with scales of groups
+ *   nibbles      i8s
+ *   grids        codecs with a codebook
+ *   scales       fields, bytes and factors
+ *   halves       float codecs */
+#include "kernels/codec_lines.h"
+#include "kernels/codec_places.h"
+
+#include "base/half.h"
+#include "base/mem.h"
+
+#define ROWS WHIT_TILE_ROWS
+
+static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *rows, uint32_t row)
+{
+    return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
+}
+
+/* Codes within the range of a codec of levels, but between them. */
+static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    for (uint32_t k = 0; codec->grid && k < type->n_cols; k += 8)
+        if (whit_grid_find((whit_codec)type->codec, codes + k) < 0)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold columns %u to %u: not in its codebook",
+                             codec->name, k, k + 7);
+    for (uint32_t k = 0; !codec->grid && k < type->n_cols; k++)
+        if (!memchr(codec->levels, codes[k], 16))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
+    return WHIT_OK;
+}
+
+static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    uint8_t range = (uint8_t)(codec->code_max - codec->code_min);
+    bool is_b1 = type->codec == WHIT_CODEC_B1;
+    for (uint32_t row = 0; row < n; row++) {
+        const int8_t *codes = code_row(type, rows, row);
+        uint8_t bad = 0; /* no early exit, so that the loop can be done in vectors */
+        for (uint32_t k = 0; k < type->n_cols; k++) bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
+        for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
+        for (uint32_t k = 0; bad && k < type->n_cols; k++)
+            if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
+                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot hold the code %d", codec->name, codes[k]);
+        if (codec->levels) WHIT_TRY(check_levels(type, codes, error));
+    }
+    return WHIT_OK;
+}
+
+/* How the codes of a period lie in its lines: as digits, four codes of a row to a dword, each byte by itself. The first
+ * n_low lines hold the low `bits` of u (of t5 u itself, in base 3), the last n_top lines n_top bits above them. */
+struct digits {
+    uint32_t n_fours; /* columns of a period by four */
+    uint32_t radix, bits, n_low, n_top;
+    uint32_t bias, shift;  /* u = (code + bias) >> shift */
+    const uint8_t *fields; /* u of each code, as an unsigned byte, of codecs with levels; NULL: by bias and shift */
+};
+
+/* Bytes plus bias, each by itself. */
+static inline uint32_t add_bias(uint32_t bytes, uint32_t bias)
+{
+    return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
+}
+
+/* Bytes as digits of a radix, each by itself, the first the lowest. No byte of it overflows. */
+static inline uint32_t join_digits(const uint32_t *fours, uint32_t n, uint32_t radix, unsigned shift, unsigned bits)
+{
+    uint32_t dword = 0, mask = 0x01010101u * ((1u << bits) - 1);
+    for (uint32_t d = n; d > 0; d--) dword = dword * radix + (fours[d - 1] >> shift & mask);
+    return dword;
+}
+
+/* Packs a period of one row: its dword of each line, a line apart. */
+static inline __attribute__((always_inline)) void pack_period(const struct digits *digits, const int8_t *codes,
+                                                              uint8_t *dword)
+{
+    uint32_t fours[8];
+    for (uint32_t d = 0; d < digits->n_fours; d++) {
+        uint8_t fields[4];
+        for (uint32_t i = 0; digits->fields && i < 4; i++) fields[i] = digits->fields[(uint8_t)codes[4 * d + i]];
+        if (digits->fields)
+            fours[d] = whit_load_u32(fields);
+        else
+            fours[d] = add_bias(whit_load_u32(codes + 4 * d), digits->bias) >> digits->shift;
+    }
+    for (uint32_t l = 0, n = digits->n_fours / digits->n_low; l < digits->n_low; l++, dword += WHIT_LINE_BYTES) {
+        uint32_t low = join_digits(fours + l * n, n, digits->radix, 0, digits->bits);
+        memcpy(dword, &low, 4);
+    }
+    for (uint32_t l = 0; l < digits->n_top; l++, dword += WHIT_LINE_BYTES) {
+        uint32_t n = digits->n_fours / digits->n_top,
+                 top = join_digits(fours + l * n, n, 1u << digits->n_top, digits->bits, digits->n_top);
+        memcpy(dword, &top, 4);
+    }
+}
+
+/* The digits of all codecs but those with a codebook and i8s. `fields` is filled for codecs with levels; packing
+ * chooses the first of equal levels. */
+static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[256])
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    struct digits digits = {.n_fours = codec->line_cols / 4u,
+                            .radix = type->codec == WHIT_CODEC_T5 ? 3 : 1u << codec->bits,
+                            .bits = codec->bits,
+                            .n_top = codec->top_bits + codec->planes - 1u,
+                            .bias = (uint32_t)whit_codec_code_bias(type->codec),
+                            .shift = type->codec == WHIT_CODEC_B1};
+    digits.n_low = codec->lines - digits.n_top;
+    if (!codec->levels) return digits;
+    memset(fields, 0, 256);
+    for (int f = 15; f >= 0; f--) fields[(uint8_t)codec->levels[f]] = (uint8_t)f;
+    digits.fields = fields;
+    return digits;
+}
+
+/* Codes of zero for rows that a tile has and the matrix has not. */
+static const int8_t no_codes[32];
+
+static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_type *type, const whit_geometry *g,
+                                                              const whit_rows *rows, uint32_t row, uint32_t n_rows,
+                                                              uint8_t *tile, const struct digits digits)
+{
+    const uint32_t cols = 4 * digits.n_fours;
+    for (uint32_t k = 0; k < type->n_cols; k += cols) {
+        uint8_t *line = tile + whit_line_offset(type, g, k);
+        const int8_t *codes = code_row(type, rows, row) + k;
+        uint32_t n_known = whit_min_u32(cols, type->n_cols - k);
+        for (uint32_t r = 0; r < ROWS; r++, codes += type->n_cols) {
+            int8_t padded[32] = {0};
+            const int8_t *from = r < n_rows ? codes : no_codes;
+            if (r < n_rows && n_known < cols) {
+                memcpy(padded, codes, n_known);
+                from = padded;
+            }
+            pack_period(&digits, from, line + 4 * r);
+        }
+    }
+}
+
+/* Packs a tile; periods of four to twenty columns, of one line each, by loops of their own. */
+static void pack_tile(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                      uint32_t n_rows, uint8_t *tile)
+{
+    uint8_t fields[256];
+    const struct digits d = find_digits(type, fields);
+    if (d.n_fours == 1)
+        pack_digits(type, g, rows, row, n_rows, tile, (struct digits){1, 256, 8, 1, 0, d.bias, 0, NULL});
+    else if (d.n_fours == 2 && !d.fields)
+        pack_digits(type, g, rows, row, n_rows, tile, (struct digits){2, 16, 4, 1, 0, d.bias, 0, NULL});
+    else if (d.n_fours == 4)
+        pack_digits(type, g, rows, row, n_rows, tile, (struct digits){4, 4, 2, 1, 0, d.bias, 0, NULL});
+    else if (d.n_fours == 5)
+        pack_digits(type, g, rows, row, n_rows, tile, (struct digits){5, 3, 2, 1, 0, d.bias, 0, NULL});
+    else
+        pack_digits(type, g, rows, row, n_rows, tile, d);
+}
+
+/* t5 with scales of groups: of each half superblock six lines of t5, and eight columns in fields of the last line. */
+static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                             uint32_t n_rows, uint8_t *tile)
+{
+    const struct digits digits = find_digits(type, NULL);
+    for (uint32_t h = 0; 128 * h < type->n_cols; h++) {
+        uint64_t lines, rest;
+        uint32_t n_known = whit_min_u32(128, type->n_cols - 128 * h),
+                 n_halves = type->n_cols - h / 2 * 256 <= 128 ? 1 : 2;
+        whit_superblock_offsets(type, g, h, &lines, &rest);
+        for (uint32_t r = 0; r < ROWS; r++) {
+            int8_t codes[128] = {0};
+            if (r < n_rows) memcpy(codes, code_row(type, rows, row + r) + 128 * h, n_known);
+            for (uint32_t i = 0; i < 6; i++)
+                pack_period(&digits, codes + 20 * i, tile + lines + i * WHIT_LINE_BYTES + 4 * r);
+            uint32_t fours[2] = {add_bias(whit_load_u32(codes + 120), 1), add_bias(whit_load_u32(codes + 124), 1)},
+                     both = whit_load_u32(tile + rest + 4 * r);
+            both |= join_digits(fours, 2, 4, 0, 2) << 4 * (h & 1);
+            if (n_halves == 1) both |= 0x50505050u; /* codes of zero in place of the second half */
+            memcpy(tile + rest + 4 * r, &both, 4);
+        }
+    }
+}
+
+/* i8s: high nibbles in lines, low ones row by row. */
+static void pack_nibbles(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                         uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
+{
+    for (uint32_t k = 0; k < type->n_cols; k += 8)
+        for (uint32_t r = 0; r < ROWS; r++) {
+            int8_t codes[8] = {0};
+            if (r < n_rows) memcpy(codes, code_row(type, rows, row + r) + k, whit_min_u32(8, type->n_cols - k));
+            uint32_t first = add_bias(whit_load_u32(codes), 128), second = add_bias(whit_load_u32(codes + 4), 128),
+                     low = (first & 0x0F0F0F0Fu) | (second & 0x0F0F0F0Fu) << 4,
+                     high = (first >> 4 & 0x0F0F0F0Fu) | (second & 0xF0F0F0F0u);
+            memcpy(low_rows + whit_low_offset(type, r, k / 8), &low, 4);
+            memcpy(tile + whit_line_offset(type, g, k) + 4 * r, &high, 4);
+        }
+}
+
+static void pack_grids(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                       uint32_t n_rows, uint8_t *tile)
+{
+    for (uint32_t k = 0; k < type->n_cols; k += 32)
+        for (uint32_t r = 0; r < n_rows; r++)
+            whit_grid_pack((whit_codec)type->codec, tile + whit_line_offset(type, g, k) + 4 * r,
+                           tile + whit_grid_offset(type, g, k, r), k % WHIT_SUPER_COLS / 32,
+                           code_row(type, rows, row + r) + k);
+}
+
+static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile, uint32_t group,
+                           uint32_t row, const uint8_t *from)
+{
+    const uint8_t byte = *from;
+    if (!whit_scale_in_superblocks(type->scale_type)) {
+        memcpy(tile + whit_field_offset(type, g, group, 0, row), from, g->field_bytes);
+        return;
+    }
+    uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
+    uint32_t place = group % g->block_groups;
+    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared */
+        uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
+        *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
+    } else if (type->scale_type == WHIT_SCALE_K16) {
+        memcpy(bytes + place / 2 * WHIT_LINE_BYTES + place % 2 * 2, from, 2);
+    } else {
+        bytes[place / 4 * WHIT_LINE_BYTES + place % 4] = byte;
+    }
+}
+
+static void store_field(unsigned scale_type, uint8_t *to, float value)
+{
+    if (scale_type == WHIT_SCALE_F32) {
+        memcpy(to, &value, 4);
+    } else {
+        uint16_t half = whit_f16_from_f32(value);
+        memcpy(to, &half, 2);
+    }
+}
+
+/* `row` counts from the first row of `rows`; rows beyond n_rows get zero fields. */
+static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                        uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
+{
+    bool is_u8 = type->scale_type == WHIT_SCALE_U8;
+    for (uint32_t f = 0; f < g->n_fields; f++)
+        for (uint32_t r = 0; r < n_rows; r++) {
+            const float *fields = rows->fields + (size_t)(row + r) * g->row_fields;
+            if (is_u8) store_field(WHIT_SCALE_F16, row_scales + 2 * whit_row_field_index(g, r, f), fields[f]);
+            if (type->scale_kind == WHIT_SCALE_ROW) {
+                store_field(type->scale_type, row_scales + g->field_bytes * whit_row_field_index(g, r, f), fields[f]);
+                continue;
+            }
+            for (uint32_t group = 0; group < g->n_groups; group++) {
+                uint8_t *to = tile + whit_field_offset(type, g, group, f, r);
+                size_t index = (size_t)group * g->n_fields + f;
+                if (is_u8)
+                    *to = rows->fields_u8[(size_t)(row + r) * g->row_bytes + index];
+                else
+                    store_field(type->scale_type, to, fields[index]);
+            }
+        }
+}
+
+/* The same for scales whose bytes and factors are interleaved. */
+static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
+                             uint32_t n_rows, uint8_t *tile)
+{
+    for (uint32_t r = 0; r < n_rows; r++) {
+        const uint8_t *bytes = rows->fields_u8 + (size_t)(row + r) * g->row_bytes;
+        for (uint32_t group = 0; group < g->n_groups; group++)
+            put_group_byte(type, g, tile, group, r, bytes + (size_t)group * g->field_bytes);
+        if (!whit_scale_in_superblocks(type->scale_type)) continue;
+        const float *factors = rows->fields + (size_t)(row + r) * g->row_fields;
+        for (uint32_t k = 0; k < type->n_cols; k += WHIT_SUPER_COLS)
+            for (uint32_t f = 0; f < g->n_fields; f++)
+                store_field(WHIT_SCALE_F16, tile + whit_super_offset(type, g, k, r) + 2 * f, *factors++);
+    }
+}
+
+/* t5 with groups of 256: the second half's fields are a copy, for kernels that read pairs. */
+static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile)
+{
+    whit_tensor_type halves = *type;
+    halves.group = 128;
+    for (uint32_t group = 0; group < g->n_groups; group++) {
+        if (type->n_cols - 256 * group <= 128) break;
+        for (uint32_t f = 0; f < g->n_fields; f++)
+            for (uint32_t r = 0; r < ROWS; r++)
+                memcpy(tile + whit_field_offset(&halves, g, 2 * group + 1, f, r),
+                       tile + whit_field_offset(type, g, group, f, r), g->field_bytes);
+    }
+}
+
+/* Four rows by four columns of 16 bits each, transposed: out[c] has column c, the first row lowest. */
+static inline void transpose_halves(const uint64_t rows[4], uint64_t out[4])
+{
+    const uint64_t even = 0x0000FFFF0000FFFFu, low = 0xFFFFFFFFu;
+    uint64_t a = (rows[0] & even) | (rows[1] & even) << 16, b = (rows[0] >> 16 & even) | (rows[1] & ~even),
+             c = (rows[2] & even) | (rows[3] & even) << 16, d = (rows[2] >> 16 & even) | (rows[3] & ~even);
+    out[0] = (a & low) | c << 32;
+    out[1] = (b & low) | d << 32;
+    out[2] = a >> 32 | (c & ~low);
+    out[3] = b >> 32 | (d & ~low);
+}
+
+/* Columns [0, n) of a tile of 16 rows of two bytes an element, n a multiple of 4. */
+static void pack_halves(const uint8_t *elems, uint32_t n_cols, uint32_t n, uint8_t *tile)
+{
+    for (uint32_t k = 0; k < n; k += 4)
+        for (uint32_t r = 0; r < ROWS; r += 4) {
+            uint64_t rows[4], out[4];
+            for (uint32_t i = 0; i < 4; i++) memcpy(&rows[i], elems + ((size_t)(r + i) * n_cols + k) * 2, 8);
+            transpose_halves(rows, out);
+            for (uint32_t i = 0; i < 4; i++) memcpy(tile + ((size_t)(k + i) * ROWS + r) * 2, &out[i], 8);
+        }
+}
+
+static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows, uint32_t row, uint32_t n_rows,
+                            uint8_t *tile)
+{
+    const uint32_t n_cols = type->n_cols, elem_bytes = whit_codec_find(type->codec)->elem_bytes;
+    const uint8_t *elems = (const uint8_t *)rows->elems + (size_t)row * n_cols * elem_bytes;
+    uint32_t k = 0;
+    if (elem_bytes == 2) {
+        if (n_rows == ROWS) pack_halves(elems, n_cols, k = n_cols & ~3u, tile);
+        for (; k < n_cols; k++) /* writes go forward: they cost more than reads */
+            for (uint32_t r = 0; r < n_rows; r++)
+                memcpy(tile + ((size_t)k * ROWS + r) * 2, elems + ((size_t)r * n_cols + k) * 2, 2);
+        return;
+    }
+    for (; k < n_cols; k++)
+        for (uint32_t r = 0; r < n_rows; r++)
+            memcpy(tile + ((size_t)k * ROWS + r) * 4, elems + ((size_t)r * n_cols + k) * 4, 4);
+}
+
+whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
+                            uint8_t *const part[WHIT_PART_COUNT], whit_error *error)
+{
+    const whit_codec_info *codec = whit_codec_find(type->codec);
+    if (row_begin % ROWS || row_begin > type->n_rows || n > type->n_rows - row_begin ||
+        (n % ROWS && row_begin + n != type->n_rows))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows %u and %u more do not fill tiles", row_begin, n);
+    whit_geometry g = whit_codec_geometry(type);
+    if (type->layout == WHIT_LAYOUT_PLAIN) {
+        size_t row_bytes = (size_t)type->n_cols * codec->elem_bytes;
+        if (n) memcpy(part[WHIT_PART_CODES] + row_begin * row_bytes, rows->elems, n * row_bytes);
+        return WHIT_OK;
+    }
+    if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
+
+    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales and of the low part */
+    whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
+    whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
+    tile_scale_bytes /= g.n_tiles;
+    tile_low_bytes /= g.n_tiles;
+    for (uint32_t row = 0; row < n; row += ROWS) {
+        uint32_t n_rows = whit_min_u32(ROWS, n - row), tile_index = (row_begin + row) / ROWS;
+        uint8_t *tile = part[WHIT_PART_CODES] + tile_index * g.tile_bytes;
+        uint8_t *row_scales = NULL, *low = NULL;
+        memset(tile, 0, g.tile_bytes);
+        if (codec->is_float) {
+            pack_float_tile(type, rows, row, n_rows, tile);
+            continue;
+        }
+        if (tile_scale_bytes) {
+            row_scales = part[WHIT_PART_ROW_SCALES] + tile_index * tile_scale_bytes;
+            memset(row_scales, 0, tile_scale_bytes);
+        }
+        if (tile_low_bytes) {
+            low = part[WHIT_PART_LOW] + tile_index * tile_low_bytes;
+            memset(low, 0, tile_low_bytes);
+        }
+        if (whit_has_superblocks(type))
+            pack_superblocks(type, &g, rows, row, n_rows, tile);
+        else if (codec->grid)
+            pack_grids(type, &g, rows, row, n_rows, tile);
+        else if (type->codec == WHIT_CODEC_I8S)
+            pack_nibbles(type, &g, rows, row, n_rows, tile, low);
+        else
+            pack_tile(type, &g, rows, row, n_rows, tile);
+        if (type->scale_type > WHIT_SCALE_U8)
+            pack_byte_scales(type, &g, rows, row, n_rows, tile);
+        else if (type->scale_kind >= WHIT_SCALE_ROW)
+            pack_fields(type, &g, rows, row, n_rows, tile, row_scales);
+        if (whit_has_superblocks(type) && type->group == 256) repeat_fields(type, &g, tile);
+    }
+    return WHIT_OK;
+}
