@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* Ends the line of an answer that is being shown, before something else is said: a part of it may be held back, and
@@ -85,6 +86,7 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     char *plain = strdup(question);
     if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
     free(plain);
+    (void)tcflush(terminal, TCIFLUSH); /* input that was typed before the question does not answer it */
     ssize_t got = read(terminal, line, sizeof line);
     close(terminal);
     return got > 0 && whit_buf_append(answer, line, (size_t)got);

@@ -186,10 +186,10 @@ told = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == 
 wanted(open("p/lines").read() == "".join("one\n" if i == 2 else x for i, x in enumerate(lines)), f"hunks: {seen}")
 wanted("refused 1 hunk" in told[0] and "refused by the person" in told[1], f"hunks: {told}")
 
-# A question reaches the person, and the answer the model.
-endpoint = Endpoint([message(None, [("ask", {"question": "Which colour?"})]), END])
+# A question reaches the person, and the answer the model; what was typed before the question is not the answer.
+endpoint = Endpoint([command("sleep 0.7"), message(None, [("ask", {"question": "Which colour?"})]), END])
 status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"],
-                           [("Which colour?", "green\n")], environment())
+                           [("runs sleep", "blue\n"), ("Which colour?", "green\n")], environment())
 wanted(status == 0 and endpoint.requests[-1]["messages"][-1]["content"] == "green\n", f"ask: {seen}")
 
 # Without the sandbox: only where a person says so, and then each command is asked about.

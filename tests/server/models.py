@@ -28,6 +28,9 @@ def test_swapping():
     server = Server("-m", "one=one.ndf", "-m", "two=two.gguf", "-c", "256")
     models = {m["id"]: m["meta"] for m in server.get("/v1/models")["data"]}
     check(sorted(models) == ["one", "two"] and models["one"]["is_open"] and not models["two"]["is_open"], models)
+    page = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    check(server.ask("GET", "/props?model=two", headers=page)[0] == 403, "an image of another site opens a model")
+    check(not server.get("/v1/models")["data"][1]["meta"]["is_open"], "an image of another site opened a model")
     one, two = server.text(model="one"), server.text(model="two:latest")
     check(one != two and server.text() == one and server.text(model="one") == one, one, two)
     check(run_alone("one.ndf").endswith(one) and run_alone("two.gguf").endswith(two), "another text than alone", one, two)

@@ -420,12 +420,12 @@ static bool is_foreign_host(const whit_site *site, const char *host)
     return !known || strcspn(known, ":/") != n || strncasecmp(known, host, n) != 0;
 }
 
-bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request)
+bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request, bool opens_model)
 {
     const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
     const char *friend = site->options->cors_origin, *named = origin ? origin_host(origin) : NULL;
     if (is_foreign_host(site, whit_web_header(request, "Host"))) return true;
-    if (!strcmp(request->method, "GET") || !strcmp(request->method, "OPTIONS")) return false;
+    if ((!strcmp(request->method, "GET") && !opens_model) || !strcmp(request->method, "OPTIONS")) return false;
     bool foreign =
         (from && !strcmp(from, "cross-site")) || (named && trusts_this_machine(site) && is_public_name(named));
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));

@@ -216,7 +216,8 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     bool is_public = (found->route && found->route->flags & WHIT_ROUTE_PUBLIC) || !strcmp(request->method, "OPTIONS");
     bool is_probe = found->route && found->route->flags & WHIT_ROUTE_PROBE;
     bool allowed = whit_key_allows(site, request, key);
-    if (!is_probe && whit_request_is_foreign(site, request)) {
+    bool opens_model = found->route && found->route->flags & WHIT_ROUTE_MODEL;
+    if (!is_probe && whit_request_is_foreign(site, request, opens_model)) {
         whit_foreign_refuse(site, request, reply);
         return false;
     }
