@@ -29,7 +29,7 @@ struct compress_values {
     float tune_minutes, tune_rate, outliers, plane, bits;
     uint32_t rank;
     int64_t seed;
-    bool verbose, json, resume, pure;
+    bool verbose, json, resume, pure, by_blocks;
 };
 static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
@@ -95,6 +95,9 @@ static const cli_option options[] = {
      "Then train the rounded model towards the original on so many tokens of the text: scales, norms, codes.", 0, 4e9},
     {"--tune-minutes", CLI_REAL, AT(tune_minutes), "N", "The same for so long; the result then depends on the machine.",
      0, 1e6},
+    {"--tune-blocks", CLI_FLAG, AT(by_blocks), NULL,
+     "Tune each layer by itself towards the original's hidden states after it, not the model towards its logits.", 0,
+     0},
     {"--tune-rate", CLI_REAL, AT(tune_rate), "X", "Its highest learning rate; 1e-4.", 0, 1},
     {"--group", CLI_CHOICE, AT(group), "128|32|64|256", "Columns per scale; 128 is the default.", 0, 0},
     {"--scales", CLI_CHOICE, AT(scales), "f16|u8",
@@ -254,6 +257,9 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         flags.resume = v->resume && access(paths->checkpoint, F_OK) == 0;
         whit_trainer_options o = cli_training_wanted(&flags);
         o.codecs.layers = o.codecs.embedding = "own";
+        o.by_blocks = v->by_blocks;
+        o.kl_weight = v->by_blocks ? 0 : 1;
+        o.hidden_weight = v->by_blocks ? 1 : 0;
         o.command = compressed->command;
         if (!begin_windows(compressed, window, &ids)) status = cli_fail(call, CLI_LIMIT, "out of memory for the text");
         o.ids = WHIT_ITEMS(const int32_t, &ids);
@@ -414,6 +420,8 @@ static int run_compress(cli_call *call)
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
+    if (v->by_blocks && !tuned)
+        return cli_fail(call, CLI_USAGE, "--tune-blocks says how to tune: for how long, by --tune-tokens N");
     if (v->method != WHIT_COMPRESS_FULL && (v->outliers > 0 || v->plane > 0 || v->rank || v->without.n))
         return cli_fail(call, CLI_USAGE, "--outliers, --plane, --rank and --without are of --method full");
     if (v->imatrix && (v->calib.n || v->n_sample_tokens))

@@ -14,6 +14,7 @@ struct distill_values {
     cli_list mixed;
     uint32_t n_sample_tokens;
     float ce, kl, hidden;
+    bool by_blocks;
     cli_training_flags training;
 };
 static const struct distill_values defaults = {.kl = 1, .training = CLI_TRAINING_DEFAULTS};
@@ -38,6 +39,8 @@ static const cli_option options[] = {
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
     {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 0.", 0, 1e6},
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
+    {"--blocks", CLI_FLAG, AT(by_blocks), NULL,
+     "Train each layer by itself towards the teacher's hidden states after it, in place of the other losses.", 0, 0},
     {0},
 };
 
@@ -63,6 +66,9 @@ static int run_distill(cli_call *call)
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))
         return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are wanted");
     if (v->student && v->start) return cli_fail(call, CLI_USAGE, "give --student or --start, not both");
+    if (v->by_blocks && (cli_was_given(call, "--kl") || cli_was_given(call, "--ce") || cli_was_given(call, "--hidden")))
+        return cli_fail(call, CLI_USAGE,
+                        "--blocks takes the place of the other losses: leave out --kl, --ce, --hidden");
     whit_model *teacher = NULL, *student = NULL;
     char command[256];
     whit_trainer_options o = cli_training_wanted(training);
@@ -70,13 +76,14 @@ static int run_distill(cli_call *call)
     o.codecs.mixed = v->mixed.items;
     o.codecs.n_mixed = v->mixed.n;
     o.n_sample_tokens = v->n_sample_tokens;
-    o.kl_weight = v->kl;
+    o.by_blocks = v->by_blocks;
+    o.kl_weight = v->by_blocks ? 0 : v->kl;
     o.ce_weight = v->ce;
-    o.hidden_weight = v->hidden;
+    o.hidden_weight = v->by_blocks ? 1 : v->hidden;
     if (v->codec == CODEC_OWN && !cli_was_given(call, "--rate")) o.adamw.rate = CLI_RATE_OF_CODES;
-    snprintf(command, sizeof command, "whit distill --codec %s --steps %u --minutes %g --seed %lld --rate %g",
-             o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
-             (double)o.adamw.rate);
+    snprintf(command, sizeof command, "whit distill --codec %s%s --steps %u --minutes %g --seed %lld --rate %g",
+             o.codecs.layers, v->by_blocks ? " --blocks" : "", training->n_steps, (double)training->minutes,
+             (long long)training->seed, (double)o.adamw.rate);
     o.command = command;
     const cli_named_file output = {"-o", training->out},
                          inputs[] = {{"--teacher", v->teacher}, {"--student", v->student}};

@@ -351,6 +351,12 @@ if [ -z "${EMULATOR:-}" ]; then
     cmp -s tuned.ndf again.ndf || complain "a tuned run that was killed ended with other bytes"
 fi
 
+# Layers tuned by themselves: nearer than before, without the logits
+expect 0 whit compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens $tune_tokens --tune-rate 3e-4 --tune-blocks -o blocks.ndf
+less "$(divergence blocks.ndf)" "$(divergence b1.ndf)" 0.9 'tuning by layers'
+expect 2 whit compress original.ndf --codec b1 --calib calibration --tune-blocks -o bad.ndf
+one_line '--tune-tokens N'
+
 # ---- out again: Q1_0 and TQ2_0 hold plain groups exactly
 if [ -n "$sanitized" ]; then
     echo "a whole model is exported by the plain build alone"

@@ -445,6 +445,62 @@ static void one_layer_has_hidden_states(void **state)
     whit_model_close(teacher);
 }
 
+/* Number of gradients of tensors whose names begin with `prefix` that differ between two runs. */
+static size_t count_other_gradients(const whit_trainer *a, const whit_trainer *b, const char *prefix)
+{
+    const whit_params *params = &a->student.params, *others = &b->student.params;
+    size_t n = 0;
+    for (uint32_t i = 0; i < params->n; i++) {
+        const float *x = whit_param_gradient(params, &params->items[i]);
+        const float *y = whit_param_gradient(others, &others->items[i]);
+        if (strncmp(params->items[i].name, prefix, strlen(prefix)) != 0) continue;
+        for (size_t k = 0; k < params->items[i].n; k++) n += memcmp(&x[k], &y[k], sizeof *x) != 0;
+    }
+    return n;
+}
+
+/* With by_blocks no layer's gradient depends on the layers after it, nor on the text's next words. */
+static void layers_are_trained_by_themselves(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(2, true);
+    const char *text[] = {in_folder("line.txt")};
+    struct last last = {0};
+    whit_trainer *runs[2];
+    write_text(text[0], LINE LINE LINE);
+    whit_trainer_options o = small_run(text, "t", &last);
+    o.by_blocks = true;
+    o.hidden_weight = 1;
+    assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &runs[0], &error), WHIT_ERROR_ARGUMENT);
+    o.kl_weight = 0;
+    o.n_steps = 1;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[i], &error), error);
+        const whit_params *params = &runs[i]->student.params;
+        const whit_param *later = &params->items[whit_params_find(params, "layers.1.gate")];
+        for (size_t k = 0; i && k < later->n; k++) whit_param_latent(params, later)[k] *= -1;
+        assert_ok(whit_trainer_run(runs[i], &error), error);
+        const whit_param *norm = &params->items[whit_params_find(params, "norm")];
+        for (size_t k = 0; k < norm->n; k++) assert_true(whit_param_gradient(params, norm)[k] == 0);
+    }
+    assert_int_equal(count_other_gradients(runs[0], runs[1], "layers.0."), 0);
+    assert_int_equal(count_other_gradients(runs[0], runs[1], "embed"), 0);
+    assert_true(count_other_gradients(runs[0], runs[1], "layers.1.") > 0);
+    for (int i = 0; i < 2; i++) whit_trainer_close(runs[i]);
+    double apart[2];
+    for (int i = 0; i < 2; i++) { /* what follows each layer has the teacher's distribution in the end */
+        o.n_steps = i ? 60 : 1;
+        assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &runs[0], &error), error);
+        assert_ok(whit_trainer_run(runs[0], &error), error);
+        apart[i] = last.report.held_out_kl;
+        whit_trainer_close(runs[0]);
+    }
+    print_message("divergence %.5f, after 60 steps by layers %.5f\n", apart[0], apart[1]);
+    assert_true(apart[1] < 0.7 * apart[0]);
+    whit_model_close(teacher);
+}
+
 /* Text that the teacher makes: the same for a seed and any number of threads, in whole documents. */
 static void teachers_make_text(void **state)
 {
@@ -653,6 +709,7 @@ int main(void)
         cmocka_unit_test(a_student_of_another_shape_learns),
         cmocka_unit_test(hidden_states_of_other_families_are_followed),
         cmocka_unit_test(one_layer_has_hidden_states),
+        cmocka_unit_test(layers_are_trained_by_themselves),
         cmocka_unit_test(teachers_make_text),
         cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),

@@ -58,7 +58,9 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     if (o->n_tokens > start->config.n_ctx)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
                          o->n_tokens, start->config.n_ctx);
-    if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0 && o->kl_weight + o->ce_weight > 0))
+    const float of_logits = o->kl_weight + o->ce_weight;
+    if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0) ||
+        (o->by_blocks ? of_logits > 0 || !(o->hidden_weight > 0) : !(of_logits > 0)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the weights of the losses make no sense");
     if (o->resume && !o->checkpoint)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run is resumed from its checkpoint: name that file");
@@ -93,6 +95,7 @@ static void digest_settings(const whit_trainer *d, whit_precision precision, uin
     whit_hash_add(&hash, numbers, sizeof numbers);
     whit_hash_add(&hash, counts, sizeof counts);
     if (o->balance > 0) whit_hash_add(&hash, &o->balance, sizeof o->balance);
+    if (o->by_blocks) whit_hash_add(&hash, "blocks", 6);
     if (o->ranks) {
         whit_hash_add(&hash, "ranks", 5);
         whit_hash_add(&hash, &d->n_batch, sizeof d->n_batch);
@@ -306,6 +309,32 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
     tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
+/* The residual stream after a layer, when each layer is trained by itself: what later layers gave is left out. The
+ * difference of each token counts relative to its energy, as the norms of later layers see it. */
+static void follow_block(void *user, whit_tape *tape, whit_ref value)
+{
+    const whit_trainer *d = user;
+    const size_t width = tape->graph->values[value - 1].width;
+    const double share =
+        2.0 * d->options.hidden_weight / ((double)d->n_passes * d->student.config.n_layers * tape->n_rows);
+    for (size_t row = 0; row < tape->n_rows; row++) {
+        const float *student = whit_tape_value(tape, value) + row * width;
+        const float *teacher = whit_tape_value(&d->teacher_tape, teacher_value(d, value)) + row * width;
+        const float factor = (float)(share / ((double)tape->loops->dot(teacher, teacher, width) + 1e-20));
+        float *gradient = whit_tape_gradient(tape, value) + row * width;
+        memset(gradient, 0, width * sizeof *gradient);
+        tape->loops->add_scaled(gradient, student, factor, width);
+        tape->loops->add_scaled(gradient, teacher, -factor, width);
+    }
+}
+
+/* The hook that adds the residual streams' share of the gradients; NULL if they have no weight. */
+static whit_tape_hook *find_hook(const whit_trainer_options *o)
+{
+    if (o->by_blocks) return follow_block;
+    return o->hidden_weight > 0 ? follow_hidden : NULL;
+}
+
 /* Adds the gradients of pass `number`, counted over the run. */
 static void run_pass(whit_trainer *d, uint64_t number)
 {
@@ -322,7 +351,7 @@ static void run_pass(whit_trainer *d, uint64_t number)
     whit_tape_forward(&d->student_tape, d->ids);
     whit_loss_run(&d->loss, d->pool, whit_tape_gradient(&d->student_tape, output), teacher, d->targets,
                   d->student.config.n_vocab, 1.0f / (float)d->n_passes);
-    whit_tape_backward(&d->student_tape, o->hidden_weight > 0 ? follow_hidden : NULL, d);
+    whit_tape_backward(&d->student_tape, find_hook(o), d);
 }
 
 /* Gives the gradients of parameters to a node of the tree, or takes a node's. Whole arrays change places: copies took a

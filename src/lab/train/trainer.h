@@ -5,7 +5,8 @@
  * The student starts from the weights of an open model: a new one (new_model.h), or the teacher itself.
  * Every step draws windows from the text, runs student and teacher, and follows kl_weight *
  * KL(teacher || student) + ce_weight * CE + hidden_weight * the mean squared difference of the
- * residual streams, in units of the teacher's mean square. Nothing is written but checkpoints and,
+ * residual streams, in units of the teacher's mean square. With by_blocks each layer is trained by itself instead,
+ * towards the teacher's stream after it, and logits are only reported. Nothing is written but checkpoints and,
  * at the end, the finished .ndf. */
 #ifndef WHIT_TRAIN_TRAINER_H
 #define WHIT_TRAIN_TRAINER_H
@@ -53,6 +54,9 @@ typedef struct whit_trainer_options {
     uint64_t begun_ns; /* whit_now_ns() when the run began; 0: when the trainer was opened */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
+    /* Each layer follows the teacher's stream after it by itself: gradients end at a layer's input, and each token
+     * counts relative to its own energy. The embedding learns with the first layer. With hidden_weight alone. */
+    bool by_blocks;
     float balance;            /* weight of the loss that balances experts; 0: without it */
     float ramp;               /* rounding comes in over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
