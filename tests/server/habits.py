@@ -183,6 +183,12 @@ def test_ids(server):
     stream = ask(server, "POST", CHAT, {"messages": HI, "max_tokens": 4, "stream": True})
     check(json.loads(stream[2].split(b"\n")[0][6:])["id"] == stream[1]["X-Request-Id"], stream)
     ids.update(ask(server, "GET", "/health")[1]["X-Request-Id"] for _ in range(3))
+    # A replica that has answered as many requests in the same second gives other ids.
+    replicas = [Server("-c", "64"), Server("-c", "64")]
+    given = [[ask(one, "GET", "/health")[1]["X-Request-Id"] for _ in range(8)] for one in replicas]
+    check(len(set(given[0] + given[1])) == 16, "two replicas give one id", given)
+    for one in replicas:
+        one.end()
     check(len(ids) == 6 and all(ids), "not an id for each request", ids)
 
 

@@ -655,7 +655,7 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
         return NULL;
     }
     *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = call->request->fd, .created = time(NULL), .n_each = 1};
-    ask->number = atomic_fetch_add(&api->site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)ask->created;
+    ask->number = whit_site_number(api->site);
     snprintf(ask->id, sizeof ask->id, "%s-%016llx", is_chat ? "chatcmpl" : "cmpl", ask->number);
     whit_models_keep(api);
     ask->conversation = name_conversation(call->request);

@@ -242,8 +242,7 @@ static void choose_id(whit_site *site, const whit_web_request *request, whit_web
     if (is_plain)
         memcpy(reply->id, given, n + 1);
     else
-        snprintf(reply->id, sizeof reply->id, "req_%016llx",
-                 atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ (unsigned long long)time(NULL));
+        snprintf(reply->id, sizeof reply->id, "req_%016llx", (unsigned long long)whit_site_number(site));
 }
 
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply)

@@ -19,6 +19,7 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
     site->log.fd = -1;
     if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
     site->started = time(NULL);
+    randombytes_buf(&site->id_seed, sizeof site->id_seed);
     site->budget.all_bytes = (size_t)site->options->request_memory_mb << 20;
     site->budget.each_bytes = site->budget.all_bytes / 4;
     whit_page_open(site);
@@ -30,6 +31,11 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
                 site->options->cache_dir, site->i_server + 1);
     WHIT_TRY(whit_access_read(site, error));
     return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);
+}
+
+uint64_t whit_site_number(whit_site *site)
+{
+    return atomic_fetch_add(&site->n_ids, 1) * 0x9E3779B97F4A7C15u ^ site->id_seed;
 }
 
 void whit_site_close(whit_site *site)

@@ -41,6 +41,7 @@ typedef struct whit_site {
     int key_fd; /* socket of the process that opens the key files; -1: this one does */
     whit_request_log log;
     atomic_ullong n_ids;        /* replies so far */
+    uint64_t id_seed;           /* random, so that replicas and restarts have other ids */
     whit_budget budget;         /* memory of requests */
     int store_fd;               /* socket of the helper process; -1: no store */
     pthread_mutex_t store_lock; /* held by the request that the helper works on */
@@ -73,6 +74,8 @@ typedef struct whit_api {
 /* Reads keys and opens the log. */
 whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
+/* A number that no other reply of this server has, and hardly one of another. */
+uint64_t whit_site_number(whit_site *site);
 /* Answers one request: the handler of the HTTP server, whose `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
 /* Options of the engine of the model with that name. */
