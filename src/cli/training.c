@@ -82,6 +82,7 @@ struct listener {
     double first_ce, first_kl, last_kl;
     uint32_t n;
     uint64_t shown_ns, n_steps;
+    uint64_t step, step_ns; /* the step that runs, and when it was first heard of */
 };
 
 /* ---- before the work ------------------------------------------------------------------------- */
@@ -148,6 +149,20 @@ static bool on_measuring(void *user, const char *what, double share)
 {
     (void)user;
     return cli_progress(NULL, what, share);
+}
+
+/* Shows how far a step is, if it takes over a second. */
+static void on_stepping(void *user, uint64_t step, double share)
+{
+    struct listener *listener = user;
+    char what[40];
+    if (step != listener->step) {
+        listener->step = step;
+        listener->step_ns = whit_now_ns();
+    }
+    if (whit_now_ns() - listener->step_ns < 1000000000) return;
+    snprintf(what, sizeof what, "step %llu", (unsigned long long)step);
+    cli_progress(NULL, what, share);
 }
 
 /* Prints what the model is worth on held-out text before the first step. */
@@ -361,6 +376,7 @@ static int train_first(cli_call *call, const cli_training_flags *flags, const wh
     if (flags->plot && flags->resume && flags->log)
         cli_plot_read_log(&listener.plot, flags->log, listener.plots_kl ? "kl" : "ce");
     options->report = on_report;
+    options->stepping = on_stepping;
     options->user = &listener;
     if (flags->log && !(listener.log = fopen(flags->log, "a"))) {
         int cause = errno;
@@ -371,6 +387,7 @@ static int train_first(cli_call *call, const cli_training_flags *flags, const wh
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
+        cli_progress(NULL, "training", 0);
         if (listener.log) log_run(listener.log, options, flags->out);
         status = whit_trainer_run(trainer, &error);
     }

@@ -244,6 +244,48 @@ static void distilling_follows_the_teacher(void **state)
     whit_model_close(teacher);
 }
 
+struct stepping {
+    uint64_t step;
+    double share;
+    uint32_t n_told;
+};
+
+static void on_step(void *user, uint64_t step, double share)
+{
+    struct stepping *told = user;
+    assert_true(step == told->step ? share >= told->share : step == told->step + 1);
+    assert_true(share > 0 && share <= 1);
+    *told = (struct stepping){step, share, told->n_told + 1};
+}
+
+/* The operations of a step are told, so that steps of minutes are not silent; nothing is told between steps. */
+static void steps_tell_how_far_they_are(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_model *teacher = open_tiny(1, true);
+    const char *text[] = {in_folder("line.txt")};
+    write_text(text[0], LINE LINE LINE);
+    for (uint32_t recompute = 0; recompute < 2; recompute++) {
+        struct last last = {0};
+        struct stepping told = {0};
+        whit_trainer *distill;
+        whit_trainer_options o = small_run(text, "q2", &last);
+        o.n_steps = 2;
+        o.n_accumulate = 2;
+        o.recompute = recompute;
+        o.report = NULL;
+        o.user = &told;
+        o.stepping = on_step;
+        assert_ok(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), error);
+        assert_ok(whit_trainer_run(distill, &error), error);
+        assert_true(told.step == 2 && told.n_told > 40);
+        assert_true(told.share > 0.7);
+        whit_trainer_close(distill);
+    }
+    whit_model_close(teacher);
+}
+
 static void a_line_is_learned_by_heart(void **state)
 {
     (void)state;
@@ -704,6 +746,7 @@ int main(void)
         cmocka_unit_test(logits_of_hybrids_and_mixtures),
         cmocka_unit_test(students_are_written),
         cmocka_unit_test(distilling_follows_the_teacher),
+        cmocka_unit_test(steps_tell_how_far_they_are),
         cmocka_unit_test(a_line_is_learned_by_heart),
         cmocka_unit_test(new_models_are_whole),
         cmocka_unit_test(a_student_of_another_shape_learns),

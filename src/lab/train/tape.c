@@ -328,12 +328,19 @@ size_t whit_tape_bytes(const whit_tape *tape)
 
 /* ---- forward and backward ------------------------------------------------------------------- */
 
+static void tell_watch(const whit_tape *tape)
+{
+    if (tape->watch) tape->watch(tape->watch_user);
+}
+
 static void run_segment(whit_tape *tape, uint32_t segment)
 {
     for (uint32_t i = 0; i < tape->n_steps; i++) {
         const whit_tape_step *step = &tape->steps[i];
         whit_op_fn *forward = ops[step->node->op].forward;
-        if (step->segment == segment && forward) forward(tape, step);
+        if (step->segment != segment || !forward) continue;
+        forward(tape, step);
+        tell_watch(tape);
     }
     tape->resident = segment;
 }
@@ -375,6 +382,7 @@ void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
             if (step->segment != segment || !step->needed) continue;
             if (hook && tape->crosses[output] && output != tape->root[tape->graph->output]) hook(user, tape, output);
             ops[step->node->op].backward(tape, step);
+            tell_watch(tape);
         }
     }
 }

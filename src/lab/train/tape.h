@@ -81,8 +81,10 @@ typedef struct whit_tape {
     size_t common_elems, own_elems; /* right operands of products */
     float *arena;
     size_t arena_bytes;
-    const int32_t *ids; /* ids of the current batch */
-    uint32_t resident;  /* segment whose inner values are in memory */
+    const int32_t *ids;        /* ids of the current batch */
+    void (*watch)(void *user); /* called after each operation, forward or backward; NULL: not called */
+    void *watch_user;
+    uint32_t resident; /* segment whose inner values are in memory */
 } whit_tape;
 
 /* The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */

@@ -448,6 +448,25 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
+/* Counts an operation of the current step and tells how far the step is. */
+static void tell_step(void *user)
+{
+    whit_trainer *d = user;
+    const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
+    const double n_all = (double)d->n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
+    const double share = ++d->n_operations / n_all; /* backward leaves out what nothing needs */
+    d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
+}
+
+/* Watches the operations of a step; those of a measurement have their own progress. */
+static void watch_step(whit_trainer *d, bool on)
+{
+    if (!d->options.stepping || !is_first_rank(d)) return;
+    d->n_operations = 0;
+    d->student_tape.watch = d->teacher_tape.watch = on ? tell_step : NULL;
+    d->student_tape.watch_user = d->teacher_tape.watch_user = d;
+}
+
 static whit_status step_trainer(whit_trainer *d, double share, whit_trainer_report *report, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
@@ -577,7 +596,10 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
         if (now.stop)
             return whit_fail(error, WHIT_ERROR_CANCELLED, "cancelled after %llu steps",
                              (unsigned long long)d->progress.step);
-        WHIT_TRY(step_trainer(d, now.share, &report, error));
+        watch_step(d, true);
+        whit_status status = step_trainer(d, now.share, &report, error);
+        watch_step(d, false);
+        WHIT_TRY(status);
         report.elapsed_ns = d->progress.elapsed_ns = before_ns + whit_now_ns() - begin_ns;
         report.step = d->progress.step;
         WHIT_TRY(agree(d, &now, error));

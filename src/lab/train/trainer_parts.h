@@ -20,11 +20,12 @@ struct whit_trainer {
     uint32_t n_rows;
     int32_t *ids, *targets; /* (n_rows) */
     uint64_t begun_ns;
-    uint32_t n_windows; /* windows of a measurement; 0: all */
-    uint32_t n_batch;   /* sequences of a pass: those of a batch, or a unit where ranks share a step */
-    uint32_t n_passes;  /* passes of a step, of all ranks */
-    whit_tree tree;     /* gradients of the units that ranks share */
-    double measured_s;  /* time that the last measurement of a run with a time takes */
+    uint32_t n_windows;    /* windows of a measurement; 0: all */
+    uint32_t n_batch;      /* sequences of a pass: those of a batch, or a unit where ranks share a step */
+    uint32_t n_passes;     /* passes of a step, of all ranks */
+    uint64_t n_operations; /* operations that the current step has done */
+    whit_tree tree;        /* gradients of the units that ranks share */
+    double measured_s;     /* time that the last measurement of a run with a time takes */
 };
 
 #endif
