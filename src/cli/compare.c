@@ -218,7 +218,8 @@ static int run_compare(cli_call *call)
         .call = call, .n_chunks = values->n_chunks, .bos = -1, .all = values->all, .json = values->json};
     c.n_ctx = values->session.n_ctx ? values->session.n_ctx : CTX_DEFAULT;
     if (!values->texts.n && !values->copies && !values->chats)
-        return cli_fail(call, CLI_USAGE, "a text is wanted: -f TEXT; or --copies TEXT, or --chat FILE");
+        return cli_fail(call, CLI_USAGE, "a text is wanted: -f %s; or --copies TEXT, or --chat FILE",
+                        call->n_operands > 2 ? call->operands[call->n_operands - 1] : "TEXT");
     const uint32_t least = 2u + !values->all; /* in a shorter window nothing would be scored */
     if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
     int status = CLI_OK;

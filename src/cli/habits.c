@@ -42,6 +42,7 @@ static const cli_habit options[] = {
     {"--keepalive", CLI_HABIT_VALUE, EVERY, "a model is open in a moment, and nothing stays in the background"},
     {"--format", CLI_HABIT_VALUE, NULL,
      "the model answers in JSON by --json-schema FILE, or -j '{\"type\": \"object\"}' for any object"},
+    {"--text", CLI_HABIT_VALUE, NULL, "-f FILE names the text here; train, distill and tune learn from --text"},
     /* Coding agents. */
     {"--auto, --auto-approve, --yes-always, --yolo, --full-auto, --dangerously-skip-permissions", CLI_HABIT_FLAG, NULL,
      "'whit agent TASK --allow write' writes inside the project without a question, and 'whit agent undo' takes it "

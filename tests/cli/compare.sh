@@ -48,6 +48,8 @@ for line in '+/- ' 'against q2.ndf, window by window' 'KL mean beside that on ot
 done
 [ "$(wc -L <out)" -le 80 ] || complain "a row is wider than 80 columns: $(cat out)"
 # One window: no interval can be told.
+expect 2 whit compare model.gguf q2.ndf other
+one_line "a text is wanted: -f other"
 expect 0 whit compare model.gguf q2.ndf -f other -c 32 --chunks 1 --json
 grep -q '"kld_mean_95": null' out || complain "an interval of one window: $(cat out)"
 
