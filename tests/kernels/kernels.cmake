@@ -5,7 +5,7 @@ whit_test(kernels_packed ${CMAKE_CURRENT_LIST_DIR}/packed.c)
 whit_test(kernels_equal_vectors ${CMAKE_CURRENT_LIST_DIR}/equal_vectors.c)
 whit_test(kernels_equal_matmul ${CMAKE_CURRENT_LIST_DIR}/equal_matmul.c)
 
-whit_brief(kernels_equal_matmul WHIT_TEST_BRIEF=1)
+whit_brief(kernels_equal_matmul WHIT_TEST_BRIEF=1 PLAIN WHIT_TEST_PAIRS=9)
 whit_brief(kernels_equal_vectors WHIT_TEST_BRIEF=1)
 # Once more as older processors run them (qemu emulates none with AVX-512); sanitizers do not run there.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ)

@@ -82,6 +82,7 @@ static void goes_back_to_marks(void **state)
         whit_session *session = open_session(kv, window, 3, N_CTX, 4), *plain = open_session(kv, window, 1, N_CTX, 0);
         for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
             const uint32_t at = places[i];
+            if (tests_are_brief() && i % 3 != (size_t)t % 3) continue;
             assert_ok(whit_session_truncate(session, 0, 0, &error), error);
             feed(session, 0, at, 0, 0);
             assert_ok(whit_session_mark(session, 0, &error), error);

@@ -1,7 +1,7 @@
 whit_test(kv_windows ${CMAKE_CURRENT_LIST_DIR}/kv_windows.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
 whit_test(kv_marks ${CMAKE_CURRENT_LIST_DIR}/kv_marks.c)
 whit_test(endless ${CMAKE_CURRENT_LIST_DIR}/endless.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
-whit_few(endless)
+whit_few(endless kv_marks)
 # 200,000 tokens take a minute: ctest -C Long, make test-long.
 add_test(NAME endless_long COMMAND test_endless CONFIGURATIONS Long)
 set_tests_properties(endless_long PROPERTIES ENVIRONMENT WHIT_TOKENS=200000 TIMEOUT 3600)

@@ -1,6 +1,6 @@
 set(session_play ${CMAKE_CURRENT_LIST_DIR}/../session_play.c ${CMAKE_CURRENT_LIST_DIR}/../random_model.c)
 whit_test(session_fuzz ${CMAKE_CURRENT_LIST_DIR}/session_fuzz.c ${session_play})
-whit_brief(session_fuzz WHIT_SEQUENCES=40)
+whit_brief(session_fuzz WHIT_SEQUENCES=40 PLAIN WHIT_SEQUENCES=120)
 if(WHIT_SANITIZE_ADDRESS)
   set_tests_properties(session_fuzz_whole PROPERTIES ENVIRONMENT WHIT_SEQUENCES=200)
 endif()

@@ -4,4 +4,5 @@ whit_test(train_corrected ${CMAKE_CURRENT_LIST_DIR}/train_corrected.c ${CMAKE_CU
 whit_test(train_models ${CMAKE_CURRENT_LIST_DIR}/train_models.c)
 whit_test(train_products ${CMAKE_CURRENT_LIST_DIR}/train_products.c)
 whit_test(train_memory ${CMAKE_CURRENT_LIST_DIR}/train_memory.c)
+whit_few(train_memory)
 whit_test(residency ${CMAKE_CURRENT_LIST_DIR}/residency.c)

@@ -20,7 +20,7 @@ static whit_model *open_teacher(void)
     whit_model *model;
     tiny_model tiny = tiny_model_default();
     whit_model_options options = {.struct_bytes = sizeof options, .no_cache = true};
-    tiny.n_layers = 3;
+    tiny.n_layers = tests_are_brief() ? 1 : 3;
     assert_true(tiny_model_write(&tiny, model_path));
     assert_ok(whit_model_open(model_path, &options, &model, &error), error);
     return model;
