@@ -313,7 +313,7 @@ static void check_balanced_op(const char *name, whit_ref (*state_op)(whit_graph 
     whit_tape_forward(&w.tape, w.ids);
     for (size_t i = 0; i < w.n_outputs; i++)
         assert_true(fabs(expected[i] - whit_tape_value(&w.tape, y)[i]) < 1e-5 * (1 + fabs(expected[i])));
-    whit_params_zero_gradients(&w.params, NULL);
+    whit_tape_zero_gradients(&w.tape);
     memcpy(whit_tape_gradient(&w.tape, y), w.direction, w.n_outputs * sizeof *w.direction);
     whit_tape_backward(&w.tape, NULL, NULL);
     double worst = 0;
@@ -505,17 +505,22 @@ static void targets_of(const struct world *w, int32_t *targets)
     for (uint32_t i = 0; i < SEQUENCES * TOKENS; i++) targets[i] = i % TOKENS + 1 < TOKENS ? w->ids[i + 1] : -1;
 }
 
-static void run_gradients(struct world *w)
+static void add_gradients(struct world *w)
 {
     int32_t targets[SEQUENCES * TOKENS];
     whit_loss loss;
     targets_of(w, targets);
     assert_ok(whit_loss_open(&loss, SEQUENCES * TOKENS, 1, 0, NULL, &w->error), w->error);
-    whit_params_zero_gradients(&w->params, NULL);
     whit_tape_forward(&w->tape, w->ids);
     whit_loss_run(&loss, w->tape.pool, whit_tape_gradient(&w->tape, w->graph.output), NULL, targets, VOCAB, 1);
     whit_tape_backward(&w->tape, NULL, NULL);
     whit_loss_close(&loss);
+}
+
+static void run_gradients(struct world *w)
+{
+    whit_tape_zero_gradients(&w->tape);
+    add_gradients(w);
 }
 
 static double reference_loss(reference *r, const struct world *w)
@@ -587,6 +592,35 @@ static void gradients_do_not_depend_on_threads_or_checkpoints(void **state)
     }
     free(first);
     close_world(&w);
+}
+
+/* The first pass overwrites what gradients held before, and the next ones add to it. */
+static void gradients_are_a_sum_of_passes(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"qwen2", "bitnet"};
+    for (size_t i = 0; i < 2; i++) {
+        whit_config config = config_of(families[i]);
+        struct world w;
+        open_model(&w, &config);
+        open_tape(&w, false, 1);
+        const size_t n = w.params.n_floats;
+        float *first = malloc(n * sizeof *first);
+        run_gradients(&w);
+        memcpy(first, w.params.gradient, n * sizeof *first);
+        for (size_t k = 0; k < n; k++) w.params.gradient[k] = NAN;
+        run_gradients(&w);
+        assert_memory_equal(first, w.params.gradient, n * sizeof *first);
+        add_gradients(&w);
+        for (size_t k = 0; k < n; k++)
+            assert_true(fabs(2.0 * first[k] - w.params.gradient[k]) <= 1e-5 * fabs(2.0 * first[k]) + 1e-7);
+        uint32_t n_sole = 0;
+        for (uint32_t p = 0; p < w.params.n; p++) n_sole += w.tape.is_sole[p];
+        assert_true(n_sole > 0 && n_sole < w.params.n);
+        free(first);
+        close_tape(&w);
+        close_world(&w);
+    }
 }
 
 /* What nobody reads, and what only that reads, changes no gradient. */
@@ -709,7 +743,7 @@ static void check_codec(uint8_t codec, uint8_t kind, bool rounds_input, float sh
 
     reference r = reference_open(&w.graph, &w.params, SEQUENCES, TOKENS, 100);
     if (rounds_input) round_table(r.weights[0], VOCAB, IN);
-    whit_params_zero_gradients(&w.params, NULL);
+    whit_tape_zero_gradients(&w.tape);
     whit_tape_forward(&w.tape, w.ids);
     const double *expected_y = reference_run(&r, w.ids);
     for (size_t i = 0; i < w.n_outputs; i++) assert_true(fabs(whit_tape_value(&w.tape, y)[i] - expected_y[i]) < 1e-4);
@@ -762,6 +796,7 @@ int main(void)
         cmocka_unit_test(losses),
         cmocka_unit_test(models),
         cmocka_unit_test(gradients_do_not_depend_on_threads_or_checkpoints),
+        cmocka_unit_test(gradients_are_a_sum_of_passes),
         cmocka_unit_test(straight_through),
         cmocka_unit_test(straight_through_in_part),
         cmocka_unit_test(dead_values_have_no_gradients),

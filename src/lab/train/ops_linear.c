@@ -108,7 +108,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
                             .lda = n_out,
                             .b = x,
                             .ldb = n_in,
-                            .beta = 1,
+                            .beta = tape->is_first && step->is_sole ? 0 : 1,
                             .c = whit_param_gradient(tape->params, weight),
                             .ldc = n_in};
     whit_blas_share(&tape->blas, tape->pool, &dx);

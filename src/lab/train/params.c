@@ -270,26 +270,30 @@ void whit_params_round(whit_params *params, whit_pool *pool)
 
 enum { ZERO_PIECE = 1 << 16 };
 
-/* Sets pieces of the gradients to zero: those of n_floats, then those of n_fixed. */
+struct zero_job {
+    float *values;
+    size_t n;
+};
+
 static void zero_pieces(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;
-    const whit_params *params = context;
-    const uint32_t n_first = (uint32_t)((params->n_floats + ZERO_PIECE - 1) / ZERO_PIECE);
-    for (uint32_t i = begin; i < end; i++) {
-        const bool is_fixed = i >= n_first;
-        const size_t at = (size_t)(is_fixed ? i - n_first : i) * ZERO_PIECE;
-        const size_t rest = (is_fixed ? params->n_fixed : params->n_floats) - at;
-        float *values = is_fixed ? params->fixed_gradient : params->gradient;
-        memset(values + at, 0, (rest < ZERO_PIECE ? rest : ZERO_PIECE) * sizeof *values);
-    }
+    const struct zero_job *job = context;
+    const size_t first = (size_t)begin * ZERO_PIECE, last = (size_t)end * ZERO_PIECE;
+    memset(job->values + first, 0, ((last < job->n ? last : job->n) - first) * sizeof *job->values);
 }
 
-void whit_params_zero_gradients(whit_params *params, whit_pool *pool)
+static void zero_values(float *values, size_t n, whit_pool *pool)
 {
-    const size_t n_fixed = params->fixed_gradient ? params->n_fixed : 0;
-    const size_t n_pieces = (params->n_floats + ZERO_PIECE - 1) / ZERO_PIECE + (n_fixed + ZERO_PIECE - 1) / ZERO_PIECE;
-    whit_pool_run(pool, zero_pieces, params, (uint32_t)n_pieces, 1);
+    struct zero_job job = {values, n};
+    if (values && n) whit_pool_run(pool, zero_pieces, &job, (uint32_t)((n + ZERO_PIECE - 1) / ZERO_PIECE), 1);
+}
+
+void whit_params_zero_gradients(whit_params *params, const bool *is_left, whit_pool *pool)
+{
+    for (uint32_t i = 0; i < params->n; i++)
+        if (!is_left[i]) zero_values(whit_param_gradient(params, &params->items[i]), params->items[i].n, pool);
+    zero_values(params->gradient + params->n_latents, params->n_floats - params->n_latents, pool);
 }
 
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool)

@@ -9,7 +9,7 @@
  * lie apart and never change; only its scales may be trained, where it is coded.
  *
  *   whit_params_begin, whit_params_add (each), whit_params_allocate, fill the latents,
- *   whit_params_fit, whit_params_round; then per step: whit_params_zero_gradients, passes,
+ *   whit_params_fit, whit_params_round; then per step: whit_tape_zero_gradients, passes,
  *   whit_params_scale_gradients, a step of adamw.h, whit_params_round. */
 #ifndef WHIT_TRAIN_PARAMS_H
 #define WHIT_TRAIN_PARAMS_H
@@ -82,8 +82,8 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
 void whit_params_fit(whit_params *params, whit_pool *pool);
 /* Brings `value` of coded tensors up to date. */
 void whit_params_round(whit_params *params, whit_pool *pool);
-/* Sets all gradients to zero. */
-void whit_params_zero_gradients(whit_params *params, whit_pool *pool);
+/* Sets gradients to zero, but for those of the weights of tensors i with is_left[i]. */
+void whit_params_zero_gradients(whit_params *params, const bool *is_left, whit_pool *pool);
 /* With learn_scales: the gradients of the scales from those of the rounded weights. */
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
 

@@ -77,6 +77,27 @@ static whit_status find_overwrites(whit_tape *tape, whit_error *error)
     return WHIT_OK;
 }
 
+/* Finds the linear layers that alone write the gradient of their weight. */
+static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
+{
+    const uint32_t n = tape->params->n;
+    uint32_t *n_uses = whit_zalloc_array(tape->allocator, n + 1, sizeof *n_uses);
+    tape->is_sole = whit_zalloc_array(tape->allocator, n + 1, sizeof *tape->is_sole);
+    const bool ok = n_uses && tape->is_sole;
+    for (uint32_t i = 0; ok && i < tape->n_steps; i++) {
+        const whit_node *node = tape->steps[i].node;
+        if (node->weight >= 0) n_uses[node->weight]++;
+        if (node->bias >= 0) n_uses[node->bias]++;
+    }
+    for (uint32_t i = 0; ok && i < tape->n_steps; i++) {
+        whit_tape_step *step = &tape->steps[i];
+        step->is_sole = step->node->op == WHIT_OP_LINEAR && step->needed && n_uses[step->node->weight] == 1;
+        if (step->is_sole) tape->is_sole[step->node->weight] = true;
+    }
+    whit_free(tape->allocator, n_uses, (n + 1) * sizeof *n_uses);
+    return ok ? WHIT_OK : whit_fail_memory(error, "the tape", (n + 1) * sizeof *n_uses);
+}
+
 /* Hands out places in the arena; with a NULL arena it only counts. */
 struct placer {
     float *arena;
@@ -287,6 +308,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         cut_segments(tape);
         find_sizes(tape);
         status = find_overwrites(tape, error);
+        if (status == WHIT_OK) status = find_sole_writers(tape, error);
     }
     if (status == WHIT_OK) {
         struct placer placer = {0};
@@ -314,6 +336,7 @@ void whit_tape_close(whit_tape *tape)
     whit_free(a, tape->arena, tape->arena_bytes);
     whit_free(a, tape->steps, tape->n_steps * sizeof *tape->steps);
     whit_free(a, tape->segment_of, n * sizeof *tape->segment_of);
+    whit_free(a, tape->is_sole, (tape->params->n + 1) * sizeof *tape->is_sole);
     whit_free(a, tape->crosses, n * sizeof *tape->crosses);
     whit_free(a, tape->root, n * sizeof *tape->root);
     whit_free(a, tape->value, n * sizeof *tape->value);
@@ -371,6 +394,12 @@ float *whit_tape_gradient(const whit_tape *tape, whit_ref value)
     return tape->gradient[value];
 }
 
+void whit_tape_zero_gradients(whit_tape *tape)
+{
+    whit_params_zero_gradients(tape->params, tape->is_sole, tape->pool);
+    tape->is_first = true;
+}
+
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
 {
     for (uint32_t segment = tape->n_segments; segment-- > 0;) {
@@ -385,4 +414,5 @@ void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
             tell_watch(tape);
         }
     }
+    tape->is_first = false;
 }

@@ -39,6 +39,7 @@ typedef struct whit_tape_step {
     uint32_t segment;
     bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
+    bool is_sole;       /* a linear layer whose weight no other node reads: its gradient is written, then added to */
     whit_ref route;     /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
 
@@ -65,6 +66,8 @@ typedef struct whit_tape {
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
     uint32_t *segment_of;        /* per value: where it is made */
+    bool *is_sole;               /* per parameter: a sole step writes its gradient */
+    bool is_first;               /* the next backward pass is the first since the gradients were set to zero */
     bool *crosses;               /* per value: used in another segment too, or kept */
     uint32_t *root;              /* per value: the value whose place it shares */
     float **value, **gradient;   /* per value; gradients NULL without them */
@@ -111,6 +114,9 @@ float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 /* Called when the gradient of a crossing value is complete except for the caller's own addition to it. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
+/* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites those
+ * of sole weights, which are undefined until then. Needs options.gradients. */
+void whit_tape_zero_gradients(whit_tape *tape);
 /* The logits have been replaced by their gradient. Adds to the parameters' gradients. */
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);
 

@@ -384,7 +384,7 @@ static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trai
     for (uint32_t i = whit_rank_begin(ranks, ranks->rank, d->n_passes); i < end; i++) {
         whit_tree_node *node = whit_tree_next(&d->tree);
         if (!node) return whit_fail_memory(error, "gradients", d->tree.n_values * sizeof(float));
-        whit_params_zero_gradients(&d->student.params, d->pool);
+        whit_tape_zero_gradients(&d->student_tape);
         run_pass(d, step * d->n_passes + i);
         node->first = i;
         node->n = 1;
@@ -476,7 +476,7 @@ static whit_status step_trainer(whit_trainer *d, double share, whit_trainer_repo
     report->rate = whit_adamw_rate(&o->adamw, report->share);
     report->kl = report->ce = 0;
     round_student(d, report->share);
-    if (!o->ranks) whit_params_zero_gradients(params, d->pool);
+    if (!o->ranks) whit_tape_zero_gradients(&d->student_tape);
     for (uint32_t i = 0; i < d->n_passes && !o->ranks; i++) {
         run_pass(d, number * d->n_passes + i);
         report->kl += d->loss.kl / d->n_passes;
