@@ -28,7 +28,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Feeds tokens [from, to) in steps of at most 512, of which the last token's logits are wanted. Returns milliseconds. */
+/* Feeds tokens [from, to) in steps of at most 512; the last token's logits are wanted. Returns milliseconds. */
 static double feed_tokens(whit_session *session, uint32_t from, uint32_t to)
 {
     static whit_step_token tokens[512];
