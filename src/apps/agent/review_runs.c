@@ -14,7 +14,7 @@
     {                                                                                                                  \
         " " kinds " ", text, "it runs programs or text as code: " text                                                 \
     }
-#define RUBY    "rb rake gemspec cr"
+#define RUBY    "rb rake gemspec podspec cr rakefile gemfile guardfile podfile brewfile fastfile vagrantfile"
 #define WEB     "js mjs cjs ts mts cts jsx tsx vue svelte astro html htm xhtml svg"
 #define DOTNET  "cs fs fsx vb"
 #define JVM     "java kt kts scala sc groovy gradle clj cljc"
@@ -56,6 +56,7 @@ static const struct run_form {
     RUNS(RUBY, "Open3"),
     RUNS(RUBY, "Fiddle"),
     RUNS(RUBY, "module_eval"),
+    RUNS("rake rakefile fastfile", "sh"),
     RUNS(RUBY, "open(\"|"),
     RUNS(RUBY, "open('|"),
     RUNS(RUBY, "Marshal"),
@@ -183,6 +184,7 @@ static const struct run_form {
     RUNS(LISP, "run-program"),
     RUNS(LISP, "(system"),
     RUNS("cmake cmakelists.txt", "execute_process"),
+    RUNS("meson.build", "run_command"),
     RUNS(NODE, "\"preinstall\""),
     RUNS(NODE, "\"install\""),
     RUNS(NODE, "\"postinstall\""),

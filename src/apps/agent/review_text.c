@@ -33,6 +33,9 @@ static const struct {
     {"dart", WHIT_CODE_OTHER},
 };
 
+/* Python under names without an ending, which build tools run. */
+static const char *const python_names[] = {"sconstruct", "sconscript", "wscript", "snakefile"};
+
 static bool has_text(const char *text, size_t n, const char *part)
 {
     return n && memmem(text, n, part, strlen(part)) != NULL;
@@ -62,6 +65,8 @@ whit_code_language whit_review_language(const char *path, const char *text, size
     whit_code_language language = dot ? whit_code_language_of(name) : WHIT_CODE_NONE;
     for (size_t i = 0; dot && language == WHIT_CODE_NONE && i < sizeof endings / sizeof *endings; i++)
         if (strcasecmp(dot + 1, endings[i].ending) == 0) language = endings[i].language;
+    for (size_t i = 0; !dot && i < sizeof python_names / sizeof *python_names; i++)
+        if (strcasecmp(slash ? slash + 1 : path, python_names[i]) == 0) language = WHIT_CODE_PYTHON;
     return language == WHIT_CODE_NONE ? language_of_program(text, n) : language;
 }
 
