@@ -351,8 +351,11 @@ if [ -z "${EMULATOR:-}" ]; then
     cmp -s tuned.ndf again.ndf || complain "a tuned run that was killed ended with other bytes"
 fi
 
-# Layers tuned by themselves: nearer than before, without the logits
-expect 0 whit compress original.ndf --codec b1 --calib calibration -c 32 --tune-tokens $tune_tokens --tune-rate 3e-4 --tune-blocks -o blocks.ndf
+# ---- layers tuned by themselves: the same bytes with any number of threads, nearer than before
+expect 0 whit $tuned --tune-blocks -t 1 -o blocks.ndf
+expect 0 whit $tuned --tune-blocks -t 3 -o again.ndf
+cmp -s blocks.ndf again.ndf || complain "threads changed a file whose layers were tuned"
+cmp -s blocks.ndf tuned.ndf && complain "tuning by layers is tuning towards the logits"
 less "$(divergence blocks.ndf)" "$(divergence b1.ndf)" 0.9 'tuning by layers'
 expect 2 whit compress original.ndf --codec b1 --calib calibration --tune-blocks -o bad.ndf
 one_line '--tune-tokens N'
