@@ -67,7 +67,7 @@ struct whit_panel_agent {
     whit_panel_kind kind;
     whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
     bool wants_answer;               /* the worker is waiting for the editor */
-    event_kind asked;                /* the question that the editor was given; EVENT_TEXT: it has none */
+    event_kind asked;                /* the question that the editor was given; EVENT_TEXT: no question */
     const whit_panel_hunk *hunks;
     size_t n_hunks;
     uint8_t *taken;
