@@ -314,7 +314,7 @@ static size_t line_begin(const side *s, size_t line) /* from 1 */
     return (WHIT_ITEMS(const size_t, &s->lines))[line - 1 < n ? line - 1 : n - 1];
 }
 
-/* A module, or a name of one: the words of `from a import b` are plain mentions. */
+/* Whether a mention is a module, or a name imported from one: the words of `from a import b` are plain mentions. */
 static bool is_imported(const side *s, const whit_parse_mention *m)
 {
     if (m->imports || s->language != WHIT_CODE_PYTHON) return m->imports;
@@ -602,7 +602,7 @@ static bool takes_lines(const side *before, const side *after)
     return found;
 }
 
-/* The innermost definition of a line; WHIT_PARSE_NONE. */
+/* Finds the innermost definition around a line; WHIT_PARSE_NONE if there is not one. */
 static uint32_t definition_of(const side *s, size_t line)
 {
     uint32_t best = WHIT_PARSE_NONE;
@@ -631,7 +631,8 @@ static bool list_assertions(const side *s, whit_buf *list)
     return true;
 }
 
-/* Is every function with assertions there as it was? One outside of functions is in the file, which then must be. */
+/* Is every function with assertions there as it was? For an assertion outside functions the whole
+ * file must be as it was. */
 static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};
@@ -655,7 +656,7 @@ static const char *find_weaker_test(const whit_change *c, const side *before, co
     return NULL;
 }
 
-/* A test in a language that the parser does not know: lines that are there stay. */
+/* Returns a reason if a change takes lines from a test with checks, in a language that the parser does not know. */
 static const char *find_unknown_test(const whit_change *c)
 {
     static const char *const words[] = {"assert", "expect", "should", "check", "ok(", "is(", "fail", "require"};

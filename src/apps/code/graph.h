@@ -48,9 +48,6 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
 /* The same if one file is known to have changed, by its path in the folder: only that file is examined. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
-/* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
- * has no graph of the folder. */
-whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 

@@ -60,7 +60,9 @@ static void read_edits(whit_graph *graph, const char *folder, const char *cache_
     whit_buf_free(&edits);
 }
 
-whit_status whit_graph_open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
+/* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
+ * has no graph of the folder. */
+static whit_status open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
 {
     char path[PATH_MAX];
     *graph = NULL;
@@ -182,7 +184,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
     if (stat(folder, &about)) return whit_fail_errno(error, folder, "open");
     if (!S_ISDIR(about.st_mode))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a code graph wants a folder", folder);
-    if (whit_graph_open_cached(folder, cache_folder, graph, NULL) == WHIT_OK) {
+    if (open_cached(folder, cache_folder, graph, NULL) == WHIT_OK) {
         if (whit_graph_refresh(*graph, folder, cache_folder)) return WHIT_OK;
         whit_graph_close(*graph);
         *graph = NULL;
@@ -200,7 +202,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
     /* What is shared with other processes need not be in this one's own memory as well. */
     whit_graph *mapped;
     if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&
-        whit_graph_open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {
+        open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {
         mapped->is_new = true;
         whit_graph_close(*graph);
         *graph = mapped;

@@ -28,7 +28,7 @@ bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user)
     return false;
 }
 
-void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *user)
+static void unwatch_buffer(whit_buffer *buffer, whit_undo_fn *change, const void *user)
 {
     for (size_t i = 0; i < WHIT_BUFFER_WATCHERS; i++)
         if (buffer->watchers[i].change == change && buffer->watchers[i].user == user) buffer->watchers[i].change = NULL;
@@ -415,7 +415,7 @@ static bool undo_step(whit_buffer *buffer, bool back, whit_range *changed, whit_
     bool logging = buffer->plain && whit_buffer_watch(buffer, log_plain, &log);
     bool done =
         back ? whit_undo_back(buffer->history, changed, error) : whit_undo_forward(buffer->history, changed, error);
-    if (logging) whit_buffer_unwatch(buffer, log_plain, &log);
+    if (logging) unwatch_buffer(buffer, log_plain, &log);
     if (done && !buffer->plain)
         whit_journal_add(&buffer->journal, &(whit_record){.kind = back ? WHIT_RECORD_UNDO : WHIT_RECORD_REDO});
     return done;

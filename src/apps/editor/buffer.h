@@ -66,7 +66,6 @@ void whit_buffer_seal(whit_buffer *buffer);
 bool whit_buffer_is_modified(const whit_buffer *buffer);
 /* Calls `change` after every change; false if there are WHIT_BUFFER_WATCHERS already. */
 bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user);
-void whit_buffer_unwatch(whit_buffer *buffer, whit_undo_fn *change, const void *user);
 
 /* Did somebody else change, replace or remove the file since it was read or saved? */
 bool whit_buffer_is_conflicting(const whit_buffer *buffer);

@@ -37,7 +37,8 @@ static bool is_skin_tone(uint32_t code)
     return is_between(code, 0x1F3FB, 0x1F3FF);
 }
 
-int whit_char_width(uint32_t code)
+/* Columns of a code point: 0, 1 or 2; -1 for one that has no picture. */
+static int char_width(uint32_t code)
 {
     if (code >= 32 && code < 127) return 1;
     if (code < 0xA0 || code > 0x10FFFF) return -1;
@@ -121,7 +122,7 @@ static uint32_t composed_jamo(uint32_t first, uint32_t second)
 /* The first code point of a glyph. */
 static void add_first(whit_glyph *glyph, uint32_t code)
 {
-    int width = whit_char_width(code);
+    int width = char_width(code);
     if (is_unseen(code)) {
         add_foreign(glyph, code, hex_digits(code));
     } else if (is_regional(code)) {
@@ -155,7 +156,7 @@ static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t
         *last = syllable;
         return true;
     }
-    int width = whit_char_width(code);
+    int width = char_width(code);
     uint32_t shown = width < 0 ? 0xFFFD : code;
     return add_code(glyph, shown, width < 0 ? 1 : width);
 }

@@ -26,8 +26,6 @@ typedef struct whit_glyph {
     int width; /* sum of the widths */
 } whit_glyph;
 
-/* Columns of a code point: 0, 1 or 2; -1 for one that has no picture. */
-int whit_char_width(uint32_t code);
 /* Reads the glyph at the start of n > 0 bytes; those after the first WHIT_GLYPH_BYTES are not looked
  * at. Tabs and line feeds are controls here. */
 void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph);

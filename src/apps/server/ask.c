@@ -646,7 +646,9 @@ static uint64_t name_conversation(const whit_web_request *request)
     return result;
 }
 
-whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
+/* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
+ * failure the reply is filled in and NULL comes back. */
+static whit_ask *open_ask(const whit_call *call, const json_t *body, bool is_chat)
 {
     whit_api *api = call->api;
     whit_ask *ask = calloc(1, sizeof *ask);
@@ -669,7 +671,7 @@ whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat)
 
 whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat)
 {
-    whit_ask *ask = own ? whit_ask_open(call, own, is_chat) : NULL;
+    whit_ask *ask = own ? open_ask(call, own, is_chat) : NULL;
     json_decref(own);
     if (ask)
         ask->state.kinds = kinds;
@@ -687,7 +689,7 @@ void whit_chat_post(whit_call *call)
 
 void whit_completions_post(whit_call *call)
 {
-    whit_ask *ask = whit_ask_open(call, call->body, false);
+    whit_ask *ask = open_ask(call, call->body, false);
     if (ask) whit_ask_reply(ask, call->reply);
 }
 

@@ -74,10 +74,8 @@ struct whit_ask {
     const whit_dialect *dialect; /* NULL: OpenAI's form, or Ollama's */
     whit_dialect_state state;
 };
-/* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
- * failure the reply is filled in and NULL comes back. */
-whit_ask *whit_ask_open(const whit_call *call, const json_t *body, bool is_chat);
-/* The same for a request that a dialect has read into OpenAI's form. Takes `own` (NULL: it could not be read, and the
+/* Submits the jobs of a request that a dialect has read into OpenAI's form; on failure the reply is filled in and NULL
+ * comes back. Takes `own` (NULL: it could not be read, and the
  * reply is filled in already) and `kinds`, the dialect's kinds of tools, which may be NULL. */
 whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat);
 void whit_ask_close(whit_ask *ask); /* cancels what still runs */

@@ -133,7 +133,8 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
     }
 }
 
-void whit_cholesky_invert(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n)
+/* inverse (n, n) = the inverse of L (lower, zeros above). */
+static void invert_lower(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n)
 {
     struct invert_job job = {blas, lower, inverse, n};
     whit_pool_run(pool, invert_columns, &job, (uint32_t)((n + BLOCK - 1) / BLOCK), 1);
@@ -152,7 +153,7 @@ bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, 
 {
     reverse(a, n);
     if (!whit_cholesky(blas, pool, a, n, scratch)) return false;
-    whit_cholesky_invert(blas, pool, a, other, n);
+    invert_lower(blas, pool, a, other, n);
     memcpy(a, other, n * n * sizeof *a);
     reverse(a, n);
     return true;

@@ -16,9 +16,6 @@ size_t whit_cholesky_scratch(size_t n);
  * positive definite or contains NaN; a is then undefined. `blas` is f32. */
 bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, float *scratch);
 
-/* inverse (n, n) = the inverse of L (lower, zeros above). */
-void whit_cholesky_invert(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n);
-
 /* a becomes U (upper, zeros below) with inverse(a) = U^T U, the factor that GPTQ uses (Frantar et al. 2023,
  * section 3.3), computed by factoring a with rows and columns reversed. `other` (n, n) is scratch, too. False as
  * above. */

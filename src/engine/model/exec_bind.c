@@ -59,7 +59,8 @@ static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate)
+/* Returns a gate's function; NULL for an unknown gate, which no graph has. */
+static whit_gate_fn *find_gate(const whit_kernels *kernels, uint8_t gate)
 {
     switch (gate) {
     case WHIT_GATE_SILU: return kernels->silu_mul;
@@ -125,7 +126,7 @@ static void bind_step(whit_exec *exec, const struct whit_exec_scheduled *schedul
                              .constant = from->constant,
                              .weight = from->weight,
                              .source = source_of(from),
-                             .gate = whit_exec_gate(exec->kernels, from->gate)};
+                             .gate = find_gate(exec->kernels, from->gate)};
     bind_value(exec, from->input[0], &step->input[0], &step->input_stride[0]);
     bind_value(exec, from->input[1], &step->input[1], &step->input_stride[1]);
     bind_value(exec, from->input[2], &step->input[2], &step->input_stride[2]);

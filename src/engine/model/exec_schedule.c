@@ -11,7 +11,7 @@
 #define ROTATING_ROWS 16
 #define FEW_ROWS      8 /* decoding */
 
-uint32_t whit_exec_bucket_of(uint32_t n_rows)
+static uint32_t bucket_of_rows(uint32_t n_rows)
 {
     if (n_rows <= 8) return n_rows - 1;
     uint32_t bucket = 7 + (31 - (uint32_t)__builtin_clz(n_rows / 8));
@@ -25,12 +25,12 @@ uint32_t whit_exec_bucket_rows(uint32_t bucket)
 
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows)
 {
-    return kernels[whit_exec_bucket_of(n_rows)];
+    return kernels[bucket_of_rows(n_rows)];
 }
 
 uint32_t whit_exec_schedule_of(const whit_exec_schedules *schedules, whit_row_set rows, int mode, uint32_t n_rows)
 {
-    return schedules->of[rows][mode][whit_exec_bucket_of(n_rows)];
+    return schedules->of[rows][mode][bucket_of_rows(n_rows)];
 }
 
 void whit_exec_schedules_free(const whit_plan *plan, whit_exec_schedules *schedules)
@@ -180,8 +180,8 @@ whit_status whit_exec_schedules_make(const whit_plan *plan, const whit_tensor *t
                                      uint32_t n_selected_rows, whit_exec_schedules *s, whit_error *error)
 {
     if (n_selected_rows > n_batch_rows) n_selected_rows = n_batch_rows; /* a pass selects at most all of its rows */
-    s->n_buckets[WHIT_ROWS_BATCH] = whit_exec_bucket_of(n_batch_rows) + 1;
-    s->n_buckets[WHIT_ROWS_SELECTED] = n_selected_rows ? whit_exec_bucket_of(n_selected_rows) + 1 : 0;
+    s->n_buckets[WHIT_ROWS_BATCH] = bucket_of_rows(n_batch_rows) + 1;
+    s->n_buckets[WHIT_ROWS_SELECTED] = n_selected_rows ? bucket_of_rows(n_selected_rows) + 1 : 0;
     for (int rows = 0; rows < WHIT_ROWS_COUNT; rows++)
         for (int mode = 0; mode < WHIT_EXEC_MODES; mode++)
             for (uint32_t b = 0; b < s->n_buckets[rows]; b++) {

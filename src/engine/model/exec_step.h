@@ -106,14 +106,11 @@ typedef struct whit_exec_bound {
 const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set rows, int mode, uint32_t n_rows);
 /* Returns the kernel of the bucket that n_rows belongs to. */
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
-uint32_t whit_exec_bucket_of(uint32_t n_rows);
 /* Returns the smallest number of rows of a bucket. */
 uint32_t whit_exec_bucket_rows(uint32_t bucket);
 /* Set the function of a step that is not a product (exec_steps.c), and of a product (exec_products.c). */
 void whit_exec_bind_items(whit_exec_step *step);
 void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted);
-/* Returns a gate's function; NULL for an unknown gate, which no graph has. */
-whit_gate_fn *whit_exec_gate(const whit_kernels *kernels, uint8_t gate);
 
 /* ---- running ---- */
 

@@ -185,8 +185,6 @@ static inline size_t whit_plan_stride(const whit_plan_value *value)
 {
     return (((size_t)value->width + 15) / 16 | 1) * 16;
 }
-/* Returns the bytes of n rows of a value in its slot, strides included. */
-uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows);
 
 /* Appends a step as one line of text, newline included. `name` returns the names of tensors. */
 void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,

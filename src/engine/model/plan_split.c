@@ -194,7 +194,7 @@ static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value)
     return heads_of(s, i + 1, step->output);
 }
 
-/* The only step that reads a value, from step i on; NULL: others read it too, or none. */
+/* The only step that reads a value, from step i on; NULL: several steps read it, or no step. */
 static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = NULL;

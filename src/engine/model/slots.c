@@ -3,7 +3,8 @@
 
 #define NEVER UINT32_MAX
 
-uint64_t whit_plan_value_bytes(const whit_plan_value *value, uint32_t n_rows)
+/* Returns the bytes of n rows of a value in its slot, strides included. */
+static uint64_t value_bytes(const whit_plan_value *value, uint32_t n_rows)
 {
     if (value->acts.kind == WHIT_ACTS_F32) return (uint64_t)whit_plan_stride(value) * sizeof(float) * n_rows;
     return whit_acts_bytes(&value->acts, n_rows, value->width);
@@ -21,7 +22,7 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
         else if (value->rows == WHIT_ROWS_EXPERT)
             n_rows = (uint64_t)n_batch_rows * plan->n_used;
         if (n_rows > UINT32_MAX) return false;
-        uint64_t bytes = whit_plan_value_bytes(value, (uint32_t)n_rows);
+        uint64_t bytes = value_bytes(value, (uint32_t)n_rows);
         if (slot->size_bytes < bytes) slot->size_bytes = bytes;
     }
     uint64_t total = 0;
@@ -71,7 +72,7 @@ static void find_lives(const whit_plan *plan, struct lives *lives)
 static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
 {
     const whit_plan_value *value = &plan->values[v - 1];
-    uint64_t bytes = whit_plan_value_bytes(value, 1);
+    uint64_t bytes = value_bytes(value, 1);
     uint32_t best = NEVER;
     for (uint32_t s = 0; !value->kept && s < plan->n_slots; s++) {
         if (lives->owner[s] || plan->slots[s].rows != value->rows) continue;

@@ -181,7 +181,8 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
 }
 
-void whit_sse_reset(whit_sse *s)
+/* Discards what has arrived, for another attempt. */
+static void reset_stream(whit_sse *s)
 {
     whit_buf *bufs[] = {&s->line, &s->body, &s->text};
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) whit_buf_free(bufs[i]);
@@ -197,12 +198,12 @@ void whit_sse_reset(whit_sse *s)
 
 void whit_sse_free(whit_sse *s)
 {
-    whit_sse_reset(s);
+    reset_stream(s);
 }
 
 static void begin_answer(void *user)
 {
-    whit_sse_reset(user);
+    reset_stream(user);
 }
 
 static bool take_data(void *user, const char *data, size_t n)

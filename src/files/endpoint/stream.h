@@ -36,8 +36,6 @@ bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
 /* The sink through which whit_endpoint_post fills `stream`. */
 whit_endpoint_sink whit_sse_sink(whit_sse *stream);
-/* Discards what has arrived, for another attempt. */
-void whit_sse_reset(whit_sse *stream);
 void whit_sse_free(whit_sse *stream);
 
 #endif

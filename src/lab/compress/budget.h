@@ -40,9 +40,8 @@ typedef struct whit_budget {
     whit_buf text;               /* out: a line per matrix and a summary; the caller frees it */
 } whit_budget;
 
-/* The least and the largest budget. */
+/* The least budget. */
 #define WHIT_BUDGET_BITS_MIN 1.2
-#define WHIT_BUDGET_BITS_MAX 4.0
 
 /* WHIT_ERROR_ARGUMENT where even the smallest candidates need more bits. */
 whit_status whit_budget_choose(whit_budget *budget, whit_error *error);

@@ -39,9 +39,6 @@ size_t whit_op_conv_scratch(uint32_t n_tokens);
 size_t whit_op_delta_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_route_scratch(const whit_node *node);
 
-/* Sets tape->pairs to those of the step's route. */
-void whit_tape_find_pairs(const whit_tape *tape, const whit_tape_step *step);
-
 /* Operands of a step: input 0, 1, 2 and output. */
 static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)
 {

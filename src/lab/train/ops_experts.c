@@ -13,7 +13,8 @@
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
 
-void whit_tape_find_pairs(const whit_tape *tape, const whit_tape_step *step)
+/* Sets tape->pairs to those of the step's route. */
+static void find_pairs(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_tape_pairs *p = &tape->pairs;
     const uint32_t n_used = p->n_used;
@@ -144,7 +145,7 @@ void whit_op_route_gradient(const whit_tape *tape, const whit_tape_step *step)
     if (tape->options.balance > 0) {
         float factor =
             tape->options.balance * (float)n / ((float)tape->n_rows * (float)tape->n_rows * (float)job.router.n_used);
-        whit_tape_find_pairs(tape, step);
+        find_pairs(tape, step);
         for (uint32_t e = 0; e < n; e++)
             tape->partials[e] = factor * (float)(tape->pairs.first[e + 1] - tape->pairs.first[e]);
         job.balance = tape->partials;
@@ -176,7 +177,7 @@ static void copy_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
 void whit_op_dispatch(const whit_tape *tape, const whit_tape_step *step)
 {
     struct pair_job job = {tape, step, whit_step_width(tape, step->node->output)};
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, copy_rows, &job, whit_tape_rows(tape, step->node->output), WHIT_TAPE_ROW_CHUNK);
 }
 
@@ -207,7 +208,7 @@ static void dispatch_gradients(void *context, uint32_t worker, uint32_t begin, u
 void whit_op_dispatch_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     struct pair_job job = {tape, step, whit_step_width(tape, step->node->output)};
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, dispatch_gradients, &job, tape->n_rows, WHIT_TAPE_ROW_CHUNK);
 }
 
@@ -225,7 +226,7 @@ static void combine_rows(void *context, uint32_t worker, uint32_t begin, uint32_
 void whit_op_combine(const whit_tape *tape, const whit_tape_step *step)
 {
     struct pair_job job = {tape, step, whit_step_width(tape, step->node->output)};
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, combine_rows, &job, tape->n_rows, WHIT_TAPE_ROW_CHUNK);
 }
 
@@ -255,7 +256,7 @@ static void combine_gradients(void *context, uint32_t worker, uint32_t begin, ui
 void whit_op_combine_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     struct pair_job job = {tape, step, whit_step_width(tape, step->node->output)};
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, combine_gradients, &job, tape->n_rows, WHIT_TAPE_ROW_CHUNK);
 }
 
@@ -302,7 +303,7 @@ static void multiply_experts(void *context, uint32_t worker, uint32_t begin, uin
 void whit_op_expert_linear(const whit_tape *tape, const whit_tape_step *step)
 {
     struct expert_job job = make_job(tape, step);
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, multiply_experts, &job, tape->pairs.n_experts, 1);
 }
 
@@ -333,6 +334,6 @@ static void expert_gradients(void *context, uint32_t worker, uint32_t begin, uin
 void whit_op_expert_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     struct expert_job job = make_job(tape, step);
-    whit_tape_find_pairs(tape, step);
+    find_pairs(tape, step);
     whit_pool_run(tape->pool, expert_gradients, &job, tape->pairs.n_experts, 1);
 }

@@ -7,8 +7,10 @@
 
 #include <stdio.h>
 
-whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
-                              whit_error *error)
+/* The stored type of a matrix under a codec name: t is t5 (t2 where rows are shorter than a block of
+ * five trits in groups) and q2 with f16 scales per 128 columns, b1 per 64, i8 one f32 scale per row. */
+static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
+                                   whit_error *error)
 {
     *type = (whit_tensor_type){.layout = WHIT_LAYOUT_TILE16, .n_rows = n_rows, .n_cols = n_cols};
     if (!strcmp(codec, "f32") || !strcmp(codec, "f16")) {
@@ -106,7 +108,7 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
         if (matrix && codecs) {
             const char *codec = strncmp(name, "layers.", 7) == 0 ? layer_codec(codecs, name) : codecs->embedding;
             if (strcmp(codec, "own") != 0)
-                WHIT_TRY(whit_trainee_type(codec, from->n_rows, from->n_cols, &type, error));
+                WHIT_TRY(type_of_trainee(codec, from->n_rows, from->n_cols, &type, error));
             else
                 WHIT_TRY(own_type(name, from, &type, error));
         }

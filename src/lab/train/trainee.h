@@ -26,11 +26,6 @@ typedef struct whit_trainee {
     const whit_allocator *allocator;
 } whit_trainee;
 
-/* The stored type of a matrix under a codec name: t is t5 (t2 where rows are shorter than a block of
- * five trits in groups) and q2 with f16 scales per 128 columns, b1 per 64, i8 one f32 scale per row. */
-whit_status whit_trainee_type(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
-                              whit_error *error);
-
 /* Whether a layer's matrix keeps its type whatever the codec of the layers is: a small one whose few outputs steer a
  * whole layer. */
 bool whit_trainee_keeps(const char *name);

@@ -9,7 +9,6 @@
 #define V          uint64x2_t
 #define v_and      vandq_u64
 #define v_xor      veorq_u64
-#define v_ones     vdupq_n_u64(~(uint64_t)0)
 #define v_zero     vdupq_n_u64(0)
 #define v_not(a)   v_xor(a, vdupq_n_u64(~(uint64_t)0))
 #define v_minus    vsubq_u64
