@@ -6,6 +6,7 @@
 #include "base/plain.h"
 #include "base/shell.h"
 #include "cli/agent_tasks.h"
+#include "cli/flags.h"
 #include "cli/input.h"
 #include "endpoint/endpoint.h"
 
@@ -31,6 +32,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
 {
     whit_buf content = {0};
     whit_error error;
+    const char *kind;
     bool there = false, is_attached = false;
     uint32_t mode;
     size_t key = 0, key_end;
@@ -43,6 +45,8 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     else if (content.size_bytes > room_left(t))
         cli_note("%s: %zu bytes are too many beside what is added already; the model can read parts of it", path,
                  content.size_bytes);
+    else if ((kind = cli_binary_kind(whit_chars(&content), content.size_bytes)) != NULL)
+        cli_note("%s: is %s, and is not read", path, kind);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
         cli_note("%s: is no text", path);
     else if (content.size_bytes && whit_guard_find_key(whit_chars(&content), content.size_bytes, &key, &key_end))

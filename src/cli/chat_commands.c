@@ -10,6 +10,7 @@
 #include "base/items.h"
 #include "base/phrase.h"
 #include "cli/chat.h"
+#include "cli/flags.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
 {
@@ -424,6 +425,7 @@ static void read_message(cli_chat *chat, char *path)
 {
     char *words = next_word(path);
     whit_buf text = {0}, message = {0};
+    const char *kind;
     whit_error error;
     if (!path[0]) {
         cli_chat_fail(chat, CLI_USAGE, "/read FILE [WORDS] puts a file into a message, after the words");
@@ -431,6 +433,8 @@ static void read_message(cli_chat *chat, char *path)
     }
     if (whit_read_file(path, READ_BYTES_MAX, &text, &error) != WHIT_OK) {
         cli_chat_fail_error(chat, &error);
+    } else if ((kind = cli_binary_kind(whit_chars(&text), text.size_bytes)) != NULL) {
+        cli_chat_fail(chat, CLI_REFUSED, "%s: is %s; plain text is wanted here", path, kind);
     } else if (!text.size_bytes || memchr(text.data, 0, text.size_bytes)) {
         cli_chat_fail(chat, CLI_REFUSED, text.size_bytes ? "%s: is no text" : "%s: is empty", path);
     } else {

@@ -123,13 +123,12 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
-/* Names the kind of a file that is not a text, by its first bytes; NULL: it may be a text. */
-static const char *name_kind(const char *head, size_t n_bytes)
+const char *cli_binary_kind(const char *head, size_t n_bytes)
 {
     static const struct {
         const char *magic, *kind;
     } kinds[] = {{"GGUF", "a model (GGUF)"},
-                 {"%PDF-", "a PDF"},
+                 {"%PDF-", "a PDF ('pdftotext FILE' writes its text)"},
                  {"PK\003\004", "a packed file (zip, or an office document)"},
                  {"\037\213", "a packed file (gzip)"},
                  {"(\265/\375", "a packed file (zstd)"},
@@ -144,7 +143,7 @@ static const char *name_kind(const char *head, size_t n_bytes)
 /* Whether a file is to be read further. */
 static bool may_be_text(const char *data, size_t n_bytes)
 {
-    return !name_kind(data, n_bytes);
+    return !cli_binary_kind(data, n_bytes);
 }
 
 static int refuse_kind(cli_call *call, const char *name, const char *kind)
@@ -155,7 +154,7 @@ static int refuse_kind(cli_call *call, const char *name, const char *kind)
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
 {
     const int status = cli_read_text_while(call, path, may_be_text, text);
-    const char *kind = status == CLI_OK ? name_kind(text->data, text->size_bytes) : NULL;
+    const char *kind = status == CLI_OK ? cli_binary_kind(text->data, text->size_bytes) : NULL;
     if (!kind) return status;
     free(text->data);
     *text = (cli_text){0};
@@ -169,7 +168,7 @@ int cli_check_text(cli_call *call, const char *path)
     FILE *file = cli_file_size(path, &n_bytes) ? fopen(path, "rb") : NULL;
     const size_t n = file ? fread(head, 1, sizeof head, file) : 0;
     if (file) fclose(file);
-    const char *kind = name_kind(head, n);
+    const char *kind = cli_binary_kind(head, n);
     return kind ? refuse_kind(call, path, kind) : CLI_OK;
 }
 

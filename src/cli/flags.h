@@ -18,6 +18,8 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. CLI_OK, else an exit status after a
  * message. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
+/* Names the kind of a file that is not a text, by its first bytes, and how to read it; NULL: it may be a text. */
+const char *cli_binary_kind(const char *head, size_t n_bytes);
 /* Refuses a file that by its first bytes is a model, a PDF, a packed file or a table, where a text is wanted. A file
  * that cannot be read is left to its reader. CLI_OK or a status already reported. */
 int cli_check_text(cli_call *call, const char *path);

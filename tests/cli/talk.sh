@@ -36,12 +36,13 @@ expect 0 whit run model.ndf the land -n 4 --no-stats
 # ---- what Ollama's users type: each says what it did, a file is a message, and exit leaves
 printf 'of the land\n' >part.txt
 : >empty.txt
+printf '%%PDF-1.7 x\n' >paper.pdf
 printf '%s\n' '/set parameter temperature 0.5' '/set system Be brief.' '/set predict 3' '/set think off' '/set num_ctx 8192' \
-    '/read part.txt the ocean' '/read absent.txt' '/read empty.txt' '/model other' '/list' '/save read.json' '/format json' \
+    '/read part.txt the ocean' '/read absent.txt' '/read empty.txt' '/read paper.pdf' '/model other' '/list' '/save read.json' '/format json' \
     'the land' '/save json.json' '/format off' 'exit' '/save never.json' |
     whit chat model.ndf -n 24 -s 1 >out 2>err
 for line in "temperature: 0.5" "the system message is set" "predict: at most 3 tokens" "think: off" "whit chat -c N" \
-    "part.txt: 12 bytes" "absent.txt" "empty.txt: is empty" "other: no pulled model" "whit list" "format: a JSON object" \
+    "part.txt: 12 bytes" "absent.txt" "empty.txt: is empty" "paper.pdf: is a PDF ('pdftotext FILE' writes its text)" "other: no pulled model" "whit list" "format: a JSON object" \
     "format: any text"; do
     grep -q "$line" err || complain "stderr lacks '$line': $(cat err)"
 done
