@@ -8,7 +8,9 @@
 #include "base/items.h"
 #include "cli/flags.h"
 #include "cli/lines.h"
+#include "cli/names.h"
 #include "cli/parts.h"
+#include "cli/tales.h"
 #include "cli/verbs.h"
 #include "tokenizer/from_path.h"
 #include "tokenizer/tokenizer.h"
@@ -43,6 +45,17 @@ struct subject {
     whit_tokenizer *tokenizer;
 };
 
+/* Refuses a word in the place of the model that may be meant as the text. */
+static int check_word(cli_call *call, const struct tokenize_values *values)
+{
+    const char *word = values->model.path;
+    char path[CLI_PATH_BYTES];
+    whit_error error;
+    if (values->prompt || cli_is_tales(word) || strpbrk(word, "/:.") || cli_find_model(word, path, &error) == WHIT_OK)
+        return CLI_OK;
+    return cli_fail(call, CLI_IO, "%s (a text: whit tokenize MODEL %s)", error.message, word);
+}
+
 static int open_subject(cli_call *call, const struct tokenize_values *values, struct subject *subject)
 {
     whit_error error;
@@ -52,7 +65,8 @@ static int open_subject(cli_call *call, const struct tokenize_values *values, st
             return cli_fail_error(call, &error);
         subject->view = &subject->own_view;
     } else {
-        int status = cli_open_flagged_model(call, &values->model, &subject->model);
+        int status = check_word(call, values);
+        if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &subject->model);
         if (status != CLI_OK) return status;
         subject->view = cli_model_tokenizer(subject->model);
         if (!subject->view) return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));

@@ -46,6 +46,8 @@ for verb in "tokenize" "perplexity -f lines -c 8" "logits --tokens ids -o l.f32"
     whit ${verb%% *} model.gguf $(case $verb in *' '*) echo "${verb#* }" ;; esac) >out 2>err </dev/null
     grep -q "unexpected argument" err && complain "$verb MODEL: $(cat err)"
 done
+expect 5 whit tokenize land
+one_line "(a text: whit tokenize MODEL land)"
 expect 0 whit tokenize -m model.gguf "the land"
 cp out text
 for given in "model.gguf -p" "model.gguf"; do
