@@ -10,10 +10,8 @@
 #include "cli/agent_tasks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <termios.h>
 #include <unistd.h>
 
 /* Ends the line of an answer that is being shown, before something else is said: a part of it may be held back, and
@@ -81,12 +79,11 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     struct cli_tasks *t = user;
     end_view(t);
     cli_flush(t->call);
-    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    int terminal = whit_light_begin_question();
     if (terminal < 0) return false;
     char *plain = strdup(question);
     if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
     free(plain);
-    (void)tcflush(terminal, TCIFLUSH); /* input that was typed before the question does not answer it */
     ssize_t got = read(terminal, line, sizeof line);
     close(terminal);
     return got > 0 && whit_buf_append(answer, line, (size_t)got);

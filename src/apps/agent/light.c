@@ -139,15 +139,21 @@ void whit_light_tell(const char *text, size_t n)
     close(terminal);
 }
 
+int whit_light_begin_question(void)
+{
+    const int terminal = open_terminal();
+    if (terminal >= 0) (void)tcflush(terminal, TCIFLUSH);
+    return terminal;
+}
+
 /* Reads the line that is typed at the question, without its end. False without a terminal or at its end. */
 static bool read_answer(const char *question, char *answer, size_t room)
 {
     enum { QUESTION_BYTES = 4096 + PATH_MAX * 2 };
     char line[QUESTION_BYTES];
-    int n = snprintf(line, sizeof line, "%s", question), terminal = open_terminal();
+    int n = snprintf(line, sizeof line, "%s", question), terminal = whit_light_begin_question();
     *answer = 0;
     if (terminal < 0) return false;
-    (void)tcflush(terminal, TCIFLUSH); /* input that was typed before the question does not answer it */
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
     if (n >= 0 && (size_t)n < sizeof line) dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
     ssize_t got = n >= 0 && (size_t)n < sizeof line ? read(terminal, answer, room - 1) : 0;

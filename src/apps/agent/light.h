@@ -18,6 +18,9 @@ bool whit_light_secret(const char *project, const char *path);
 
 /* Is there a terminal at which somebody could be asked? */
 bool whit_light_has_terminal(void);
+/* Opens the terminal for a question, which input that was typed before does not answer. The caller closes it; -1
+ * without a terminal. */
+int whit_light_begin_question(void);
 /* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. */
 void whit_light_tell(const char *text, size_t n);
 typedef enum whit_light_answer {
