@@ -102,7 +102,7 @@ static void train_step(whit_trainee *model, whit_tape *tape, whit_loss *loss, wh
     whit_adamw adamw = whit_adamw_default();
     whit_ref output = model->graph.output;
     whit_params_round(&model->params, pool);
-    whit_params_zero_gradients(&model->params, pool);
+    whit_tape_zero_gradients(tape);
     whit_tape_forward(tape, ids);
     whit_loss_run(loss, pool, whit_tape_gradient(tape, output), NULL, ids, model->config.n_vocab, 1);
     whit_tape_backward(tape, NULL, NULL);

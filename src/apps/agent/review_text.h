@@ -24,8 +24,8 @@ const char *whit_review_forms(const whit_review_text *before, const whit_review_
  * only where it may be a call, or is quoted. */
 bool whit_review_uses(const char *text, size_t n, const char *name, bool is_word);
 
-/* Returns the reason, a constant, why a changed text in a language without a parser needs a look, or NULL: it has a word
- * that runs programs, or text as code, in the language that the file's name or its first line tells. */
+/* Returns the reason, a constant, why a changed text in a language without a parser needs a look, or NULL: it has a
+ * word that runs programs, or text as code, in the language that the file's name or its first line tells. */
 const char *whit_review_runs(const char *path, const char *before, size_t n_before, const char *after, size_t n_after);
 
 #endif

@@ -29,9 +29,9 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply);
  * the server's. Compares with every key, in the same time whichever fits. */
 bool whit_key_allows(const whit_site *site, const whit_web_request *request, uint64_t *key);
 /* Was the request sent by a page of another site? Of a POST, and of a GET that opens a model (opens_model), the browser
- * says so; that page could not read the answer, but its request would cost as much as any other. A server for this machine alone without keys also refuses every
- * method under a Host that is a public name, unless --cors has it: a page whose name was made to lead here (DNS
- * rebinding) could read the answer. */
+ * says so; that page could not read the answer, but its request would cost as much as any other. A server for this
+ * machine alone without keys also refuses every method under a Host that is a public name, unless --cors has it: a page
+ * whose name was made to lead here (DNS rebinding) could read the answer. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request, bool opens_model);
 /* Replies to such a request: 403, with the option that would let its page ask. */
 void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);

@@ -35,7 +35,8 @@ typedef enum whit_split_call {
     WHIT_SPLIT_MARK,     /* a: sequence */
 } whit_split_call;
 
-/* Splits an open model between `ranks`, which must outlive it; every rank calls this before it opens sessions. Errors: argument (the ranks have different models), io (a rank is lost). */
+/* Splits an open model between `ranks`, which must outlive it; every rank calls this before it opens sessions. Errors:
+ * argument (the ranks have different models), io (a rank is lost). */
 whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_error *error);
 /* Follows rank 0 until it closes the model; called by the other ranks. */
 whit_status whit_model_follow(whit_model *model, whit_error *error);
