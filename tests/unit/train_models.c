@@ -523,7 +523,7 @@ static void layers_are_trained_by_themselves(void **state)
         const whit_param *later = &params->items[whit_params_find(params, "layers.1.gate")];
         for (size_t k = 0; i && k < later->n; k++) whit_param_latent(params, later)[k] *= -1;
         assert_ok(whit_trainer_run(runs[i], &error), error);
-        const whit_param *norm = &params->items[whit_params_find(params, "norm")];
+        const whit_param *norm = &params->items[whit_params_find(params, "final_norm")];
         for (size_t k = 0; k < norm->n; k++) assert_true(whit_param_gradient(params, norm)[k] == 0);
     }
     assert_int_equal(count_other_gradients(runs[0], runs[1], "layers.0."), 0);
