@@ -121,6 +121,13 @@ one.reload()
 check("Of old" not in one.run(names), "a closed folder is open after a reload")
 one.click("#list", "▸ Past")
 check("Of old" in one.run(names), "a folder does not open")
+seen = one.run("""(() => { const order = shownConversations().map(c => c.id), seen = [];
+    openConversation(shownConversations()[0]);
+    do seen.push(current.id); while (seen.length < order.length && (openBeside(1), true));
+    return [order, seen] })()""")
+check(len(seen[0]) > 2 and seen[0] == seen[1], "the next conversation is not the one below:", seen)
+check(one.run("folderRows('constructor', [])[0].querySelector('button').getAttribute('aria-expanded')") == "true",
+      "a folder that was not closed is closed")
 one.run(search % '"past old"')
 check(one.run(names) == ["Past / Of old"], "a search for the folder:", one.run(names))
 one.run(search % '""')
@@ -149,12 +156,16 @@ two.click("#side", "New conversation")
 two.run("(async () => attachFiles([new File(['a ``` b'], 'notes.md'), new File([new Uint8Array([1, 0, 255])], 'x.bin'), "
         "new File(['%PDF-1.7 ', new Uint8Array(5 << 20)], 'paper.pdf'), new File([new Uint8Array([137, 80, 78, 71])], 'cat.png'), "
         "new File(['PK', new Uint8Array([3, 4])], 'plan.docx'), new File([new Uint8Array([255, 254, 65, 0])], 'old.txt'), "
-        "new File(['a'.repeat(5 << 20)], 'long.txt')]))()")
+        "new File(['a'.repeat(5 << 20)], 'long.txt'), "
+        "new File(['BM', new Uint8Array([70, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0])], 'a.bmp')]))()")
 refused = two.run("document.getElementById('toast').textContent")
 for line in ("x.bin is not text", "paper.pdf is a PDF: 'pdftotext -layout FILE.pdf' writes its text to FILE.txt: attach that.",
              "cat.png is a picture: the models here read text alone.", "plan.docx is an office document",
-             "old.txt is text in UTF-16: save it as UTF-8.", "long.txt has over 4 MiB"):
+             "old.txt is text in UTF-16: save it as UTF-8.", "long.txt has over 4 MiB", "a.bmp is a picture"):
     check(line in refused, "a file that is not text:", line, refused)
+check(two.run("(async () => Promise.all(['BMI is mass over the square of height', 'BZh, GIF8'].map("
+              "text => readTextFile(new File([text], 'a.txt')))))()") ==
+      ["BMI is mass over the square of height", "BZh, GIF8"], "a text that begins with the letters of a picture")
 two.run("""(() => { const data = new DataTransfer(); data.setData("text/plain", "long ".repeat(500));
     document.getElementById("input").dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, cancelable: true})) })()""")
 check(two.run("[...document.querySelectorAll('#files li')].map(e => e.textContent)") ==

@@ -40,9 +40,9 @@ function showAttached() {
 /* What to do with a file that is not text, by its first bytes. */
 const BINARIES = [
   {name: "a PDF", begin: /^%PDF-/, remedy: "'pdftotext -layout FILE.pdf' writes its text to FILE.txt: attach that."},
-  {name: "a picture", begin: /^(\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP|BM)/s, remedy: "the models here read text alone."},
+  {name: "a picture", begin: /^(\x89PNG|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|BM....\0\0\0\0)/s, remedy: "the models here read text alone."},
   {name: "an office document or an archive", begin: /^PK\x03\x04/, remedy: "save it as text, or convert it ('pandoc -t plain'), and attach that."},
-  {name: "compressed", begin: /^(\x1f\x8b|BZh|\xfd7zXZ|\x28\xb5\x2f\xfd)/, remedy: "attach what is in it."},
+  {name: "compressed", begin: /^(\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ|\x28\xb5\x2f\xfd)/, remedy: "attach what is in it."},
   {name: "text in UTF-16", begin: /^(\xff\xfe|\xfe\xff)/, remedy: "save it as UTF-8."},
 ];
 

@@ -24,6 +24,9 @@ function openConversation(c, messageId) {
   if (found) found.scrollIntoView();
 }
 
+/* The conversations of the list as it stands, from top to bottom. */
+const shownConversations = () => [...$("list").children].map(li => li.conversation).filter(Boolean);
+
 /* Folders come first, by name; a search shows what it finds without them. */
 function showList() {
   const query = $("search").value.trim(), rows = [], folders = new Map();
@@ -42,7 +45,7 @@ function showList() {
 
 /* The row of a folder and those of its conversations; a closed folder shows the open conversation alone. */
 function folderRows(name, conversations) {
-  const isOpen = !closedFolders[name], head = make("li", null, {class: "folder"});
+  const isOpen = closedFolders[name] !== true, head = make("li", null, {class: "folder"});
   addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
     if (isOpen) closedFolders[name] = true;
     else delete closedFolders[name];

@@ -18,7 +18,7 @@ function openNew() {
 
 /* Opens the next conversation of the list, above (-1) or below (1). */
 function openBeside(step) {
-  const list = listedConversations(), at = list.findIndex(c => c.id === current.id);
+  const list = shownConversations(), at = list.findIndex(c => c.id === current.id);
   const next = list[at < 0 ? 0 : at + step];
   if (next) openConversation(next);
 }
