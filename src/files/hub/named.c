@@ -23,7 +23,7 @@ static bool is_path(const char *name)
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t m = strlen(endings[i]);
-        if (n > m && !strcmp(name + n - m, endings[i])) return true;
+        if (n > m && !strcmp(name + n - m, endings[i])) return !strchr(name + 2, ':'); /* OWNER/NAME:FILE, not C:FILE */
     }
     return !*name || strchr("/.~", *name);
 }
