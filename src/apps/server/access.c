@@ -295,6 +295,14 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     return ok || !n_keys;
 }
 
+static size_t count_keys(const whit_site *site)
+{
+    pthread_rwlock_rdlock(&site->keyring->lock);
+    const size_t n = site->keyring->keys.n;
+    pthread_rwlock_unlock(&site->keyring->lock);
+    return n;
+}
+
 void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line)
 {
     char digits[20], name[WHIT_KEY_NAME_BYTES] = "";
@@ -404,7 +412,7 @@ static const char *origin_host(const char *origin)
 static bool trusts_this_machine(const whit_site *site)
 {
     const char *host = site->options->host;
-    return !site->options->socket_path && !site->keyring->keys.n && host &&
+    return !site->options->socket_path && !count_keys(site) && host &&
         (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
 }
 

@@ -104,7 +104,7 @@ static void trim_memory(void)
 
 static const struct timespec LOOK_PAUSE = {.tv_nsec = 50000000};
 
-/* Returns free memory and opens replaced files until the server is told to end. */
+/* Until the server is told to end: gives free memory back to the system, and opens replaced files. */
 static void look_after(whit_site *site, atomic_int *reload)
 {
     for (uint64_t trimmed_ns = whit_now_ns(); *site->stop == 0; nanosleep(&LOOK_PAUSE, NULL)) {
