@@ -202,6 +202,8 @@ static void gguf_models_live_beside_each_other(void **state)
     options.cache_dir = f->cache;
     assert_int_not_equal(whit_model_open_named("owner/name:m-i2_s.gguf", &options, &model, &f->error), WHIT_OK);
     assert_non_null(strstr(f->error.message, path)); /* the file is found, and is no model */
+    options.struct_bytes = 0;
+    assert_int_equal(whit_model_open_named("tales", &options, &model, &f->error), WHIT_ERROR_ARGUMENT);
     assert_ok(whit_hub_store_path(f->cache, "owner/name:Q8_0", path, &f->error), f->error);
     unlink(in_store(f, "q8_0/m-q8_0-00002-of-00002.gguf"));
     assert_int_equal(whit_hub_store_path(f->cache, "name:q8_0", path, &f->error), WHIT_ERROR_IO);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/options.h"
 #include "hub/builtin.h"
 #include "hub/store.h"
 
@@ -10,10 +11,9 @@ static whit_status open_builtin(const whit_model_options *options, whit_model **
 {
     size_t size_bytes;
     const void *bytes = whit_builtin_bytes(&size_bytes);
-    if (options && (options->family_program || options->n_overrides))
+    if (options->family_program || options->n_overrides)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "tales: the built-in model has no other family and no overrides");
-    return whit_model_open_memory(bytes, size_bytes, WHIT_BUILTIN_NAME, options ? options->allocator : NULL, model,
-                                  error);
+    return whit_model_open_memory(bytes, size_bytes, WHIT_BUILTIN_NAME, options->allocator, model, error);
 }
 
 /* Whether a name that no file has can only be that of a file: an answer for a mistyped one. */
@@ -21,11 +21,12 @@ static bool is_path(const char *name)
 {
     static const char *const endings[] = {".ndf", ".gguf", ".safetensors"};
     const size_t n = strlen(name);
+    if (!*name || strchr("/.~", *name)) return true;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         const size_t m = strlen(endings[i]);
         if (n > m && !strcmp(name + n - m, endings[i])) return !strchr(name + 2, ':'); /* OWNER/NAME:FILE, not C:FILE */
     }
-    return !*name || strchr("/.~", *name);
+    return false;
 }
 
 whit_status whit_model_open_named(const char *name, const whit_model_options *options, whit_model **model,
@@ -33,12 +34,14 @@ whit_status whit_model_open_named(const char *name, const whit_model_options *op
 {
     char path[WHIT_CACHE_PATH_BYTES];
     whit_hub_name parsed;
+    whit_model_options own = whit_model_options_default();
     if (model) *model = NULL;
     if (!name || !model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a name and a place for the model are needed");
-    if (!strcmp(name, "tales")) return open_builtin(options, model, error);
+    WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
+    if (!strcmp(name, "tales")) return open_builtin(&own, model, error);
     if (!whit_hub_lacks_file(name) || is_path(name) || whit_hub_name_parse(name, &parsed, NULL) != WHIT_OK)
         return whit_model_open(name, options, model, error);
-    WHIT_TRY(whit_hub_store_path(options ? options->cache_dir : NULL, name, path, error));
+    WHIT_TRY(whit_hub_store_path(own.cache_dir, name, path, error));
     return whit_model_open(path, options, model, error);
 }
 
