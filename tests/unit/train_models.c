@@ -258,6 +258,25 @@ static void on_step(void *user, uint64_t step, double share)
     *told = (struct stepping){step, share, told->n_told + 1};
 }
 
+static bool send_nothing(void *user, uint32_t to, const void *data, size_t n_bytes)
+{
+    (void)user, (void)to, (void)data, (void)n_bytes;
+    return true;
+}
+
+/* A rank without gradients. */
+static bool receive_nothing(void *user, uint32_t from, void *data, size_t n_bytes)
+{
+    (void)user, (void)from;
+    memset(data, 0, n_bytes);
+    return true;
+}
+
+static bool broadcast_nothing(void *user, void *data, size_t n_bytes)
+{
+    return send_nothing(user, 0, data, n_bytes);
+}
+
 /* The operations of a step are told, so that steps of minutes are not silent; nothing is told between steps. */
 static void steps_tell_how_far_they_are(void **state)
 {
@@ -266,14 +285,17 @@ static void steps_tell_how_far_they_are(void **state)
     whit_model *teacher = open_tiny(1, true);
     const char *text[] = {in_folder("line.txt")};
     write_text(text[0], LINE LINE LINE);
-    for (uint32_t recompute = 0; recompute < 2; recompute++) {
+    const whit_ranks ranks = {
+        .n_ranks = 2, .send = send_nothing, .receive = receive_nothing, .broadcast = broadcast_nothing};
+    for (int i = 0; i < 3; i++) { /* all in memory, with recomputing, and as one of two ranks */
         struct last last = {0};
         struct stepping told = {0};
         whit_trainer *distill;
         whit_trainer_options o = small_run(text, "q2", &last);
         o.n_steps = 2;
         o.n_accumulate = 2;
-        o.recompute = recompute;
+        o.recompute = i == 1;
+        o.ranks = i == 2 ? &ranks : NULL;
         o.report = NULL;
         o.user = &told;
         o.stepping = on_step;

@@ -448,12 +448,15 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
-/* Counts an operation of the current step and tells how far the step is. */
+/* Counts an operation of the current step and tells how far the step is. Ranks share the passes: rank 0, which alone
+ * tells, counts its own. */
 static void tell_step(void *user)
 {
     whit_trainer *d = user;
-    const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
-    const double n_all = (double)d->n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
+    const whit_ranks *ranks = d->options.ranks;
+    const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2),
+                   n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
+    const double n_all = (double)n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
     const double share = ++d->n_operations / n_all; /* backward leaves out what nothing needs */
     d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
 }
