@@ -55,6 +55,9 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a number of steps or a time is wanted, and only one of them");
     if (!o->n_accumulate || o->n_tokens < 2 || !o->n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch needs a sequence of two tokens at least");
+    if ((uint64_t)o->n_sequences * o->n_accumulate > UINT32_MAX)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step of %u times %u sequences is too large", o->n_accumulate,
+                         o->n_sequences);
     if (o->n_tokens > start->config.n_ctx)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
                          o->n_tokens, start->config.n_ctx);
