@@ -47,7 +47,7 @@ static void become_program(char *const *words, const char *folder, char **enviro
                            enum errors_go errors)
 {
     sigset_t none;
-    setpgid(0, 0);
+    if (errors != ERRORS_OWN) setpgid(0, 0); /* a group in the background could not read from the terminal */
     if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
     if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -80,7 +80,7 @@ static whit_status start_program(whit_piped *child, char *const *words, const wh
         if (from[0] >= 0) close(from[0]);
         return status;
     }
-    *child = (whit_piped){.process = process, .in = to[1], .out = from[0]};
+    *child = (whit_piped){.process = process, .has_group = errors != ERRORS_OWN, .in = to[1], .out = from[0]};
     fcntl(child->in, F_SETFL, O_NONBLOCK);
     fcntl(child->out, F_SETFL, O_NONBLOCK);
     return WHIT_OK;
@@ -88,7 +88,7 @@ static whit_status start_program(whit_piped *child, char *const *words, const wh
 
 whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error)
 {
-    return start_program(child, words, how, how->shows_errors ? ERRORS_OWN : ERRORS_NOWHERE, error);
+    return start_program(child, words, how, how->at_terminal ? ERRORS_OWN : ERRORS_NOWHERE, error);
 }
 
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error)
@@ -112,7 +112,7 @@ void whit_piped_close_input(whit_piped *child)
 void whit_piped_kill(const whit_piped *child)
 {
     if (!child->process) return;
-    kill(-(pid_t)child->process, SIGKILL);
+    if (child->has_group) kill(-(pid_t)child->process, SIGKILL);
     kill((pid_t)child->process, SIGKILL); /* it may not have its group yet */
 }
 
@@ -128,9 +128,10 @@ int whit_piped_end(whit_piped *child, uint32_t patience_ms)
     int status = -1;
     if (!child->process) return -1;
     whit_piped_close_input(child);
+    const pid_t asked = child->has_group ? -(pid_t)child->process : (pid_t)child->process;
     bool is_asked = false;
     for (uint32_t waited_ms = 0; waited_ms < patience_ms && !has_ended(child); waited_ms += LOOK_MS) {
-        if (!is_asked && waited_ms >= patience_ms / 2) is_asked = kill(-(pid_t)child->process, SIGTERM) == 0;
+        if (!is_asked && waited_ms >= patience_ms / 2) is_asked = kill(asked, SIGTERM) == 0;
         nanosleep(&(struct timespec){0, LOOK_MS * 1000000L}, NULL);
     }
     const bool by_itself = has_ended(child);

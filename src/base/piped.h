@@ -13,6 +13,7 @@
 typedef struct whit_piped {
     int64_t process; /* 0: nothing runs */
     void *job;       /* Windows: what holds all its processes, and its own handle */
+    bool has_group;  /* it leads a process group of its own */
     int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
 } whit_piped;
 
@@ -20,7 +21,8 @@ typedef struct whit_piped {
 typedef struct whit_piped_how {
     const char *folder;         /* NULL: this process's */
     const char *const *changes; /* to this process's variables, then NULL: NAME=VALUE sets one, NAME removes one */
-    bool shows_errors;          /* its stderr is this process's */
+    bool at_terminal;           /* its stderr is this process's, and so is its process group, in which it may ask at the
+                       * terminal; then what it has started is not ended with it (on Windows it is) */
 } whit_piped_how;
 
 /* Starts words[0], which is looked for in PATH, with the words that follow; `words` ends with NULL. It and what it has

@@ -163,7 +163,7 @@ static void run_command(const json_t *command, const whit_conversation_call *cal
     for (size_t i = 0; i < WORDS_MAX && i < json_array_size(command); i++)
         words[i] = json_string_value(json_array_get(command, i));
     const bool is_started =
-        whit_piped_start(&child, (char *const *)words, &(whit_piped_how){.shows_errors = true}, &error) == WHIT_OK;
+        whit_piped_start(&child, (char *const *)words, &(whit_piped_how){.at_terminal = true}, &error) == WHIT_OK;
     const bool is_read = is_started && exchange(&child, call->arguments, call->arguments_bytes, result);
     const int status = whit_piped_end(&child, is_read ? END_MS : 0);
     if (!is_read) result->size_bytes = 0;

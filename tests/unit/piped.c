@@ -92,6 +92,24 @@ static void asked_to_end(void **state)
     assert_int_equal(whit_piped_end(&piped, 2000), 4);
 }
 
+/* A program at the terminal stays in this process's group, and is ended alone. */
+static void at_the_terminal(void **state)
+{
+    (void)state;
+    whit_piped piped = {0};
+    whit_error error;
+    char text[100],
+        *words[] = {(char *)"sh", (char *)"-c", (char *)"cut -d' ' -f5 /proc/$$/stat; exec sleep 600", NULL};
+    assert_int_equal(whit_piped_start(&piped, words, &(whit_piped_how){.at_terminal = true}, &error), WHIT_OK);
+    struct pollfd wanted = {piped.out, POLLIN, 0};
+    assert_int_equal(poll(&wanted, 1, 20000), 1);
+    const ssize_t n = read(piped.out, text, sizeof text - 1);
+    assert_true(n > 0);
+    text[n] = 0;
+    assert_int_equal(strtol(text, NULL, 10), getpgrp());
+    assert_int_equal(whit_piped_end(&piped, 0), -1);
+}
+
 static void all_of_it_ends(void **state)
 {
     (void)state;
@@ -124,7 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_the_shell), cmocka_unit_test(words_without_a_shell), cmocka_unit_test(variables),
-        cmocka_unit_test(asked_to_end),       cmocka_unit_test(all_of_it_ends),
+        cmocka_unit_test(asked_to_end),       cmocka_unit_test(at_the_terminal),       cmocka_unit_test(all_of_it_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

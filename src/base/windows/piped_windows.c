@@ -93,7 +93,7 @@ static whit_status start_line(whit_piped *child, const char *line, const whit_pi
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be UTF-8 of at most %d characters", line,
                            LINE_MAX_UNITS - 30);
     bool ok = status == WHIT_OK && make_pipe(true, &in, &child->in) && make_pipe(false, &out, &child->out);
-    if (ok && !has_errors) ok = (nothing = open_errors(how->shows_errors)) != INVALID_HANDLE_VALUE;
+    if (ok && !has_errors) ok = (nothing = open_errors(how->at_terminal)) != INVALID_HANDLE_VALUE;
     ok = ok && whit_job_make(0, 0, &held->job) &&
         whit_job_start(held->job, wide, below, block.data, in, out, has_errors ? out : nothing, &held->process);
     if (status == WHIT_OK && !ok) {

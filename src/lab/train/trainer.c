@@ -457,8 +457,8 @@ static void tell_step(void *user)
 {
     whit_trainer *d = user;
     const whit_ranks *ranks = d->options.ranks;
-    const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2),
-                   n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
+    const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
+    const uint32_t n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
     const double n_all = (double)n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
     const double share = ++d->n_operations / n_all; /* backward leaves out what nothing needs */
     d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
