@@ -79,13 +79,10 @@ static bool task_ask(void *user, const char *question, whit_buf *answer)
     struct cli_tasks *t = user;
     end_view(t);
     cli_flush(t->call);
-    int terminal = whit_light_begin_question();
-    if (terminal < 0) return false;
     char *plain = strdup(question);
-    if (plain) dprintf(terminal, "%.*s\n> ", (int)whit_plain_line(plain, strlen(plain)), plain);
+    ssize_t got =
+        plain ? whit_light_read_line(plain, whit_plain_line(plain, strlen(plain)), "\n> ", line, sizeof line) : -1;
     free(plain);
-    ssize_t got = read(terminal, line, sizeof line);
-    close(terminal);
     return got > 0 && whit_buf_append(answer, line, (size_t)got);
 }
 

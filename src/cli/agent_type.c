@@ -316,7 +316,12 @@ int cli_tasks_type(struct cli_tasks *t)
         const char *line;
         size_t n;
         cli_line got = cli_input_next(input, "agent> ", &line, &n);
-        if (got == CLI_LINE_INTERRUPTED && is_person && cli_take_interrupt()) continue;
+        if (got == CLI_LINE_INTERRUPTED && is_person && cli_take_interrupt()) {
+            cli_print(t->call, "\n(Ctrl-D or /bye leaves)\n");
+            cli_flush(t->call);
+            continue;
+        }
+        if (got == CLI_LINE_END && is_person) cli_print(t->call, "\n");
         if (got == CLI_LINE_INTERRUPTED || got == CLI_LINE_FAILED) {
             status = got == CLI_LINE_INTERRUPTED ? CLI_INTERRUPTED
                                                  : cli_fail(t->call, CLI_IO, "stdin: cannot read: %s", strerror(errno));

@@ -163,6 +163,18 @@ wanted(read() == "int b;\n" and os.listdir("tmp") == [] and os.path.isdir("home"
 project()
 status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?]", "n\n")], "rename it", VISUAL="false")
 wanted(read() == "int a;\n" and "did not end well" in seen, f"an editor that fails: {seen}")
+# Ctrl-C at a question is its answer at once: no, to all of its hunks; the next task begins on a line of its own.
+project()
+open("p/src/a.c", "w").write("int a;\n" + "int x;\n" * 9 + "int c;\n")
+both = write("int b;\n" + "int x;\n" * 9 + "int d;\n")
+status, seen, e = at([both, both], [("agent>", "one\n"), ("[y/N/h/e/?]", "\x03"), ("interrupted", ""), ("agent>", "\x03"), ("/bye leaves)", ""),
+                                    ("agent>", "two\n"), ("[y/N/h/e/?]", "h\n"), ("[y/N/?]", "y\n"), ("2 of 2", "\x03"),
+                                    ("interrupted", ""), ("agent>", "\x04")])
+wanted(status == 0 and read().startswith("int a;") and read().endswith("int c;\n") and seen.endswith("\n"), f"Ctrl-C at a question: {seen!r}")
+# The model's own question, too.
+project()
+status, seen, e = at([message(None, [("ask", {"question": "which?"})]), END], [("agent>", "one\n"), ("> ", "\x03"), ("interrupted", ""), ("agent>", "exit\n")])
+wanted(status == 0 and len(e.requests) == 1, f"Ctrl-C at the model's question: {seen!r}")
 # The same change is asked about again in the next task, and not in the same one.
 project()
 status, seen, e = at([write("int b;\n"), write("int b;\n"), END, write("int b;\n"), END],

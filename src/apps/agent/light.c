@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <termios.h>
 #include <unistd.h>
 
 /* Resolves a path: the nearest existing folder with links followed, and the rest of the name. `real` gets the whole
@@ -139,25 +138,25 @@ void whit_light_tell(const char *text, size_t n)
     close(terminal);
 }
 
-int whit_light_begin_question(void)
+ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
     const int terminal = open_terminal();
-    if (terminal >= 0) (void)tcflush(terminal, TCIFLUSH);
-    return terminal;
+    if (terminal < 0) return -1;
+    ssize_t got = whit_typed_ask(terminal, question, n_question, mark, line, room);
+    close(terminal);
+    return got;
 }
 
-/* Reads the line that is typed at the question, without its end. False without a terminal or at its end. */
+/* Reads the line that is typed at the question, without its end. False without a terminal, at its end and at Ctrl-C. */
 static bool read_answer(const char *question, char *answer, size_t room)
 {
     enum { QUESTION_BYTES = 4096 + PATH_MAX * 2 };
     char line[QUESTION_BYTES];
-    int n = snprintf(line, sizeof line, "%s", question), terminal = whit_light_begin_question();
+    int n = snprintf(line, sizeof line, "%s", question);
     *answer = 0;
-    if (terminal < 0) return false;
+    if (n < 0 || (size_t)n >= sizeof line) return false;
     /* The reason has a path that a model chose: nothing in it may command the terminal. */
-    if (n >= 0 && (size_t)n < sizeof line) dprintf(terminal, "%.*s", (int)whit_plain_line(line, (size_t)n), line);
-    ssize_t got = n >= 0 && (size_t)n < sizeof line ? read(terminal, answer, room - 1) : 0;
-    close(terminal);
+    ssize_t got = whit_light_read_line(line, whit_plain_line(line, (size_t)n), "", answer, room - 1);
     if (got > 0) answer[got] = 0;
     if (got > 0) answer[strcspn(answer, "\r\n")] = 0;
     return got > 0;
@@ -169,8 +168,7 @@ static const struct {
     const char *word, *help;
 } answers[] = {
     {'y', WHIT_LIGHT_YES, "yes", "y   yes, as it is shown\n"},
-    {'n', WHIT_LIGHT_NO, "no",
-     "n   no (so does Enter alone); words after it, as in 'n keep the name', are told to the model\n"},
+    {'n', WHIT_LIGHT_NO, "no", "n   no (so does Enter alone); words after it are told to the model: n keep the name\n"},
     {'h', WHIT_LIGHT_HUNKS, "hunks", "h   hunk by hunk: each is asked about\n"},
     {'e', WHIT_LIGHT_EDIT, "edit", "e   edit what is proposed ($VISUAL, $EDITOR or whit edit), and be asked again\n"},
 };
@@ -212,7 +210,7 @@ static whit_light_answer light_ask(const char *question, const char *letters, wh
         else
             whit_light_tell(again, sizeof again - 1);
     }
-    return WHIT_LIGHT_NO;
+    return WHIT_LIGHT_GONE;
 }
 
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
@@ -228,6 +226,7 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
+/* A question that ends without an answer takes no hunk, agreed hunks included. */
 static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
                         uint8_t *taken, whit_buf *why)
 {
@@ -238,7 +237,12 @@ static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const 
         int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", whit_or_empty(hunk->reason),
                          hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
         if (why && why->size_bytes && why->data[why->size_bytes - 1] != ' ') whit_buf_append_str(why, "; ");
-        taken[i] = n > 0 && (size_t)n < sizeof line && light_ask(line, "yn", why) == WHIT_LIGHT_YES;
+        const whit_light_answer answer = n > 0 && (size_t)n < sizeof line ? light_ask(line, "yn", why) : WHIT_LIGHT_NO;
+        taken[i] = answer == WHIT_LIGHT_YES;
+        if (answer == WHIT_LIGHT_GONE) {
+            memset(taken, 0, hunks->n);
+            return;
+        }
     }
 }
 
@@ -262,6 +266,7 @@ void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const w
     case WHIT_LIGHT_YES: memset(taken, 1, hunks->n); break;
     case WHIT_LIGHT_HUNKS: choose_each(hunks, show, user, taken, why); break;
     case WHIT_LIGHT_EDIT: taken[0] = WHIT_TAKEN_EDIT; break;
-    case WHIT_LIGHT_NO: break;
+    case WHIT_LIGHT_NO:
+    case WHIT_LIGHT_GONE: break;
     }
 }

@@ -4,6 +4,7 @@
 #define WHIT_AGENT_LIGHT_H
 
 #include "agent/hunks.h"
+#include "base/typed.h"
 
 /* Returns why a change needs a person whatever is allowed, or NULL. Folders are examined both as written and with links
  * followed. */
@@ -18,16 +19,16 @@ bool whit_light_secret(const char *project, const char *path);
 
 /* Is there a terminal at which somebody could be asked? */
 bool whit_light_has_terminal(void);
-/* Opens the terminal for a question, which input that was typed before does not answer. The caller closes it; -1
- * without a terminal. */
-int whit_light_begin_question(void);
+/* whit_typed_ask at the terminal where questions are asked; -1 without one, too. */
+ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room);
 /* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. */
 void whit_light_tell(const char *text, size_t n);
 typedef enum whit_light_answer {
-    WHIT_LIGHT_NO, /* also without a terminal, at its end and on an empty line */
+    WHIT_LIGHT_NO, /* also on an empty line */
     WHIT_LIGHT_YES,
     WHIT_LIGHT_HUNKS, /* hunk by hunk */
     WHIT_LIGHT_EDIT,  /* the person edits what is proposed and is asked again */
+    WHIT_LIGHT_GONE,  /* no answer: without a terminal, at its end, at Ctrl-C */
 } whit_light_answer;
 
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
