@@ -45,6 +45,13 @@ void ed_window_free(struct ed_window *window)
     free(window);
 }
 
+/* Counts the windows that stand in a row, or below each other, and share its room equally. */
+static int count_abreast(const struct ed_window *window, bool beside)
+{
+    if (!window->child[0] || window->beside != beside) return 1;
+    return count_abreast(window->child[0], beside) + count_abreast(window->child[1], beside);
+}
+
 static void place_window(struct ed_window *window, int x, int y, int n_columns, int n_rows)
 {
     window->x = x;
@@ -52,13 +59,15 @@ static void place_window(struct ed_window *window, int x, int y, int n_columns, 
     window->n_columns = n_columns < 1 ? 1 : n_columns;
     window->n_rows = n_rows < 1 ? 1 : n_rows;
     if (!window->child[0]) return;
-    if (window->beside) {
-        int first = (n_columns - 1) / 2;
+    int n_first = count_abreast(window->child[0], window->beside);
+    int n_all = n_first + count_abreast(window->child[1], window->beside);
+    if (window->beside) { /* a column divides two of them */
+        int first = (n_columns - n_all + 1) / n_all * n_first + n_first - 1;
         if (window->first_columns && window->first_columns < first) first = window->first_columns;
         place_window(window->child[0], x, y, first, n_rows);
         place_window(window->child[1], x + first + 1, y, n_columns - first - 1, n_rows);
     } else {
-        int first = n_rows / 2;
+        int first = n_rows * n_first / n_all;
         place_window(window->child[0], x, y, n_columns, first);
         place_window(window->child[1], x, y + first, n_columns, n_rows - first);
     }
