@@ -465,17 +465,27 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
+/* Returns where the file's name begins that Tab completes: in vi's line after its last blank. */
+static size_t path_begin(const struct ed_prompt *prompt)
+{
+    const char *blank = prompt->kind == ED_PROMPT_VI ? memrchr(prompt->text, ' ', prompt->at) : NULL;
+    return blank ? (size_t)(blank + 1 - prompt->text) : 0;
+}
+
 /* Completes a file's name, as far as all candidates agree. */
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
+    const size_t n_before = path_begin(prompt);
+    if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* a command */
+    const char *name = prompt->text + n_before;
     char typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
-    const char *slash = memrchr(prompt->text, '/', prompt->at);
-    size_t n_folder = slash ? (size_t)(slash + 1 - prompt->text) : 0, n_common = 0, n_found = 0;
-    snprintf(typed, sizeof typed, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? prompt->text : ".");
+    const char *slash = memrchr(name, '/', prompt->at - n_before);
+    size_t n_folder = slash ? (size_t)(slash + 1 - name) : 0, n_common = 0, n_found = 0;
+    snprintf(typed, sizeof typed, "%.*s", n_folder ? (int)n_folder : 1, n_folder ? name : ".");
     ed_typed_path(typed, folder);
-    const char *begin = prompt->text + n_folder;
-    size_t n_begin = prompt->at - n_folder;
+    const char *begin = name + n_folder;
+    size_t n_begin = prompt->at - n_before - n_folder;
     DIR *entries = opendir(folder);
     bool is_folder = false;
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
@@ -560,7 +570,8 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     case WHIT_KEY_HOME: prompt->at = 0; break;
     case WHIT_KEY_END: prompt->at = prompt->n; break;
     case WHIT_KEY_TAB:
-        if (prompt->kind == ED_PROMPT_OPEN || prompt->kind == ED_PROMPT_SAVE_AS) complete_path(e);
+        if (prompt->kind == ED_PROMPT_OPEN || prompt->kind == ED_PROMPT_SAVE_AS || prompt->kind == ED_PROMPT_VI)
+            complete_path(e);
         return true;
     case WHIT_KEY_BACKSPACE:
         if (prompt->kind == ED_PROMPT_VI && !prompt->n)
