@@ -160,8 +160,9 @@ whit_status whit_file_open(const char *path, whit_file *file, whit_error *error)
     if (fstat(fd, &about)) {
         status = whit_fail_errno(error, path, "look at");
     } else if (!S_ISREG(about.st_mode)) {
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s cannot be edited", path,
-                           S_ISDIR(about.st_mode) ? "a folder" : "what is no regular file");
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s", path,
+                           S_ISDIR(about.st_mode) ? "a folder cannot be edited; M-T (:Ex) shows the project's files"
+                                                  : "what is no regular file cannot be edited");
     } else {
         file->identity = identity_of(&about);
         status = file->identity.size_bytes > WHIT_FILE_COPIED_BYTES ? map_it(fd, path, file, error)
