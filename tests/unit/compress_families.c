@@ -217,6 +217,19 @@ static void same_bytes(void **state)
     }
 }
 
+/* Rounding alone tells its progress, too, and ends where it is told to, without a file. */
+static void rounding_ends(void **state)
+{
+    (void)state;
+    whit_error error;
+    uint32_t n_calls;
+    const char *path = in_folder("stopped.ndf");
+    const whit_compress_options options = {.codec = "q2", .method = WHIT_COMPRESS_RTN, .group = 64, .n_threads = 1};
+    assert_int_equal(compress(models[0].name, options, 1, path, &n_calls, &error), WHIT_ERROR_CANCELLED);
+    assert_int_equal(n_calls, 1);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
 static void count_unseen(void *user, const whit_compress_report *report)
 {
     (void)user;
@@ -341,6 +354,7 @@ static void losses_of_the_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes),
-                                       cmocka_unit_test(unseen_experts), cmocka_unit_test(losses_of_the_stream)};
+                                       cmocka_unit_test(rounding_ends), cmocka_unit_test(unseen_experts),
+                                       cmocka_unit_test(losses_of_the_stream)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -756,6 +756,14 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
     return status;
 }
 
+/* The conversion's progress where nothing is solved before it. */
+static bool tell_rounding(void *user, const char *what, double share)
+{
+    const whit_compress_options *o = ((const struct compression *)user)->options;
+    (void)what;
+    return !o->progress || o->progress(o->user, "compressing", share);
+}
+
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error)
 {
@@ -793,7 +801,9 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
-    } /* otherwise the conversion rounds row by row and keeps nothing in memory */
+    } else { /* the conversion rounds row by row and keeps nothing in memory */
+        convert.progress = tell_rounding;
+    }
     if (status == WHIT_OK && is_first(&c)) status = write_file(&c, &convert, path);
     whit_work_close(&c.work, status == WHIT_OK && !options->keep_work);
     for (uint32_t i = 0; i < source->n_tensors; i++) whit_finished_free(&c.finished[i], allocator);
