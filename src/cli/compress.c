@@ -368,6 +368,14 @@ static int fail_interrupted(cli_call *call, const char *work)
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
+/* A run that the disk ended, a full one for instance, says what it left for another one. */
+static int fail_written(cli_call *call, const char *work, const whit_error *error)
+{
+    if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
+    return cli_fail(call, CLI_IO, "%s; %s has the layers that are finished, and --resume keeps them", error->message,
+                    work);
+}
+
 /* Refuses outputs that would replace an input, names that promise another kind of file, and texts that are not. */
 static int check_files(cli_call *call, const struct compress_values *v)
 {
@@ -523,7 +531,7 @@ static int run_compress(cli_call *call)
     uint64_t solve_ns = whit_now_ns();
     const char *output = tuned ? paths.untuned : v->output;
     if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
-        status = *cli_cancelled() ? fail_interrupted(call, paths.work) : cli_fail_error(call, &error);
+        status = *cli_cancelled() ? fail_interrupted(call, paths.work) : fail_written(call, paths.work, &error);
     if (status != CLI_OK && ranks) cli_ranks_end(true); /* the others wait for this one */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();

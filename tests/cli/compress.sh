@@ -490,6 +490,13 @@ if [ -z "${EMULATOR:-}" ] && unshare -rm mount -t tmpfs -o size=16k none disk 2>
     on_disk 16k 5
     one_line 'No space left'
     [ -z "$(ls left | grep -v '^out.ndf.work$')" ] || complain "a full disk has $(ls left)"
+    # With room for the layers, and not for the file as well, the line says what is left: another run needs no more.
+    rm -rf left
+    on_disk 48k 5
+    one_line 'No space left' 'out.ndf.work has the layers that are finished, and --resume keeps them'
+    mv left/out.ndf.work resumed.ndf.work
+    expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o resumed.ndf
+    cmp -s t.ndf resumed.ndf || complain "another file after a full disk"
 else
     echo "[ SKIPPED ] no file system can be mounted here: nothing is compressed to a full disk"
 fi
