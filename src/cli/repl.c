@@ -135,8 +135,11 @@ static int run_repl(cli_call *call)
         cli_line how = cli_input_next(input, r.text.size_bytes ? "... " : ">>> ", &line, &n);
         if (how == CLI_LINE_INTERRUPTED && person && cli_take_interrupt()) {
             r.text.size_bytes = 0;
+            cli_print(call, "\n");
+            cli_flush(call);
             continue;
         }
+        if (how == CLI_LINE_END && person) cli_print(call, "\n");
         if (how == CLI_LINE_INTERRUPTED) status = CLI_INTERRUPTED;
         if (how != CLI_LINE_READ) break;
         keep_line(&r, line, n);
