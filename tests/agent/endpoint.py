@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import termios
 import threading
 import time
 
@@ -79,6 +80,14 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
 
+def wait_for_keys(terminal, seconds=10):
+    """Waits until each key is read as it is typed: the prompt is shown a moment before, and a Ctrl-D that the terminal
+    itself takes for the end of a line is lost then."""
+    end = time.time() + seconds
+    while termios.tcgetattr(terminal)[3] & termios.ICANON and time.time() < end:
+        time.sleep(0.005)
+
+
 def at_terminal(command, answers, env=None, seconds=60):
     """Runs a command at a terminal of its own; answers: (text to wait for after the last one, text to type, and what is
     done before it). (status, all output)"""
@@ -91,7 +100,10 @@ def at_terminal(command, answers, env=None, seconds=60):
             past = seen.index(waiting[0][0].encode(), past) + len(waiting[0][0].encode())
             for act in waiting[0][2:]:
                 act()
-            os.write(terminal, waiting.pop(0)[1].encode())
+            pattern, text, *_ = waiting.pop(0)
+            if text == "\x04" and pattern == "agent>":
+                wait_for_keys(terminal)
+            os.write(terminal, text.encode())
         ready, _, _ = select.select([terminal], [], [], 0.1)
         if not ready:
             continue
