@@ -3,11 +3,9 @@
  * first round, in which memory is new, does not count.
  *
  *     bench_embed FILE.ndf [ROUNDS] */
-#include "base/clock.h"
-#include "whit.h"
+#include "rounds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/clock.h"
 
 enum { PROMPT_TOKENS = 512, ALL_TOKENS = 4096, LENGTHS_MAX = 3, ROUNDS_MAX = 101 };
 
@@ -19,27 +17,6 @@ struct texts {
     whit_session *session;
     double shares[ROUNDS_MAX], speeds[ROUNDS_MAX];
 };
-
-static whit_error error;
-
-static void must(whit_status status)
-{
-    if (status == WHIT_OK) return;
-    fprintf(stderr, "%s\n", error.message);
-    exit(1);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return values[n / 2];
-}
 
 static void make_texts(struct texts *t, const int32_t *ids)
 {

@@ -3,34 +3,11 @@
  * whose last layers share keys and values saves. Also the whole time of a longer prompt to its first token.
  *
  *     bench_rows FILE.ndf [ROUNDS] */
-#include "base/clock.h"
-#include "whit.h"
+#include "rounds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/clock.h"
 
 enum { PROMPT_TOKENS = 512, LONG_TOKENS = 1000, ROUNDS_MAX = 101 };
-
-static whit_error error;
-
-static void must(whit_status status)
-{
-    if (status == WHIT_OK) return;
-    fprintf(stderr, "%s\n", error.message);
-    exit(1);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return values[n / 2];
-}
 
 /* Opens a session in whose steps n_wanted rows may be wanted. */
 static whit_session *open_session(const whit_model *model, bool only_vectors, uint32_t n_wanted)

@@ -3,30 +3,15 @@
  * computed again, beside the time of a step of as many new tokens that continues the sequence.
  *
  *     bench_turns FILE.ndf [PREFIX] */
-#include "base/clock.h"
-#include "whit.h"
+#include "rounds.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/clock.h"
+
 #include <string.h>
 
 enum { PREFIX = 2000, N_TURNS = 20, USER = 40, ANSWER = 20, LOST = 8, MARKS_MB = 800, IDS_MAX = 32768 };
 
-static whit_error error;
 static int32_t ids[IDS_MAX];
-
-static void must(whit_status status)
-{
-    if (status == WHIT_OK) return;
-    fprintf(stderr, "%s\n", error.message);
-    exit(1);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Feeds tokens [from, to) in steps of at most 512; the last token's logits are wanted. Returns milliseconds. */
 static double feed_tokens(whit_session *session, uint32_t from, uint32_t to)
@@ -82,13 +67,11 @@ int main(int argc, char **argv)
         for (const uint32_t end = n + ANSWER; n < end; n_present = ++n) feed_tokens(session, n_present, n + 1);
         must(whit_session_mark(session, 0, &error));
     }
-    qsort(ratios, N_TURNS, sizeof *ratios, by_size);
-    qsort(first, N_TURNS, sizeof *first, by_size);
-    qsort(alone, N_TURNS, sizeof *alone, by_size);
+    const double ratio = median(ratios, N_TURNS); /* sorts them */
     printf("prefix of %u tokens, %d turns: first token after %.1f ms, new tokens alone %.1f ms, ratio %.2f (%.2f to "
            "%.2f); at most %u tokens computed again\n",
-           n_prefix, N_TURNS, first[N_TURNS / 2], alone[N_TURNS / 2], ratios[N_TURNS / 2], ratios[0],
-           ratios[N_TURNS - 1], n_again_max);
+           n_prefix, N_TURNS, median(first, N_TURNS), median(alone, N_TURNS), ratio, ratios[0], ratios[N_TURNS - 1],
+           n_again_max);
     whit_session_close(session);
     whit_model_close(model);
     return 0;
