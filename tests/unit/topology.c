@@ -327,6 +327,19 @@ static void note_worker(void *context, uint32_t worker, uint32_t begin, uint32_t
     while (atomic_load(&self->n_begun) < self->n_threads) usleep(50);
 }
 
+/* Runs one item for each thread, so that nobody is free for a second. A thread that still looks for work of others when
+ * the job is published may take another's item: then the job is run again. Returns whether each took its own. */
+static bool take_own_items(whit_pool *pool, const uint16_t *expected, uint32_t n)
+{
+    shares self = {.n_threads = n};
+    for (int attempt = 0; attempt < 100; attempt++) {
+        atomic_store(&self.n_begun, 0);
+        whit_pool_run(pool, note_worker, &self, n, 1);
+        if (!memcmp(self.worker, expected, n * sizeof *expected)) return true;
+    }
+    return false;
+}
+
 /* On all cores a node has the same rows, whichever core the caller runs on. */
 static void a_node_has_the_same_rows(void **state)
 {
@@ -338,12 +351,11 @@ static void a_node_has_the_same_rows(void **state)
     for (unsigned core = 0; core < t.n_cores; core += 11) {
         whit_error error;
         whit_pool *pool = NULL;
-        shares self = {.n_threads = t.n_cores};
+        uint16_t expected[64];
         assert_ok(whit_pool_open_on(t.n_cores, &t, core, NULL, &pool, &error), error);
-        whit_pool_run(pool, note_worker, &self, t.n_cores, 1); /* one item each, since nobody is free for a second */
         /* Workers have numbers in the order of their creation: the caller, then the cores beside its own. */
-        for (uint32_t i = 0; i < t.n_cores; i++)
-            assert_int_equal(self.worker[i], i == core ? 0 : i + (i < core ? 1 : 0));
+        for (uint32_t i = 0; i < t.n_cores; i++) expected[i] = (uint16_t)(i == core ? 0 : i + (i < core ? 1 : 0));
+        assert_true(take_own_items(pool, expected, t.n_cores));
         whit_pool_close(pool);
     }
 }
