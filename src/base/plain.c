@@ -5,28 +5,39 @@
 
 #include <stdio.h>
 
+#include <utf8proc.h>
+
 #define MARK_BYTES 16 /* size of "<U+10FFFF>" with its terminator */
+#define OVER_MAX   4  /* characters that are drawn over another: tmux leaves out those beyond 21 bytes in all */
 
 static bool is_control(uint32_t code)
 {
     return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
 }
 
+static bool is_of_category(uint32_t code, utf8proc_category_t category)
+{
+    return code >= 0x80 && code <= 0x10FFFF && utf8proc_category((utf8proc_int32_t)code) == category;
+}
+
 bool whit_plain_is_hidden(uint32_t code)
 {
     /* Default_Ignorable_Code_Point of Unicode 15, line and paragraph separators, the embeddings and overrides of UAX
-     * #9, annotations, format characters of music and shorthand, the empty Braille cell. */
+     * #9, annotations, format characters of music, shorthand and hieroglyphs, the empty Braille cell, the null
+     * notehead, the filler of Khitan. */
     static const struct {
         uint32_t first, last;
     } ranges[] = {
-        {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},     {0x115F, 0x1160}, {0x17B4, 0x17B5},
-        {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F}, {0x2800, 0x2800},
-        {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB},
-        {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+        {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},     {0x115F, 0x1160},   {0x17B4, 0x17B5},
+        {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},   {0x2800, 0x2800},
+        {0x3164, 0x3164},   {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+        {0x13430, 0x1343F}, {0x16FE4, 0x16FE4}, {0x1BCA0, 0x1BCA3}, {0x1D159, 0x1D159}, {0x1D173, 0x1D17A},
+        {0xE0000, 0xE0FFF},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges && code >= ranges[i].first; i++)
         if (code <= ranges[i].last) return true;
-    return false;
+    /* Terminals know no width of unassigned code points and noncharacters (U+FFFF), and leave them out. */
+    return is_of_category(code, UTF8PROC_CATEGORY_CN);
 }
 
 /* Joiners and variation selectors, which scripts and emoji are written with. */
@@ -35,11 +46,18 @@ static bool is_joiner(uint32_t code)
     return code == 0x200C || code == 0x200D || (code >= 0xFE00 && code <= 0xFE0F);
 }
 
-/* Blanks outside of ASCII look like one and are not. */
+/* Blanks outside of ASCII look like one and are not. A private character is blank in a font without it. */
 static bool is_other_blank(uint32_t code)
 {
-    return code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F ||
-        code == 0x3000;
+    return is_of_category(code, UTF8PROC_CATEGORY_CO) || code == 0xA0 || code == 0x1680 ||
+        (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
+/* Is the character drawn over the one before it: a combining mark, a vowel or final consonant of Hangul? */
+static bool is_drawn_over(uint32_t code)
+{
+    return is_of_category(code, UTF8PROC_CATEGORY_MN) || is_of_category(code, UTF8PROC_CATEGORY_ME) ||
+        (code >= 0x1160 && code <= 0x11FF) || (code >= 0xD7B0 && code <= 0xD7FB);
 }
 
 /* Is the character hidden here? Counts the joiners that may follow it: two after a letter, as in an emoji with a
@@ -140,15 +158,16 @@ size_t whit_plain_line(char *line, size_t n)
 
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out)
 {
-    size_t shown = 0; /* bytes before `i` that are in `out` */
+    size_t shown = 0, n_over = 0; /* bytes before `i` that are in `out`; characters drawn over the last one */
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
         bool is_end = code == '\r' && kept == WHIT_PLAIN_ENDS && i + 1 < n && text[i + 1] == '\n';
         bool is_mark =
             code == '<' && i + 2 < n && (memcmp(text + i + 1, "U+", 2) == 0 || memcmp(text + i + 1, "0x", 2) == 0);
         bool is_line = (code == '\n' || code == '\t') && kept == WHIT_PLAIN_NAME;
+        n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
-            whit_plain_is_hidden(code) || is_other_blank(code);
+            whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX;
         if (!marked) continue;
         whit_buf_append(out, text + shown, i - shown);
         for (size_t k = 0; code == WHIT_UTF8_INVALID && k < length; k++)

@@ -17,7 +17,8 @@ typedef struct whit_plain {
 
 #define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */
 
-/* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? */
+/* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? An unassigned
+ * code point is not seen, either: terminals leave it out. */
 bool whit_plain_is_hidden(uint32_t code);
 /* Does a text have such a character? Up to two joiners and variation selectors after a character outside ASCII belong
  * to scripts and emoji and do not count. */
@@ -39,9 +40,10 @@ typedef enum whit_plain_kept {
     WHIT_PLAIN_ENDS,  /* CR LF stays as well */
 } whit_plain_kept;
 
-/* Appends `text` as a person must see it before agreeing to it. Every control, hidden character and blank outside of
- * ASCII is marked by its number, <U+202E>, every byte that is not UTF-8 as <0xE9>, and a '<' that begins such a mark
- * in the text itself as <U+003C>: no two texts look alike to a program. False: out of memory. */
+/* Appends `text` as a person must see it before agreeing to it. Every control, hidden or private character, blank
+ * outside of ASCII and combining mark after four others is marked by its number, <U+202E>, every byte that is not UTF-8
+ * as <0xE9>, and a '<' that begins such a mark in the text itself as <U+003C>: no two texts look alike to a program.
+ * False: out of memory. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
 
 #endif

@@ -49,6 +49,12 @@ project({"f.c": b"int f(void)\n{\n    return 0;\n}\n"})
 status, seen, told = typed([write("f.c", HIDDEN), END], [("[y/N", "y\n")], "--allow", "yellow")
 wanted("\u202e" not in seen and "<U+202E>" in seen and "<U+2066>" in seen and "<U+200B>" in seen, f"hidden: {ascii(seen)}")
 wanted("invisible" in seen and read("f.c").decode() == HIDDEN, f"hidden characters are not asked about: {seen}")
+# What terminals leave out, since it has no width for them: code points without a character, and many combining marks.
+project({"u.txt": b"a\n"})
+status, seen, told = typed([write("u.txt", "admin\uffff\u0378\U0001ffff\n"), END], [("[y/N", "n\n")], "--allow", "yellow")
+wanted("+admin<U+FFFF><U+0378><U+1FFFF>" in seen and "invisible" in seen and read("u.txt") == b"a\n", f"unassigned: {ascii(seen)}")
+status, seen, told = typed([write("u.txt", "e" + "\u0301" * 6 + "\n"), END], [("[y/N", "n\n")])
+wanted("+e" + "\u0301" * 4 + "<U+0301><U+0301>" in seen, f"marks over a letter: {ascii(seen)}")
 # A text that looks like a mark is not taken for one.
 project({"m.txt": b"a <U+202E> b\n"})
 status, seen, told = typed([write("m.txt", "a \u202e b\n"), END], [("[y/N", "n\n")])

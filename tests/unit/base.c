@@ -100,6 +100,14 @@ static void shown_texts_differ(void **state)
         {"\xE2\x80\xAE\xF0\x9F\x91\xA9\xE2\x80\x8D\xC2\xA0", 12, WHIT_PLAIN_LINES,
          "<U+202E>\xF0\x9F\x91\xA9<U+200D><U+00A0>"},
         {"<U+202E> <0xE9> <V", 18, WHIT_PLAIN_LINES, "<U+003C>U+202E> <U+003C>0xE9> <V"},
+        /* Terminals leave out what has no width for them: unassigned code points, noncharacters, many marks. */
+        {"a\xEF\xBF\xBF\xEF\xB7\x90\xF0\x9F\xBF\xBF\xCD\xB8", 13, WHIT_PLAIN_LINES,
+         "a<U+FFFF><U+FDD0><U+1FFFF><U+0378>"},
+        {"\xEE\x80\x80\xF0\x96\xBF\xA4", 7, WHIT_PLAIN_LINES, "<U+E000><U+16FE4>"},
+        {"a\xCC\xB6\xCC\xB6\xCC\xB6\xCC\xB6\xCC\xB6z\xCC\xB6", 14, WHIT_PLAIN_LINES,
+         "a\xCC\xB6\xCC\xB6\xCC\xB6\xCC\xB6<U+0336>z\xCC\xB6"},
+        {"\xEA\xB0\x80\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1", 18, WHIT_PLAIN_LINES,
+         "\xEA\xB0\x80\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1\xE1\x85\xA1<U+1161>"},
         {"", 0, WHIT_PLAIN_LINES, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -111,6 +119,9 @@ static void shown_texts_differ(void **state)
     }
     assert_true(whit_plain_has_hidden("a\xE2\x80\xAE", 4));
     assert_true(whit_plain_has_hidden("a\xE2\x80\x8D", 4)); /* a joiner after a letter of ASCII joins nothing */
+    assert_true(whit_plain_has_hidden("a\xEF\xBF\xBF", 4)); /* a noncharacter */
+    assert_true(whit_plain_has_hidden("a\xCD\xB8", 3));     /* an unassigned code point */
+    assert_false(whit_plain_has_hidden("a\xCC\xB6\xEE\x80\x80", 6));
     assert_false(whit_plain_has_hidden("\xF0\x9F\x91\xA9\xE2\x80\x8D caf\xE9", 12));
 }
 
