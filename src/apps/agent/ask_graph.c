@@ -12,8 +12,8 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* Files that a model must not read have no places, either. Symbols and mentions come file by file, and
- * each look goes to the disk, so the last answer is kept. */
+/* Files that a model must not read, links out of the project included, have no places, either. Symbols and mentions
+ * come file by file, and each look goes to the disk, so the last answer is kept. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];
@@ -24,7 +24,7 @@ static bool is_hidden(void *user, const char *file)
 {
     struct hiding *h = user;
     if (strcmp(h->file, file) == 0) return h->is_hidden;
-    h->is_hidden = whit_light_secret(h->project, file);
+    h->is_hidden = whit_light_secret(h->project, file) || whit_light_leaves(h->project, file);
     snprintf(h->file, sizeof h->file, "%s", file);
     return h->is_hidden;
 }

@@ -118,6 +118,12 @@ bool whit_light_secret(const char *project, const char *path)
     return whit_guard_is_secret(path) || whit_guard_is_secret(below) || whit_guard_folder_of(real) == WHIT_GUARD_STATE;
 }
 
+bool whit_light_leaves(const char *project, const char *path)
+{
+    char real[PATH_MAX];
+    return !*real_below(project, path, real);
+}
+
 static int open_terminal(void)
 {
     return open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);

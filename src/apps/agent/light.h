@@ -16,6 +16,8 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
+/* Does the path leave the project once links are followed, that of the file itself included? */
+bool whit_light_leaves(const char *project, const char *path);
 
 /* Is there a terminal at which somebody could be asked? */
 bool whit_light_has_terminal(void);
