@@ -165,6 +165,13 @@ for yes in (True, False):
     edits = [s for i, s in ends.items() if i.startswith("edit")]
     wanted(edits == 2 * ["completed" if yes else "failed"] and "pending" not in ends.values(), f"{yes}: {ends}")
     wanted((read("l.c") != LATIN) == yes, "an editor's answer")
+# An editor shows CR LF as LF: it is marked where a change brings it, and in a file that has both.
+for before, after, shown in ((b"#!/bin/sh\na\n", "#!/bin/sh\r\na\r\n", "#!/bin/sh<U+000D>\na<U+000D>\n"),
+                             (b"// \\\nint a;\n", "// \\\r\nint a;\n", "// \\<U+000D>\nint a;\n"),
+                             (None, "a\r\n", "a<U+000D>\n"), (b"a\r\n", "b\r\n", "b\r\n"), (b"a\r\nb\r\n", "a\nb\r\n", "a\nb<U+000D>\n")):
+    project({"e.sh": before} if before else {})
+    updates, asked, ends = edited([write("e.sh", after), END], True)
+    wanted(asked[0]["content"][0]["newText"] == shown and read("e.sh") == after.encode(), f"line ends in an editor: {asked[0]['content']}")
 # What needs no question ends, too.
 project({})
 updates, asked, ends = edited([write("n.txt", "n\n"), END], False, "--allow", "yellow")

@@ -177,12 +177,32 @@ static void acp_note(void *user, const char *line)
                      line_of(line), "kind", "other", "status", "completed"));
 }
 
+static bool has_only_cr_lf(const char *text, size_t n)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] != '\n') continue;
+        if (!i || text[i - 1] != '\r') return false;
+        has_any = true;
+    }
+    return has_any;
+}
+
+/* How the line ends of a change are shown. Editors show CR LF as LF, so that it stays as it is only where all lines of
+ * both sides end in it, and is marked where a change brings it. */
+static whit_plain_kept kept_ends(const whit_change *c)
+{
+    const bool stays = c->was && has_only_cr_lf(c->before, c->before_bytes) &&
+        (!c->is || !c->after_bytes || has_only_cr_lf(c->after, c->after_bytes));
+    return stays ? WHIT_PLAIN_ENDS : WHIT_PLAIN_LINES;
+}
+
 /* One side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL: out of
  * memory. */
-static json_t *text_of(const char *text, size_t n)
+static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
 {
     whit_buf shown = {0};
-    bool ok = whit_plain_show(text, n, WHIT_PLAIN_ENDS, &shown);
+    bool ok = whit_plain_show(text, n, kept, &shown);
     json_t *value = NULL;
     if (ok) value = json_stringn(shown.size_bytes ? whit_chars(&shown) : "", shown.size_bytes);
     whit_buf_free(&shown);
@@ -196,8 +216,9 @@ static whit_status acp_show(void *user, const whit_change *change, whit_error *e
     snprintf(id, sizeof id, "edit-%llu", (unsigned long long)++a->n_calls);
     snprintf(full, sizeof full, "%s/%s", a->folder, change->path);
     json_t *path = line_of(full), *title = line_of(change->path);
-    json_t *before = change->was ? text_of(change->before, change->before_bytes) : json_null();
-    json_t *after = text_of(change->after, change->is ? change->after_bytes : 0);
+    const whit_plain_kept kept = kept_ends(change);
+    json_t *before = change->was ? text_of(change->before, change->before_bytes, kept) : json_null();
+    json_t *after = text_of(change->after, change->is ? change->after_bytes : 0, kept);
     json_t *diff = json_pack("{s:s, s:O, s:o, s:o}", "type", "diff", "path", path, "oldText", before, "newText", after);
     json_t *call = json_pack("{s:s, s:s, s:o, s:s, s:s, s:[O], s:[{s:o}]}", "sessionUpdate", "tool_call", "toolCallId",
                              id, "title", title, "kind", change->is ? "edit" : "delete", "status", "pending", "content",
