@@ -164,7 +164,8 @@ bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf 
         bool is_end = code == '\r' && kept == WHIT_PLAIN_ENDS && i + 1 < n && text[i + 1] == '\n';
         bool is_mark =
             code == '<' && i + 2 < n && (memcmp(text + i + 1, "U+", 2) == 0 || memcmp(text + i + 1, "0x", 2) == 0);
-        bool is_line = (code == '\n' || code == '\t') && kept == WHIT_PLAIN_NAME;
+        bool is_edge = code == ' ' && (!i || i + 1 == n);
+        bool is_line = (code == '\n' || code == '\t' || is_edge) && kept == WHIT_PLAIN_NAME;
         n_over = is_drawn_over(code) ? n_over + 1 : 0;
         bool marked = code == WHIT_UTF8_INVALID || is_mark || is_line || (is_control(code) && !is_end) ||
             whit_plain_is_hidden(code) || is_other_blank(code) || n_over > OVER_MAX;

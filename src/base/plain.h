@@ -35,7 +35,7 @@ size_t whit_plain_end(whit_plain *state, char *out);
 size_t whit_plain_line(char *line, size_t n);
 
 typedef enum whit_plain_kept {
-    WHIT_PLAIN_NAME,  /* one line: line feeds and tabs are marked, too */
+    WHIT_PLAIN_NAME,  /* one line: line feeds, tabs and a blank at either end are marked, too */
     WHIT_PLAIN_LINES, /* line feeds and tabs stay */
     WHIT_PLAIN_ENDS,  /* CR LF stays as well */
 } whit_plain_kept;

@@ -65,16 +65,28 @@ static const cli_option options[] = {
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-/* The sequence that begins a line of a diff. */
-static const char *colour_of(const char *line, size_t n)
+/* Lines of both sides that are left of a hunk. */
+struct hunk_left {
+    size_t n_old, n_new;
+};
+
+/* The sequence that begins a line of a diff. Within a hunk a removed "-- a/x" or an added "++ b/x" is a line, and no
+ * name of a file. */
+static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
 {
-    if (n >= 4 && (memcmp(line, "+++ ", 4) == 0 || memcmp(line, "--- ", 4) == 0)) return "\x1b[1m";
-    switch (n ? line[0] : ' ') {
-    case '+': return "\x1b[32m";
-    case '-': return "\x1b[31m";
-    case '@': return "\x1b[36m";
-    default: return NULL;
+    const char kind = n ? line[0] : ' ';
+    const bool is_name = !left->n_old && !left->n_new;
+    if (is_name && kind == '@') {
+        char head[100];
+        snprintf(head, sizeof head, "%.*s", (int)(n < sizeof head ? n : sizeof head - 1), line);
+        (void)sscanf(head, "@@ -%*u,%zu +%*u,%zu @@", &left->n_old, &left->n_new);
+        return "\x1b[36m";
     }
+    if (is_name) return kind == '+' || kind == '-' ? "\x1b[1m" : NULL;
+    if (kind != '+' && kind != '\\') left->n_old -= left->n_old > 0;
+    if (kind != '-' && kind != '\\') left->n_new -= left->n_new > 0;
+    if (kind == '+') return "\x1b[32m";
+    return kind == '-' ? "\x1b[31m" : NULL;
 }
 
 void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
@@ -83,10 +95,11 @@ void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes)
         cli_write(call, text, n_bytes);
         return;
     }
+    struct hunk_left left = {0};
     for (size_t i = 0, n; i < n_bytes; i += n) {
         const char *end = memchr(text + i, '\n', n_bytes - i);
         size_t n_line = end ? (size_t)(end - text) - i : n_bytes - i;
-        const char *colour = colour_of(text + i, n_line);
+        const char *colour = colour_of(text + i, n_line, &left);
         if (colour) cli_control(call, colour);
         cli_write(call, text + i, n_line);
         if (colour) cli_control(call, "\x1b[0m");

@@ -63,6 +63,16 @@ wanted("-a <U+003C>U+202E> b" in seen and "+a <U+202E> b" in seen, f"marks: {asc
 project({})
 status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N", "n\n")])
 wanted("+++ b/x<U+202E>" in seen and "no plain path" in told[1], f"names: {ascii(seen)} {told}")
+# A name with a tab, which begins a time in a difference, or with a blank at its end is not taken for another file's.
+for name, diff, line in (("Makefile\t2026-01-01", '+++ "b/Makefile\\t2026-01-01"', "writes Makefile<U+0009>2026-01-01"),
+                         ("Makefile ", '+++ "b/Makefile "', "writes Makefile<U+0020>"), ('a"\\', '+++ "b/a\\"\\\\"', 'writes a"\\')):
+    project({})
+    status, seen, told = typed([write(name, "x\n"), END], [("[y/N", "y\n")])
+    wanted(diff in seen and line in seen and read(name) == b"x\n", f"the name {name!r}: {seen!r}")
+# Lines of a text that look like the names of a difference have the colours of lines.
+project({"q.sql": b"-- a/x.c\nx\n"})
+status, seen, told = typed([write("q.sql", "++ b/x.c\n++evil\nx\n"), END], [("[y/N", "n\n")])
+wanted("\x1b[31m--- a/x.c\x1b[0m" in seen and "\x1b[32m+++ b/x.c\x1b[0m" in seen and "\x1b[1m--- a/q.sql\x1b[0m" in seen, f"lines like names: {seen!r}")
 # A byte that is not UTF-8, and a lone carriage return.
 project({"l.c": b"/* caf\xe9 */\nint a;\n"})
 status, seen, told = typed([message(None, [("patch_file", {"patch": "l.c\n<<<<<<< SEARCH\nint a;\n=======\nint b;\rint c;\n>>>>>>> REPLACE\n"})]), END],

@@ -16,19 +16,48 @@ static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
     return WHIT_ITEMS(const whit_diff_hunk, &hunks->spans);
 }
 
+/* Appends one of a diff's two names, as git writes it: in quotes where a reader would take it for another one, since a
+ * tab begins a time and a blank at its end is not seen. Names are plain paths, which have no line ends. */
+static void write_name(const char *begin, const char *path, bool is_there, whit_buf *name)
+{
+    if (!is_there) {
+        whit_buf_append(name, "/dev/null", sizeof "/dev/null");
+        return;
+    }
+    const size_t n = strlen(path);
+    const bool is_quoted = strpbrk(path, "\t\"\\") || *path == ' ' || (n && path[n - 1] == ' ');
+    if (is_quoted) whit_buf_append(name, "\"", 1);
+    whit_buf_append_str(name, begin);
+    for (const char *at = path; *at; at++) {
+        if (is_quoted && (*at == '"' || *at == '\\')) whit_buf_append(name, "\\", 1);
+        if (*at == '\t')
+            whit_buf_append_str(name, "\\t");
+        else
+            whit_buf_append(name, at, 1);
+    }
+    if (is_quoted) whit_buf_append(name, "\"", 1);
+    whit_buf_append(name, "", 1);
+}
+
 /* The diff of a change; its hunks are appended to `spans`. A file without a line, which is made or deleted, has the
- * names alone. Names are plain paths, which have no line ends. */
+ * names alone. */
 static whit_status write_diff(const whit_change *c, whit_buf *out, whit_buf *spans, whit_error *error)
 {
-    char names[2][PATH_MAX + 8];
+    whit_buf names[2] = {{0}, {0}};
     size_t begin = out->size_bytes;
-    snprintf(names[0], sizeof names[0], c->was ? "a/%s" : "/dev/null", c->path);
-    snprintf(names[1], sizeof names[1], c->is ? "b/%s" : "/dev/null", c->path);
-    WHIT_TRY(
-        whit_diff_hunks(names[0], c->before, c->before_bytes, names[1], c->after, c->after_bytes, out, spans, error));
-    if (out->size_bytes == begin && !whit_buf_printf(out, "--- %s\n+++ %s\n", names[0], names[1]))
-        return whit_fail_memory(error, "a difference", out->size_bytes);
-    return WHIT_OK;
+    write_name("a/", c->path, c->was, &names[0]);
+    write_name("b/", c->path, c->is, &names[1]);
+    whit_status status = WHIT_OK;
+    if (names[0].failed || names[1].failed) status = whit_fail_memory(error, "a difference", strlen(c->path));
+    if (status == WHIT_OK)
+        status = whit_diff_hunks(whit_chars(&names[0]), c->before, c->before_bytes, whit_chars(&names[1]), c->after,
+                                 c->after_bytes, out, spans, error);
+    if (status == WHIT_OK && out->size_bytes == begin &&
+        !whit_buf_printf(out, "--- %s\n+++ %s\n", whit_chars(&names[0]), whit_chars(&names[1])))
+        status = whit_fail_memory(error, "a difference", out->size_bytes);
+    whit_buf_free(&names[0]);
+    whit_buf_free(&names[1]);
+    return status;
 }
 
 whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_error *error)
