@@ -119,6 +119,11 @@ WHIT_API void whit_generation_close(whit_generation *generation);
 WHIT_API WHIT_CHECKED whit_status whit_generations_step(whit_session *session, whit_generation *const *generations,
                                                         size_t n, size_t *n_open, whit_error *error);
 
+/* Repeats whit_generations_step until all are finished or time_ns have passed, at least once: for callers whose calls
+ * cost much, such as interpreted languages. */
+WHIT_API WHIT_CHECKED whit_status whit_generations_run(whit_session *session, whit_generation *const *generations,
+                                                       size_t n, uint64_t time_ns, size_t *n_open, whit_error *error);
+
 /* For custom schedulers: returns the tokens to feed next, a piece of the prompt or the last token with
  * guesses, at most `capacity`, of which at most n_logits want logits; *n_tokens is 0 if the generation is
  * finished or those limits are too small. Idempotent until the next step. */

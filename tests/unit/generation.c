@@ -417,6 +417,44 @@ static void what_fails_in_one_stays_there(void **state)
     free(ways);
 }
 
+static void a_run_ends_by_time_or_with_all(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_session *session = open_session(1, 512, 4);
+    whit_generate_options options = whit_generate_options_default();
+    whit_sampler *sampler;
+    whit_generation *g;
+    int32_t ids[8], expected[8 + 20];
+    options.ignore_end = true;
+    options.n_tokens = 20;
+    for (int i = 0; i < 8; i++) ids[i] = 265 + i;
+    for (int is_run = 0; is_run < 2; is_run++) {
+        size_t n_open = 1, n, n_steps = 0;
+        assert_ok(whit_sampler_open(model, NULL, &sampler, &error), error);
+        assert_ok(whit_session_truncate(session, 0, 0, &error), error);
+        assert_ok(whit_generation_open(session, sampler, ids, 8, &options, &g, &error), error);
+        while (n_open) {
+            const uint64_t time_ns = n_steps == 1 ? UINT64_MAX : 0;
+            if (is_run)
+                assert_ok(whit_generations_run(session, &g, 1, time_ns, &n_open, &error), error);
+            else
+                assert_ok(whit_generations_step(session, &g, 1, &n_open, &error), error);
+            n_steps++;
+        }
+        assert_int_equal(n_steps, is_run ? 2 : 20);
+        const int32_t *all = whit_generation_ids(g, &n);
+        assert_int_equal(n, 8 + 20);
+        if (is_run)
+            assert_memory_equal(all, expected, sizeof expected);
+        else
+            memcpy(expected, all, sizeof expected);
+        whit_generation_close(g);
+        whit_sampler_close(sampler);
+    }
+    whit_session_close(session);
+}
+
 static void a_full_context_and_a_moved_sequence_are_said(void **state)
 {
     (void)state;
@@ -761,6 +799,7 @@ int main(void)
         cmocka_unit_test(prompts_are_not_starved_of_logits),
         cmocka_unit_test(guesses_go_through_stages),
         cmocka_unit_test(what_fails_in_one_stays_there),
+        cmocka_unit_test(a_run_ends_by_time_or_with_all),
         cmocka_unit_test(a_full_context_and_a_moved_sequence_are_said),
         cmocka_unit_test(text_held_back_is_given_out_where_a_step_fails),
         cmocka_unit_test(no_memory_leaves_the_sequence_as_the_output_says),

@@ -161,6 +161,7 @@ static void null_is_a_status(void **state)
         whit_generations_step(NULL, NULL, 0, NULL, &error),
         whit_generations_step(session, NULL, 1, NULL, &error),
         whit_generations_step(session, &(whit_generation *){NULL}, 1, NULL, &error),
+        whit_generations_run(NULL, NULL, 0, 0, NULL, &error),
         whit_generation_tokens(NULL, NULL, 0, 0, &n, &error),
         whit_generation_accept(NULL, 0, &error),
         whit_chat_render(NULL, NULL, NULL, &error),

@@ -243,3 +243,15 @@ whit_status whit_generations_step(whit_session *session, whit_generation *const 
 {
     return whit_generations_step_within(session, generations, n, 0, NULL, n_open, error);
 }
+
+whit_status whit_generations_run(whit_session *session, whit_generation *const *generations, size_t n, uint64_t time_ns,
+                                 size_t *n_open, whit_error *error)
+{
+    const uint64_t begin_ns = whit_now_ns();
+    size_t n_left = n;
+    whit_status status;
+    do status = whit_generations_step(session, generations, n, &n_left, error);
+    while (status == WHIT_OK && n_left && whit_now_ns() - begin_ns < time_ns);
+    if (n_open) *n_open = n_left;
+    return status;
+}
