@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, sys.argv[1])
 import whit  # noqa: E402
@@ -68,6 +69,30 @@ def test_texts(model):
         check(len(every) == len(ids) and list(every[len(ids) - 1]) == one, "logits of every token")
     raises(TypeError, lambda: list(model.session().generate("a", heat=1)))
     raises(whit.Error, lambda: session.position())
+
+
+def test_adapters_and_grammars(model):
+    with model.session(context=256) as session, whit.Adapter(model, "verse.ndf") as verse:
+        ids = model.tokenize("Once upon a")
+        rows = []
+        for mounts in ({}, {verse: 8.0}, {}):
+            session.truncate()
+            session.mount(mounts)
+            rows.append(list(session.step(ids)))
+        check(rows[0] == rows[2] and rows[0] != rows[1], "logits with an adapter and without it")
+        session.truncate()
+        text = "".join(session.generate("The sea:", grammar='root ::= " calm" | " rough"', max_tokens=20))
+        check(text in (" calm", " rough"), text)
+    raises(whit.Error, lambda: whit.Adapter(model, "nowhere.ndf"))
+
+
+def test_pieces(model):
+    """A fast model's tokens come together, the first of a prompt that takes longer at once."""
+    with model.session(context=512, threads=1) as session:
+        begin = time.monotonic()
+        pieces = list(session.generate("Once", max_tokens=400, temperature=0, ignore_end=True))
+        seconds = time.monotonic() - begin
+        check(1 < len(pieces) <= seconds / 0.002 + 1, len(pieces), "pieces in", seconds)
 
 
 def test_chat(model):
@@ -160,6 +185,8 @@ def main():
         check(model.vocab_size == 1536 and model.context_size == 512 and len(model.identity) == 64, "the model")
         check(model.metadata("general.architecture") == "llama" and model.metadata("x") is None, "metadata")
         test_texts(model)
+        test_adapters_and_grammars(model)
+        test_pieces(model)
         test_chat(model)
         test_errors(model)
         test_threads_and_memory(model)

@@ -5,8 +5,13 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' || {
     echo "[ SKIPPED ] Python 3.9 or later is wanted"
     exit 0
 }
-rm -rf place one two bare talk.json
+rm -rf place one two bare talk.json verse.ndf
 mkdir one two
+for _ in $(seq 60); do echo "Once upon a time there was a fox. It ran through the wood."; done >verse.txt
+$WHIT tune --text verse.txt --steps 3 --rank 2 -c 32 --sequences 2 -t 1 -o verse.ndf 2>/dev/null || {
+    echo "FAILED: no adapter is made"
+    exit 1
+}
 make="python3 $SOURCE/bindings/python/make_wheel.py $1"
 $make --package place || exit 1
 python3 "$SOURCE/tests/python/bindings.py" "$PWD/place" || exit 1
