@@ -262,6 +262,10 @@ static void own_folders_are_known(void **state)
     assert_int_equal(whit_guard_folder_of(home), WHIT_GUARD_ELSEWHERE);
     whit_change change = {.path = "c/whit/agent.json", .is = true, .after = "{}", .after_bytes = 2};
     assert_non_null(strstr(whit_light_red(home, &change), "own configuration"));
+    /* The settings hold variables of servers. */
+    assert_true(whit_light_secret(home, "c/whit/agent.json"));
+    assert_true(whit_light_secret(home, ".config/whit/AGENT.json"));
+    assert_false(whit_light_secret(home, ".config/whit/edit.conf"));
     snprintf(path, sizeof path, "%s/.config", home);
     change.path = "whit/edit.conf";
     assert_non_null(strstr(whit_light_red(path, &change), "own configuration"));

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,8 +115,11 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 bool whit_light_secret(const char *project, const char *path)
 {
     char real[PATH_MAX];
-    const char *below = real_below(project, path, real);
-    return whit_guard_is_secret(path) || whit_guard_is_secret(below) || whit_guard_folder_of(real) == WHIT_GUARD_STATE;
+    const char *below = real_below(project, path, real), *name = strrchr(real, '/');
+    if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
+    const whit_guard_folder folder = whit_guard_folder_of(real);
+    /* The user's settings hold the variables of MCP servers, which may be their keys. */
+    return folder == WHIT_GUARD_STATE || (folder == WHIT_GUARD_CONFIG && name && strcasecmp(name, "/agent.json") == 0);
 }
 
 bool whit_light_leaves(const char *project, const char *path)
