@@ -106,6 +106,14 @@ static void programs_obey_dot_files(void **state)
                                          "bare/config",
                                          "bare/hooks/x",
                                          "sitecustomize.py",
+                                         "lib/sitecustomize/__init__.py",
+                                         "usercustomize.pyc",
+                                         "built/makefile",
+                                         "BSDmakefile",
+                                         "Jenkinsfile.release",
+                                         "binding.gyp",
+                                         "rust-toolchain.toml",
+                                         "docs/copilot-instructions.md",
                                          ".vscode/tasks.json",
                                          ".envrc",
                                          "whit.code-workspace",
@@ -116,15 +124,24 @@ static void programs_obey_dot_files(void **state)
                                          "gradle/wrapper/gradle-wrapper.properties",
                                          "flake.nix",
                                          ".husky/x"};
-    static const char *const plain[] = {"src/a.c", ".gitignore", ".clang-format", "docs/agents/x.md", "head/x.c",
-                                        "head.c",  "config",     "Makefile",      "sub/config"};
+    static const char *const plain[] = {"src/a.c",    ".gitignore", ".clang-format", "docs/agents/x.md",
+                                        "head/x.c",   "head.c",     "config",        "Makefile",
+                                        "sub/config", "makefile",   "both/makefile", "built/Makefile"};
     char project[700], path[1024];
     snprintf(project, sizeof project, "%s/bare-test", test_folder);
     assert_int_equal(mkdir(project, 0700), 0);
     snprintf(path, sizeof path, "%s/bare", project);
     assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(path, sizeof path, "%s/bare/HEAD", project);
-    fclose(fopen(path, "w"));
+    static const char *const files[] = {"bare/HEAD", "built/Makefile", "both/Makefile", "both/makefile"};
+    static const char *const folders[] = {"built", "both"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s/%s", project, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", project, files[i]);
+        fclose(fopen(path, "w"));
+    }
     for (size_t i = 0; i < sizeof obeyed / sizeof *obeyed; i++)
         if (!whit_guard_is_configuration(project, obeyed[i])) fail_msg("'%s' is obeyed", obeyed[i]);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)

@@ -62,12 +62,16 @@ static const char *const harmless[] = {".gitignore",
 
 /* Other names that programs obey: CI, git's hooks wherever core.hooksPath may be, agents, tasks that run by
  * themselves, start files, and what comes before a build file of the project. */
-static const char *const obeyed[] = {"jenkinsfile",
+static const char *const obeyed[] = {"jenkinsfile*",
                                      "appveyor.y*ml",
                                      "azure-pipelines.y*ml",
                                      "bitbucket-pipelines.y*ml",
                                      "cloudbuild.y*ml",
                                      "buildspec.y*ml",
+                                     "circle.yml",
+                                     "wercker.yml",
+                                     "netlify.toml",
+                                     "vercel.json",
                                      "lefthook.y*ml",
                                      "lefthook.toml",
                                      "lefthook.json",
@@ -85,19 +89,28 @@ static const char *const obeyed[] = {"jenkinsfile",
                                      "qwen.md",
                                      "warp.md",
                                      "conventions.md",
+                                     "copilot-instructions.md",
+                                     "*.instructions.md",
                                      "opencode.json*",
                                      "mise.toml",
                                      "mise.*.toml",
                                      "_vimrc",
                                      "_exrc",
                                      "_gvimrc",
-                                     "sitecustomize.py",
-                                     "usercustomize.py",
+                                     "sitecustomize",
+                                     "sitecustomize.*",
+                                     "usercustomize",
+                                     "usercustomize.*",
                                      "*.pth",
                                      "conftest.py",
                                      "pytest.ini",
                                      "tox.ini",
                                      "gnumakefile",
+                                     "bsdmakefile",
+                                     "binding.gyp",
+                                     "bunfig.toml",
+                                     "rust-toolchain",
+                                     "rust-toolchain.toml",
                                      "applypatch-msg",
                                      "pre-applypatch",
                                      "post-applypatch",
@@ -130,6 +143,8 @@ static const char *const obeyed[] = {"jenkinsfile",
                                      "prettier.config.*",
                                      "stylelint.config.*",
                                      "tailwind.config.*",
+                                     "postcss.config.*",
+                                     "babel.config.*",
                                      "gradle-wrapper.properties",
                                      "procfile",
                                      "desktop.ini",
@@ -233,6 +248,19 @@ static bool is_repository_part(const char *project, const char *path)
     return false;
 }
 
+/* Would make read a new "makefile" in place of the project's Makefile, which comes after it? */
+static bool precedes_makefile(const char *project, const char *path)
+{
+    char entry[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const int n_folder = (int)(name - path);
+    if (strcmp(name, "makefile") != 0) return false;
+    int n = snprintf(entry, sizeof entry, "%s/%.*sMakefile", project, n_folder, path);
+    if (n < 0 || n >= (int)sizeof entry || access(entry, F_OK) != 0) return false;
+    snprintf(entry, sizeof entry, "%s/%s", project, path);
+    return access(entry, F_OK) != 0;
+}
+
 bool whit_guard_is_secret(const char *path)
 {
     return has_part(path, is_secret_part);
@@ -240,7 +268,7 @@ bool whit_guard_is_secret(const char *path)
 
 bool whit_guard_is_configuration(const char *project, const char *path)
 {
-    return has_part(path, is_obeyed_part) || is_repository_part(project, path);
+    return has_part(path, is_obeyed_part) || is_repository_part(project, path) || precedes_makefile(project, path);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------- */
