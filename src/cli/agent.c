@@ -153,10 +153,17 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
     if (all) cli_print_json(call, all);
 }
 
+bool cli_agent_is_shown(cli_call *call, const char *text, size_t n_bytes)
+{
+    cli_flush(call);
+    if (!cli_agent_asks_elsewhere(call) && !call->output_failed) return true;
+    return whit_light_tell(text, n_bytes);
+}
+
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why)
 {
     cli_flush(call);
-    if (cli_agent_asks_elsewhere(call) && shown->size_bytes) whit_light_tell(whit_chars(shown), shown->size_bytes);
+    if (shown->size_bytes && !cli_agent_is_shown(call, whit_chars(shown), shown->size_bytes)) return false;
     return whit_light_agreed(reason, n_files, why);
 }
 

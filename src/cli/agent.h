@@ -35,6 +35,9 @@ struct whit_changes;
 whit_status cli_agent_show_all(cli_call *call, const struct whit_changes *set, whit_buf *shown, whit_error *error);
 /* Is the question asked on a terminal that has not shown the text of stdout (--json, a pipe, a file)? */
 bool cli_agent_asks_elsewhere(cli_call *call);
+/* Has the terminal of the question shown a text that was written to stdout? Where stdout is elsewhere or failed, the
+ * text is written to the terminal; false where that fails, too. */
+bool cli_agent_is_shown(cli_call *call, const char *text, size_t n_bytes);
 /* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. `why` gets the person's words
  * about a refusal; may be NULL. */
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why);

@@ -26,19 +26,20 @@ static whit_status task_show(void *user, const whit_change *change, whit_error *
 {
     struct cli_tasks *t = user;
     const struct agent_values *values = t->call->values;
+    const size_t before = t->shown.size_bytes;
     end_view(t);
-    if (cli_agent_asks_elsewhere(t->call)) WHIT_TRY(whit_change_show(change, &t->shown, error));
-    return values->json ? WHIT_OK : cli_agent_show(t->call, change, error);
+    WHIT_TRY(whit_change_show(change, &t->shown, error));
+    if (!values->json) cli_agent_write_diff(t->call, whit_chars(&t->shown) + before, t->shown.size_bytes - before);
+    return WHIT_OK;
 }
 
-/* Shows a hunk on stdout, and also for the terminal of the question if that is another one. */
-static void show_hunk(void *user, const whit_hunk *hunk)
+/* Shows a hunk on stdout, and also on the terminal of the question if that is another one. False where it could not. */
+static bool show_hunk(void *user, const whit_hunk *hunk)
 {
     struct cli_tasks *t = user;
     const struct agent_values *values = t->call->values;
     if (!values->json) cli_agent_write_diff(t->call, hunk->text, hunk->n_bytes);
-    cli_flush(t->call);
-    if (cli_agent_asks_elsewhere(t->call)) whit_light_tell(hunk->text, hunk->n_bytes);
+    return cli_agent_is_shown(t->call, hunk->text, hunk->n_bytes);
 }
 
 static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
@@ -46,7 +47,8 @@ static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *tak
     struct cli_tasks *t = user;
     (void)error;
     end_view(t);
-    for (size_t i = 0; i < hunks->n; i++) show_hunk(user, &hunks->list[i]);
+    for (size_t i = 0; i < hunks->n; i++)
+        if (!show_hunk(user, &hunks->list[i])) return WHIT_OK; /* nothing is taken that was not shown */
     whit_light_choose(hunks, show_hunk, user, true, taken, &t->why);
     return WHIT_OK;
 }

@@ -150,7 +150,8 @@ static whit_plain split; /* an incomplete character, which the next piece comple
 static bool put_text(cli_call *call, const char *text, size_t text_bytes)
 {
     if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be one terminal */
-    return fwrite(text, 1, text_bytes, stdout) == text_bytes || output_failed(call);
+    /* A line of a terminal that takes no more bytes may be dropped by a call that tells none. */
+    return (fwrite(text, 1, text_bytes, stdout) == text_bytes && !ferror(stdout)) || output_failed(call);
 }
 
 bool cli_write(cli_call *call, const char *text, size_t text_bytes)
@@ -222,7 +223,7 @@ bool cli_control(cli_call *call, const char *sequence)
 bool cli_flush(cli_call *call)
 {
     if (call->output_failed) return false;
-    return fflush(stdout) == 0 || output_failed(call);
+    return (fflush(stdout) == 0 && !ferror(stdout)) || output_failed(call);
 }
 
 static int dump_to_stdout(const char *text, size_t text_bytes, void *call)

@@ -2,9 +2,13 @@
 """What a person agrees to is what was shown: at a terminal, through a pipe, beside JSON, in an editor."""
 import json
 import os
+import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import checks
 from checks import environment, wanted
@@ -92,6 +96,47 @@ for how in ("| tee log", "> log", "--json", "| cat > log"):
     endpoint = Endpoint([write("a.txt", "y\x1b[2K\n"), END])
     status, seen = at_terminal(["sh", "-c", f"{WHIT} agent -p x --url {endpoint.url} --project p {how}"], [("[y/N", "y\n")], environment())
     wanted("+y<U+001B>[2K" in seen and "\x1b[2K" not in seen and read("a.txt") == b"y\x1b[2K\n", f"a task {how}: {ascii(seen)}")
+
+# A terminal that takes no more bytes at once, since another program made it so: the question comes after all lines.
+LONG = "".join(f"line {i} of a long text\n" for i in range(1500))
+
+
+def at_full_terminal(command, keys):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.set_blocking(1, False)
+        os.execvpe(command[0], command, environment())
+    seen, answers, end = b"", list(keys), time.time() + 20
+    time.sleep(1)
+    while time.time() < end:
+        if not select.select([terminal], [], [], 0.1)[0]:
+            continue
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        seen += piece
+        if answers and answers[0][0] in seen:
+            os.write(terminal, answers.pop(0)[1])
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return seen
+
+
+for keys in ([(b"[y/N", b"y\n")], [(b"[y/N", b"h\n"), (b"1 of 2", b"y\n"), (b"2 of 2", b"y\n")]):
+    project({"a.txt": b"first\n" + b"same\n" * 20 + b"last\n"})
+    after = "1\n" + "same\n" * 20 + LONG + "end of all\n"
+    endpoint = Endpoint([write("a.txt", after), END])
+    seen = at_full_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p"], keys)
+    endpoint.server.shutdown()
+    question = seen.find(b"[y/N")
+    wanted(0 < seen.find(b"+end of all") < question and read("a.txt").decode() == after, f"a full terminal: {seen[:question][-300:]}")
+project({"a.txt": b"first\n"})
+open("long.patch", "w").write("*** Begin Patch\n*** Update File: a.txt\n@@\n first\n" + "".join(f"+{l}\n" for l in LONG.split("\n")) + "+end of all\n*** End Patch\n")
+seen = at_full_terminal([WHIT, "agent", "apply", "long.patch", "--project", "p"], [(b"[y/N", b"y\n")])
+wanted(0 < seen.find(b"+end of all") < seen.find(b"[y/N") and read("a.txt").endswith(b"end of all\n"), f"apply to a full terminal: {seen[-300:]}")
 
 # Outside the sandbox a check runs what was shown: an answer about other changes does not count for these.
 project({"t.sh": b"true\n", "a": b"x\n"}, {"check": ["sh t.sh"]})

@@ -140,12 +140,13 @@ bool whit_light_has_terminal(void)
     return terminal >= 0;
 }
 
-void whit_light_tell(const char *text, size_t n)
+bool whit_light_tell(const char *text, size_t n)
 {
     int terminal = open_terminal();
-    if (terminal < 0) return;
-    (void)whit_write_all(terminal, text, n);
+    if (terminal < 0) return false;
+    bool ok = whit_write_all(terminal, text, n);
     close(terminal);
+    return ok;
 }
 
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room)
@@ -187,7 +188,7 @@ enum { N_ANSWERS = sizeof answers / sizeof *answers };
 static void explain_answers(const char *letters)
 {
     for (size_t i = 0; i < N_ANSWERS; i++)
-        if (strchr(letters, answers[i].letter)) whit_light_tell(answers[i].help, strlen(answers[i].help));
+        if (strchr(letters, answers[i].letter)) (void)whit_light_tell(answers[i].help, strlen(answers[i].help));
 }
 
 /* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. What a model
@@ -218,7 +219,7 @@ static whit_light_answer light_ask(const char *question, const char *letters, wh
         if (word[0] == '?' || (n == 4 && strncasecmp(word, "help", 4) == 0))
             explain_answers(letters);
         else
-            whit_light_tell(again, sizeof again - 1);
+            (void)whit_light_tell(again, sizeof again - 1);
     }
     return WHIT_LIGHT_GONE;
 }
@@ -236,14 +237,18 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
-/* A question that ends without an answer takes no hunk, agreed hunks included. */
-static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
+/* A question that ends without an answer, or about a hunk that cannot be shown, takes no hunk, agreed hunks
+ * included. */
+static void choose_each(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                         uint8_t *taken, whit_buf *why)
 {
     char line[PATH_MAX + 200];
     for (size_t i = 0; i < hunks->n; i++) {
         const whit_hunk *hunk = &hunks->list[i];
-        show(user, hunk);
+        if (!show(user, hunk)) {
+            memset(taken, 0, hunks->n);
+            return;
+        }
         int n = snprintf(line, sizeof line, "%s%s%zu of %zu, %s: take it? [y/N/?] ", whit_or_empty(hunk->reason),
                          hunk->reason ? ". " : "", i + 1, hunks->n, hunk->path);
         if (why && why->size_bytes && why->data[why->size_bytes - 1] != ' ') whit_buf_append_str(why, "; ");
@@ -256,7 +261,7 @@ static void choose_each(const whit_hunks *hunks, void (*show)(void *user, const 
     }
 }
 
-void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
+void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why)
 {
     char line[PATH_MAX + 200], letters[8] = "yn", marks[16] = "";

@@ -23,8 +23,9 @@ bool whit_light_leaves(const char *project, const char *path);
 bool whit_light_has_terminal(void);
 /* whit_typed_ask at the terminal where questions are asked; -1 without one, too. */
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room);
-/* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. */
-void whit_light_tell(const char *text, size_t n);
+/* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. False where
+ * not all of it could be written. */
+bool whit_light_tell(const char *text, size_t n);
 typedef enum whit_light_answer {
     WHIT_LIGHT_NO, /* also on an empty line */
     WHIT_LIGHT_YES,
@@ -36,9 +37,10 @@ typedef enum whit_light_answer {
 /* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
  * n_files 0: something else, which it says. Words that follow a no are appended to `why` (NULL: not wanted). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
-/* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it. Sets a byte of `taken`
+/* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it, and nothing is taken
+ * where it returns false. Sets a byte of `taken`
  * for each hunk that is agreed to; with may_edit the first may become WHIT_TAKEN_EDIT. `why` as above. */
-void whit_light_choose(const whit_hunks *hunks, void (*show)(void *user, const whit_hunk *hunk), void *user,
+void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why);
 
 #endif
