@@ -138,23 +138,9 @@ static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-static int do_model(struct cli_tasks *t, const char *name)
+/* The names of the server's models. NULL or empty if it does not tell them; servers of other machines are not asked. */
+static json_t *ask_names(const struct agent_values *values)
 {
-    const struct agent_values *values = t->call->values;
-    if (values->local) {
-        cli_note("%s answers, in this process; another one needs another call with -m", values->local);
-        return CLI_OK;
-    }
-    if (*name) {
-        char *copy = strdup(name);
-        if (!copy) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a name");
-        free(t->name);
-        t->name = copy;
-        t->remote.name = copy;
-        t->remote.takes_no_tools = false;
-    }
-    cli_note("asks %s at %s", t->remote.name ? t->remote.name : "the model that is open", values->url);
-    if (*name) return CLI_OK;
     char address[200];
     whit_buf list = {0};
     whit_error error;
@@ -162,17 +148,71 @@ static int do_model(struct cli_tasks *t, const char *name)
     snprintf(address, sizeof address, "%.*s/models", (int)(end ? (size_t)(end - values->url) : strlen(values->url)),
              values->url);
     bool ok = whit_endpoint_get(address, 1500, 1 << 20, &list, &error) == WHIT_OK;
-    json_t *models = ok ? json_loadb(whit_chars(&list), list.size_bytes, 0, NULL) : NULL;
+    json_t *models = ok ? json_loadb(whit_chars(&list), list.size_bytes, 0, NULL) : NULL, *names = json_array();
     size_t i;
     const json_t *model;
     json_array_foreach(json_object_get(models, "data"), i, model)
     {
-        const char *id = json_string_value(json_object_get(model, "id"));
-        if (id) cli_print(t->call, "%s\n", id);
+        json_t *id = json_object_get(model, "id");
+        if (json_is_string(id)) json_array_append(names, id);
     }
     json_decref(models);
     whit_buf_free(&list);
-    return CLI_OK;
+    return names;
+}
+
+/* Whether a server calls a model by a name: Ollama adds ":latest" to names without a tag. */
+static bool is_called(const char *id, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(id, name, n) == 0 && (!id[n] || strcmp(id + n, ":latest") == 0);
+}
+
+/* Says that the server lacks a model, with its names that are near, or else all of them. */
+static void say_lacks_model(const json_t *names, const char *name)
+{
+    enum { LINE_BYTES = 400 };
+    char line[LINE_BYTES];
+    size_t n = 0, i;
+    const json_t *id;
+    bool is_near = false;
+    json_array_foreach(names, i, id) is_near = is_near || cli_is_near_name(name, json_string_value(id));
+    json_array_foreach(names, i, id)
+    {
+        const char *text = json_string_value(id);
+        if (is_near && !cli_is_near_name(name, text)) continue;
+        const int more = snprintf(line + n, sizeof line - n, "%s%s", n ? ", " : "", text);
+        if (more < 0 || (size_t)more >= sizeof line - n) break;
+        n += (size_t)more;
+    }
+    line[n] = 0;
+    cli_note("the server has no model %s; %s %s", name, is_near ? "did you mean" : "it has", line);
+}
+
+static int do_model(struct cli_tasks *t, const char *name)
+{
+    const struct agent_values *values = t->call->values;
+    if (values->local) {
+        cli_note("%s answers, in this process; another one needs another call with -m", values->local);
+        return CLI_OK;
+    }
+    json_t *names = ask_names(values);
+    bool has = !*name || !json_array_size(names);
+    size_t i;
+    const json_t *id;
+    json_array_foreach(names, i, id) has = has || is_called(json_string_value(id), name);
+    char *copy = *name && has ? strdup(name) : NULL;
+    if (copy) {
+        free(t->name);
+        t->name = copy;
+        t->remote.name = copy;
+        t->remote.takes_no_tools = false;
+    }
+    if (!has) say_lacks_model(names, name);
+    cli_note("asks %s at %s", t->remote.name ? t->remote.name : "the model that is open", values->url);
+    json_array_foreach(names, i, id) if (!*name) cli_print(t->call, "%s\n", json_string_value(id));
+    json_decref(names);
+    return *name && has && !copy ? cli_fail(t->call, CLI_LIMIT, "not enough memory for a name") : CLI_OK;
 }
 
 static int do_diff(struct cli_tasks *t, const char *nothing)

@@ -108,6 +108,9 @@ typedef struct cli_call {
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
+/* Whether a name that was given may stand for `name`: a part of it, or a slip of a letter or two away. */
+bool cli_is_near_name(const char *given, const char *name);
+
 /* Was the option of this name among the arguments? Its value cannot show this, since it may equal the default. */
 bool cli_was_given(const cli_call *call, const char *name);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/path.h"
 #include "cli/cli.h"
@@ -56,6 +57,21 @@ static size_t edits(const char *a, const char *b)
         memcpy(before, last, sizeof before);
     }
     return row[n_b];
+}
+
+/* Whether `part` is a part of `word`, in any case. */
+static bool has_part(const char *word, const char *part)
+{
+    const size_t n = strlen(part);
+    for (; n && strlen(word) >= n; word++)
+        if (strncasecmp(word, part, n) == 0) return true;
+    return false;
+}
+
+bool cli_is_near_name(const char *given, const char *name)
+{
+    const size_t n = strlen(given);
+    return has_part(name, given) || (n > 2 && has_part(given, name)) || edits(given, name) < (n > 4 ? 3 : 2);
 }
 
 const cli_verb *cli_verb_guess(const char *word)

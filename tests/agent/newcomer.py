@@ -186,13 +186,15 @@ wanted(status == 0 and read() == "int b;\n" and seen.count("[y/N/e/?]") == 2, f"
 project()
 done, e = script([write("int b;\n"), message("planned"), END, END, END],
                  "/plan rename it\n/help\n/add src/a.c nothing.c\nthen\nsee @src/a.c, and @nobody\nafter\n"
-                 "/model second\nexit\nnever\n", "--yes")
+                 "/model secnod\n/model third\n/model second\nexit\nnever\n", "--yes")
 wanted(done.returncode == 0 and read() == "int a;\n" and "a plan alone" in results(e, 1)[0], f"/plan: {done.stderr}")
 asked = [r["messages"][-1]["content"] for r in e.requests]
 wanted(asked[0].startswith("Make a plan") and asked[0].endswith("rename it"), f"/plan: {asked[0]}")
 wanted("The file src/a.c:\n```\nint a;\n" in asked[2] and "nothing.c: there is no such file" in done.stderr, f"/add: {asked[2]}")
 wanted("The file src/a.c:" in asked[3] and "nobody: there is no such file" in done.stderr, f"@file: {asked[3]}")
 wanted("asks second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
+wanted("no model secnod; did you mean second\n" in done.stderr and "no model third; it has first, second\n" in done.stderr and
+       done.stderr.count("asks the model that is open at") == 2, f"/model of a name that the server lacks: {done.stderr}")
 # A command is run for a person at a terminal. A piped text, which may be anybody's, runs none.
 project()
 status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on'; exit 3\n"), ("exit status 3", ""), ("agent>", "after\n"),
