@@ -529,6 +529,11 @@ void whit_buffer_close(whit_buffer *buffer)
     free_buffer(buffer);
 }
 
+bool whit_buffer_is_new(const whit_buffer *buffer)
+{
+    return buffer->path && !buffer->file.identity.exists;
+}
+
 bool whit_buffer_is_conflicting(const whit_buffer *buffer)
 {
     if (!buffer->path) return false;

@@ -292,6 +292,20 @@ static void toggle_wrap(ed *e)
     e->window->left = 0;
     ed_say(e, e->window->wrap ? "lines are wrapped" : "lines are not wrapped");
 }
+static void info(ed *e)
+{
+    const whit_buffer *buffer = e->window->doc->buffer;
+    const uint64_t size = whit_text_size(buffer->text), last = size ? whit_text_line_at(buffer->text, size - 1) : 0;
+    char lines[40] = "", state[24] = "";
+    if (last != UINT64_MAX) snprintf(lines, sizeof lines, ", %llu lines", (unsigned long long)(size ? last + 1 : 0));
+    if (buffer->read_only)
+        snprintf(state, sizeof state, ", read-only");
+    else if (whit_buffer_is_new(buffer))
+        snprintf(state, sizeof state, ", not on disk yet");
+    else if (whit_buffer_is_modified(buffer))
+        snprintf(state, sizeof state, ", not saved");
+    ed_say(e, "%s%s, %llu bytes%s", buffer->path ? buffer->path : buffer->name, lines, (unsigned long long)size, state);
+}
 static void numbers(ed *e)
 {
     e->settings.numbers = !e->settings.numbers;
@@ -494,6 +508,7 @@ const struct ed_command ed_commands[] = {
     {"next-window", "M-w", "Go to the next window.", next_window, 0},
     {"close-window", "M-c", "Close the window; its buffer stays open.", close_window, 0},
     {"only-window", "", "Close all other windows.", ed_window_only, 0},
+    {"info", "S-F1", "Show the whole path of the file, its lines and its size.", info, 0},
     {"wrap", "M-\\", "Wrap long lines, or not.", toggle_wrap, 0},
     {"numbers", "M-n", "Show line numbers, or not.", numbers, 0},
     {"vi", "M-v", "Switch between vi's keys and the usual ones.", toggle_vi, 0},

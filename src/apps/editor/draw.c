@@ -207,6 +207,8 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
         tag = e->panel.working ? " (working)" : "";
     else if (buffer->read_only)
         tag = " (read-only)";
+    else if (whit_buffer_is_new(buffer))
+        tag = " [new]";
     else if (buffer->file.has_mark)
         tag = " (byte order mark)";
     const char *changed = whit_buffer_is_modified(buffer) ? " *" : "";

@@ -157,6 +157,8 @@ bool ed_vi_files(ed *e, const char *at)
         if (*at) open_file(e, at);
     } else if (TAKES("tabe", "tabedit") || TAKES("tabnew", "tabnew")) {
         if (*at) open_file(e, at);
+    } else if (TAKES("f", "file")) {
+        ed_vi_run(e, "info");
     } else if (TAKES("h", "help")) {
         ed_vi_run(e, "help");
     } else {

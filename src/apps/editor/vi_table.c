@@ -277,6 +277,7 @@ static const struct ed_vi_row rows[] = {
     COMMAND(NV, 'g', 'r', "references", "list the references"),
     COMMAND(NV, 0, C('o'), "jump-back", "back to before the last jump"),
     COMMAND(N, 0, 'K', "hover", "show what the language server says about the name here"),
+    COMMAND(NV, 0, C('g'), "info", "the file's whole path, lines and size"),
     NOTHING(NV, C('l')),
     LINE(NV, 'Z', 'Z', "x", "save and close; ZQ: close without saving"),
     LINE(NV, 'Z', 'Q', "q!", NULL),
