@@ -123,20 +123,33 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
+/* Whether bytes can be the beginning of a text: they have no control characters but blanks and escapes. */
+static bool is_like_text(const char *head, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        if ((unsigned char)head[i] < 0x20 && !strchr("\t\n\v\f\r\033", head[i] ? head[i] : 1)) return false;
+    return true;
+}
+
 const char *cli_binary_kind(const char *head, size_t n_bytes)
 {
+    enum { HEAD_BYTES = 64 };
     static const struct {
         const char *magic, *kind;
-    } kinds[] = {{"GGUF", "a model (GGUF)"},
-                 {"%PDF-", "a PDF ('pdftotext FILE' writes its text)"},
-                 {"PK\003\004", "a packed file (zip, or an office document)"},
-                 {"\037\213", "a packed file (gzip)"},
-                 {"(\265/\375", "a packed file (zstd)"},
-                 {"PAR1", "a table (Parquet)"}};
+        bool may_begin_text; /* a file of this kind has controls among its first bytes, a text has not */
+    } kinds[] = {{"GGUF", "a model (GGUF)", true},
+                 {"%PDF-", "a PDF ('pdftotext FILE' writes its text)", false},
+                 {"PK\003\004", "a packed file (zip, or an office document)", false},
+                 {"\037\213", "a packed file (gzip)", false},
+                 {"(\265/\375", "a packed file (zstd)", false},
+                 {"PAR1", "a table (Parquet)", true}};
     if (whit_ndf_has_magic(head, n_bytes)) return "a file of whit's own (.ndf)";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (n_bytes >= strlen(kinds[i].magic) && !memcmp(head, kinds[i].magic, strlen(kinds[i].magic)))
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n_magic = strlen(kinds[i].magic);
+        if (n_bytes < n_magic || memcmp(head, kinds[i].magic, n_magic) != 0) continue;
+        if (!kinds[i].may_begin_text || !is_like_text(head, n_bytes < HEAD_BYTES ? n_bytes : HEAD_BYTES))
             return kinds[i].kind;
+    }
     return NULL;
 }
 
@@ -163,7 +176,7 @@ int cli_read_text(cli_call *call, const char *path, cli_text *text)
 
 int cli_check_text(cli_call *call, const char *path)
 {
-    char head[16];
+    char head[64];
     uint64_t n_bytes;
     FILE *file = cli_file_size(path, &n_bytes) ? fopen(path, "rb") : NULL;
     const size_t n = file ? fread(head, 1, sizeof head, file) : 0;

@@ -77,6 +77,14 @@ for text in plain.gguf plain.ndf paper.pdf; do
     done
 done
 
+# A text may begin as another kind of file does: the bytes after that decide.
+{ echo "GGUF is a format of files, and PAR1 begins a table."; cat text; } >named
+expect 0 whit perplexity -m plain.ndf -f named
+expect 0 whit export plain.ndf --type q4_0 -o out.gguf --calib named
+{ printf 'GGUF\003\000\000\000'; cat text; } >named
+expect 3 whit perplexity -m plain.ndf -f named
+one_line "named: is a model (GGUF); plain text is wanted here$"
+
 # ---- success names the file, its size and kind
 expect 0 whit export plain.ndf -o whole.gguf
 one_line '^whit: whole.gguf: [0-9.]* [kM]B, GGUF, [0-9]* tensors, [0-9]* % of their bytes [A-Z0-9_]*$'
