@@ -115,6 +115,8 @@ two.run("(() => { const [name, folder] = document.querySelectorAll('#list input'
 one.wait("document.querySelector('#list li').textContent === '▾ Past'", "the folder in the other tab")
 check(one.run(names + "[0]") == "Of old" and one.run("document.querySelectorAll('#list .inside').length") == 1, one.run(names))
 one.click("#list", "▾ Past")
+two.wait("document.querySelector('#list .folder button').getAttribute('aria-expanded') === 'false'",
+         "a folder that another tab closed")
 check("Of old" not in one.run(names) and one.run("document.querySelector('#list .folder button').getAttribute('aria-expanded')")
       == "false", "a closed folder shows what is in it")
 one.reload()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The list of conversations: search, rename, folders, delete with undo, export and import. */
 
-const closedFolders = readStored(browserStorage, "whit.closed-folders"); // name -> true
+const CLOSED_FOLDERS = "whit.closed-folders"; // name -> true, of all tabs
+let closedFolders = readStored(browserStorage, CLOSED_FOLDERS);
 const fullName = c => (c.folder ? c.folder + " / " : "") + (c.title || "New conversation");
 
 function newConversation() {
@@ -49,7 +50,7 @@ function folderRows(name, conversations) {
   addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
     if (isOpen) closedFolders[name] = true;
     else delete closedFolders[name];
-    try { browserStorage.setItem("whit.closed-folders", JSON.stringify(closedFolders)) } catch { /* until this page ends */ }
+    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* until this page ends */ }
     showList();
   }, {"aria-expanded": String(isOpen), title: conversations.length + " in " + name});
   const rows = conversations.filter(c => isOpen || c.id === current.id)
@@ -57,6 +58,13 @@ function folderRows(name, conversations) {
   for (const row of rows) row.classList.add("inside");
   return [head, ...rows];
 }
+
+/* Another tab closed or opened a folder. */
+window.addEventListener("storage", e => {
+  if (e.key !== CLOSED_FOLDERS) return;
+  closedFolders = readStored(browserStorage, CLOSED_FOLDERS);
+  showList();
+});
 
 function listRow(c, found, title) {
   const li = make("li"), name = title || "New conversation", open = make("button", name, {class: "open", title: name});
