@@ -468,7 +468,7 @@ def test_operations():
     told.bind("notify.socket")
     told.settimeout(60)
     os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify.socket")
-    before, (server, port) = port, start("--log", "requests.log")
+    before, (server, port) = port, start("--log", "requests.log", "--drain", "1")
     del os.environ["NOTIFY_SOCKET"]
     check(told.recv(100) == b"READY=1", "systemd is not told of the start")
     body = {"prompt": "Once upon a time", "max_tokens": 5, "temperature": 0}
@@ -496,7 +496,7 @@ def test_operations():
     if not os.environ.get("WHIT_NO_SANDBOX") and not os.environ.get("SERVER"):
         check(len(held) > 1 and (set(held) == {"2"} or any(b"no sandbox" in line for line in said)), "a thread outside of the sandbox", held)
     server.send_signal(signal.SIGTERM)
-    check(told.recv(100) == b"STOPPING=1", "systemd is not told of the end")
+    check(told.recv(100) == b"STOPPING=1\nEXTEND_TIMEOUT_USEC=121000000", "what systemd is told of the end")
     check(server.wait(60) == 0, "the server did not end well")
     text = open("requests.log", encoding="utf-8").read()
     lines = [json.loads(line) for line in text.splitlines()]

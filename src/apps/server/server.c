@@ -24,6 +24,7 @@
 #include "server/store.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
+enum { STOP_SECONDS = 120 }; /* for answers after the draining, as in deploy/whit.service */
 
 enum { MOST_FOLDERS = 128 };
 
@@ -129,6 +130,16 @@ static void drain(whit_site *site)
     site->is_refusing = true;
 }
 
+/* Tells systemd that the service stops, and may take the draining and then STOP_SECONDS more for answers, whatever the
+ * unit's TimeoutStopSec says. */
+static void tell_stopping(int notify, uint32_t drain_s)
+{
+    char state[80];
+    const unsigned long long seconds = (unsigned long long)drain_s + STOP_SECONDS;
+    snprintf(state, sizeof state, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", seconds * 1000000);
+    whit_notify(notify, state);
+}
+
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error)
@@ -167,7 +178,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     ready(user, address, site.models->entries[0].n_bytes);
     whit_notify(notify, "READY=1");
     look_after(&site, reload);
-    whit_notify(notify, "STOPPING=1");
+    tell_stopping(notify, options->drain_s);
     drain(&site);
     /* Removed before the socket closes, since another server may take its name afterwards. In the sandbox it cannot be
      * removed, and the next server replaces it. */
