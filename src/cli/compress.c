@@ -12,6 +12,7 @@
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/ranks.h"
+#include "cli/rounding.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "compress/budget.h"
@@ -31,7 +32,8 @@ struct compress_values {
     int64_t seed;
     bool verbose, json, resume, pure, by_blocks;
 };
-static const struct compress_values defaults = {.method = WHIT_COMPRESS_FULL, .max_tokens = 131072, .tune_rate = 1e-4f};
+static const struct compress_values defaults = {
+    .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
 /* Matrices that b1 keeps as t within its budget: a fifth to a quarter of the weights. */
@@ -68,8 +70,7 @@ static const cli_option options[] = {
      0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
      "Tokens of text that the model makes up, in place of --calib; 32768 where neither is given.", 0, 1 << 30},
-    {"--calib-tokens", CLI_COUNT, AT(max_tokens), "N", "Tokens of the text to use at most, spread over it; 131072.", 1,
-     1 << 30},
+    CLI_CALIB_TOKENS_OPTION(AT(max_tokens)),
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; by default the context, 512 at most.", 2,
      1048576},
     {"--method", CLI_CHOICE, AT(method), "rtn|gptq|full",
@@ -176,6 +177,8 @@ static void on_choice(void *user, const char *text)
     }
 }
 
+enum { SAMPLED = 32768 }; /* tokens that the model makes up where neither a text nor their number is given */
+
 /* Reads the ids of the given text, and its sketch. */
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids,
                      whit_sketch *sketch)
@@ -186,7 +189,7 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
             whit_sketch_add_file(sketch, v->calib.items[i], &error) != WHIT_OK)
             return cli_fail_error(call, &error);
     whit_sketch_finish(sketch);
-    uint32_t n_sample = v->n_sample_tokens || v->calib.n ? v->n_sample_tokens : 32768;
+    uint32_t n_sample = v->n_sample_tokens || v->calib.n ? v->n_sample_tokens : SAMPLED;
     if (!n_sample) return CLI_OK;
     whit_model *model = NULL;
     int status = cli_open_model(call, call->operands[0], false, &model);
@@ -201,6 +204,20 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     whit_corpus_free(&corpus);
     whit_model_close(model);
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
+}
+
+/* Adds to the command of the file's metadata which text was used, and the number of its tokens at most. */
+static void name_text(const struct compress_values *v, const whit_compress_options *o, char *command, size_t room)
+{
+    size_t n = strlen(command);
+    const size_t n_tokens = o->n_ids < o->max_tokens ? o->n_ids : o->max_tokens;
+    for (size_t i = 0; n < room && i < v->calib.n; i++) {
+        const char *slash = strrchr(v->calib.items[i], '/');
+        n += (size_t)snprintf(command + n, room - n, " --calib %.80s", slash ? slash + 1 : v->calib.items[i]);
+    }
+    if (n < room && (v->n_sample_tokens || !v->calib.n))
+        n += (size_t)snprintf(command + n, room - n, " --sample %u", v->n_sample_tokens ? v->n_sample_tokens : SAMPLED);
+    if (n < room) snprintf(command + n, room - n, " --calib-tokens %zu", n_tokens);
 }
 
 /* ---- tuning ----------------------------------------------------------------------------------------
@@ -412,7 +429,7 @@ static void note_rounded(const whit_source *source)
 static int run_compress(cli_call *call)
 {
     const struct compress_values *v = call->values;
-    char found[CLI_PATH_BYTES], command[256];
+    char found[CLI_PATH_BYTES], command[1024];
     struct tune_paths paths;
     bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
@@ -525,6 +542,7 @@ static int run_compress(cli_call *call)
         o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         o.bos = whit_compress_bos(&source);
+        name_text(v, &o, command, sizeof command);
     }
     if (v->json) listener.matrices = json_array();
     if (v->page) listener.rows = &rows;

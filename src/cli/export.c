@@ -14,10 +14,10 @@
 struct export_values {
     const char *output, *coded, *floats;
     cli_list calib;
-    uint32_t n_threads;
+    uint32_t max_tokens, n_threads;
     bool no_tokenizer, verbose;
 };
-static const struct export_values defaults;
+static const struct export_values defaults = {.max_tokens = CLI_CALIB_TOKENS};
 
 #define AT(member) offsetof(struct export_values, member)
 static const cli_option options[] = {
@@ -33,6 +33,7 @@ static const cli_option options[] = {
      "Round with error feedback over this text, as whit compress does; may be given several times. Without it each "
      "weight goes to the nearest level.",
      0, 0},
+    CLI_CALIB_TOKENS_OPTION(AT(max_tokens)),
     {"--float-type", CLI_TEXT, AT(floats), "TYPE", "Type of float matrices (f16 bf16 f32); by default as they are.", 0,
      0},
     {"--no-tokenizer", CLI_FLAG, AT(no_tokenizer), NULL, "Leave the tokenizer out.", 0, 0},
@@ -154,6 +155,7 @@ static int run_export(cli_call *call)
     cli_rounding rounding = {.output = values->output,
                              .codec = values->coded,
                              .calib = &values->calib,
+                             .max_tokens = values->max_tokens,
                              .n_threads = values->n_threads,
                              .verbose = values->verbose};
     whit_error error;

@@ -14,10 +14,10 @@
 struct refine_values {
     const char *output, *original;
     cli_list calib;
-    uint32_t n_threads;
+    uint32_t max_tokens, n_threads;
     bool verbose;
 };
-static const struct refine_values defaults;
+static const struct refine_values defaults = {.max_tokens = CLI_CALIB_TOKENS};
 
 #define AT(member) offsetof(struct refine_values, member)
 static const cli_option options[] = {
@@ -26,6 +26,7 @@ static const cli_option options[] = {
      0},
     {"--calib", CLI_REPEAT, AT(calib), "FILE",
      "Calibration text: of the kind that the model is for, 250 kB or more; may be given several times.", 0, 0},
+    CLI_CALIB_TOKENS_OPTION(AT(max_tokens)),
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
      "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
     {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per matrix.", 0, 0},
@@ -107,6 +108,7 @@ static int run_refine(cli_call *call)
                              .codec = "f16", /* for matrices whose types are not solved: these keep the file's bytes */
                              .like = &file,
                              .calib = &values->calib,
+                             .max_tokens = values->max_tokens,
                              .n_threads = values->n_threads,
                              .verbose = values->verbose};
     whit_status status = refine_file(&rounding, &file, original, &n_replaced, &error);

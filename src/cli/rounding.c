@@ -46,7 +46,7 @@ whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_er
                                      .method = rounding->calib->n ? WHIT_COMPRESS_FULL : WHIT_COMPRESS_RTN,
                                      .ids = WHIT_ITEMS(const int32_t, &ids),
                                      .n_ids = ids.size_bytes / sizeof(int32_t),
-                                     .max_tokens = 131072,
+                                     .max_tokens = rounding->max_tokens,
                                      .bos = whit_compress_bos(source),
                                      .n_threads = rounding->n_threads,
                                      .command = "whit export",

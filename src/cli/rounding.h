@@ -11,6 +11,7 @@ typedef struct cli_rounding {
     const char *output, *codec; /* codec as in whit_compress_options */
     const whit_source *like;
     const cli_list *calib; /* texts; empty: plain rounding */
+    uint32_t max_tokens;   /* tokens of the texts that are used at most */
     uint32_t n_threads;
     bool verbose;
     char path[CLI_PATH_BYTES]; /* the rounded model, an .ndf beside the output */
@@ -19,6 +20,14 @@ typedef struct cli_rounding {
     double weights, errors, worst;
     char worst_name[WHIT_VALUE_NAME_BYTES];
 } cli_rounding;
+
+#define CLI_CALIB_TOKENS 131072 /* default of --calib-tokens */
+/* For the option tables of verbs that read a calibration text: AT is the offset of a uint32_t. */
+#define CLI_CALIB_TOKENS_OPTION(at)                                                                                    \
+    {                                                                                                                  \
+        "--calib-tokens", CLI_COUNT, (at), "N", "Tokens of the text to use at most, spread over it; 131072.", 1,       \
+            1 << 30                                                                                                    \
+    }
 
 /* Rounds a source into rounding->path, which cli_rounding_end removes. */
 whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_error *error);

@@ -38,6 +38,14 @@ less "$(divergence iq4_nl.gguf)" "$(divergence q3_k.gguf)" "iq4_nl against q3_k"
 # ---- error feedback over a text, with any number of threads
 expect 0 whit export original.ndf --type q2_k --calib calibration -t 1 -o one.gguf
 expect 0 whit export original.ndf --type q2_k --calib calibration -t 3 -o three.gguf
+for verb in "export original.ndf --type q2_k" "refine one.gguf --original original.ndf"; do
+    # shellcheck disable=SC2086
+    expect 0 whit $verb --calib calibration --calib-tokens 256 -o few.gguf
+    cmp -s few.gguf one.gguf && complain "$verb: --calib-tokens changed nothing"
+    # shellcheck disable=SC2086
+    expect 2 whit $verb --calib calibration --calib-tokens 10 -o few.gguf
+    grep -q "10 tokens of calibration text are less than a window of 64" err || complain "$verb: $(cat err)"
+done
 cmp -s one.gguf three.gguf || complain "three threads gave another file"
 [ $steps = 2 ] || less "$(divergence one.gguf)" "$(divergence q2_k.gguf)" "calibrated q2_k against plain"
 
