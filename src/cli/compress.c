@@ -194,7 +194,7 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     whit_model *model = NULL;
     int status = cli_open_model(call, call->operands[0], false, &model);
     if (status != CLI_OK) return status;
-    whit_corpus corpus = {0};
+    whit_corpus corpus = {.progress = cli_progress};
     uint32_t n_ctx = model->config.n_ctx;
     whit_sample_options sample = {n_sample, n_ctx < 512 ? n_ctx : 512, (uint64_t)v->seed, v->n_threads,
                                   cli_cancelled()};

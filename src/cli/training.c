@@ -354,8 +354,9 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
 
 /* Trains as another rank than the first, which alone reports and writes. */
 static int train_quietly(cli_call *call, const whit_model *start, const whit_model *teacher,
-                         const whit_trainer_options *options)
+                         whit_trainer_options *options)
 {
+    options->progress = NULL;
     whit_error error;
     whit_trainer *trainer = NULL;
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);

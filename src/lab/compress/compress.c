@@ -53,7 +53,10 @@ struct compression {
     bool rotated;
     whit_compress_report reports[REPORTS];
     uint32_t n_reports;
-    double layer_cost, done_cost; /* approximate multiply-adds of the current layer: total, and done so far */
+    /* Approximate multiply-adds of the current layer: total, done so far, and of the work that is being done. */
+    double layer_cost, done_cost, work_cost;
+    double shown;      /* the largest share that was told: work that is tried twice is not counted */
+    bool is_cancelled; /* progress answered false */
 };
 
 unsigned whit_compress_stage_named(const char *name)
@@ -95,6 +98,72 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
         to->digest = finished->digest;
     }
     return true;
+}
+
+/* ---- progress --------------------------------------------------------------------------------------- */
+
+/* Whether this process writes files: all but one of the ranks do not. */
+static bool is_first(const struct compression *c)
+{
+    return !c->options->ranks || !c->options->ranks->rank;
+}
+
+static whit_status progress(struct compression *c, double share)
+{
+    const whit_compress_options *o = c->options;
+    if (share > c->shown) c->shown = share;
+    c->is_cancelled = c->is_cancelled || (o->progress && !o->progress(o->user, "compressing", c->shown));
+    if (!c->is_cancelled) return WHIT_OK;
+    return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
+}
+
+/* Approximate cost of a matrix: products with the Hessian of its inputs. */
+static double cost_of_matrix(const whit_tensor_type *type)
+{
+    const double products = 80;
+    return products * type->n_rows * type->n_cols * type->n_cols;
+}
+
+/* Approximate cost of the text before a stage: the Hessians, and running both streams for them. */
+static double cost_of_text(const struct compression *c, const whit_layer_stage *stage)
+{
+    const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
+    double tokens = (double)c->stream.n_batches * c->stream.n_rows;
+    return tokens * 2 * ((double)type->n_cols * type->n_cols + (double)c->stream.weight_elems / 2);
+}
+
+/* Approximate cost of moving the text past the layer. */
+static double cost_of_advance(const struct compression *c)
+{
+    return 2 * (double)c->stream.n_batches * c->stream.n_rows * (double)c->stream.weight_elems;
+}
+
+static double cost_of_layer(const struct compression *c)
+{
+    whit_layer_stage stage;
+    double cost = cost_of_advance(c);
+    for (uint32_t at = 0; whit_layer_next_stage(&c->stream, &at, &stage);) {
+        cost += cost_of_text(c, &stage);
+        for (uint32_t i = 0; i < stage.n; i++) cost += cost_of_matrix(&c->stream.params[0].items[stage.params[i]].type);
+    }
+    return cost;
+}
+
+static whit_status spend(struct compression *c, double cost)
+{
+    c->done_cost += cost;
+    double share = c->done_cost < c->layer_cost ? c->done_cost / c->layer_cost : 1;
+    return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
+}
+
+/* Tells of a share of the work whose cost is spent when it is done. */
+static bool tell_work(void *user, double share)
+{
+    struct compression *c = user;
+    const double done_cost = c->done_cost;
+    whit_status status = spend(c, share * c->work_cost);
+    c->done_cost = done_cost;
+    return status == WHIT_OK;
 }
 
 /* ---- a matrix ------------------------------------------------------------------------------------- */
@@ -160,6 +229,7 @@ static whit_status solve_matrix(struct compression *c, const whit_layer_stage *s
                            .moved = c->types.stages & WHIT_STAGE_QEP,
                            .descends = c->types.stages & WHIT_STAGE_DESCENT,
                            .anneals = c->types.stages & WHIT_STAGE_ANNEAL,
+                           .within = {tell_work, c},
                            .only = stage->n == 1 && rotated_part(c, param) != WHIT_ROTATED_V,
                            .sizes = whit_compress_correction_sizes(&c->types, whit_source_find(c->source, name), type)};
     whit_status status = whit_matrix_run(&m, &c->blas, c->pool, c->allocator, c->error);
@@ -220,53 +290,6 @@ static void send_reports(struct compression *c, bool rotated)
 
 /* ---- a stage ---------------------------------------------------------------------------------------- */
 
-/* Whether this process writes files: all but one of the ranks do not. */
-static bool is_first(const struct compression *c)
-{
-    return !c->options->ranks || !c->options->ranks->rank;
-}
-
-static whit_status progress(const struct compression *c, double share)
-{
-    const whit_compress_options *o = c->options;
-    if (!o->progress || o->progress(o->user, "compressing", share)) return WHIT_OK;
-    return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
-}
-
-/* Approximate cost of a matrix: products with the Hessian of its inputs. */
-static double cost_of_matrix(const whit_tensor_type *type)
-{
-    const double products = 80;
-    return products * type->n_rows * type->n_cols * type->n_cols;
-}
-
-/* Approximate cost of the text before a stage: the Hessians, and running both streams for them. */
-static double cost_of_text(const struct compression *c, const whit_layer_stage *stage)
-{
-    const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
-    double tokens = (double)c->stream.n_batches * c->stream.n_rows;
-    return tokens * 2 * ((double)type->n_cols * type->n_cols + (double)c->stream.weight_elems / 2);
-}
-
-static double cost_of_layer(const struct compression *c)
-{
-    whit_layer_stage stage;
-    double cost = 0;
-    for (uint32_t at = 0; whit_layer_next_stage(&c->stream, &at, &stage);) {
-        cost += cost_of_text(c, &stage);
-        for (uint32_t i = 0; i < stage.n; i++) cost += cost_of_matrix(&c->stream.params[0].items[stage.params[i]].type);
-    }
-    return cost;
-}
-
-static whit_status spend(struct compression *c, double cost)
-{
-    c->done_cost += cost;
-    double share =
-        c->done_cost < c->layer_cost ? c->done_cost / c->layer_cost : 1; /* work that is tried twice is not counted */
-    return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
-}
-
 /* Columns that the walk keeps together: the largest that a matrix of the stage needs, which all others divide. */
 static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
@@ -298,21 +321,25 @@ static whit_status run_expert_stage(struct compression *c, const whit_layer_stag
                                  .stages = c->types.stages,
                                  .input = stage->input,
                                  .n_experts = stage->n_experts,
-                                 .group = stage_group(c, stage)};
+                                 .group = stage_group(c, stage),
+                                 .within = {tell_work, c}};
+    double cost = cost_of_text(c, stage);
     for (uint32_t i = 0; i < stage->n; i++) {
         whit_expert_matrix *m = &experts.matrices[experts.n];
         const char *name = params->items[stage->params[i]].name;
         WHIT_TRY(whit_compress_type_of(&c->types, whit_source_find(c->source, name), &m->type, c->error));
-        WHIT_TRY(spend(c, cost_of_matrix(&m->type)));
         if (!whit_compress_is_solved(&m->type)) {
             WHIT_TRY(round_plainly(c, stage->params[i], &m->type));
+            WHIT_TRY(spend(c, cost_of_matrix(&m->type)));
             continue;
         }
+        cost += cost_of_matrix(&m->type);
         m->param = stage->params[i];
         m->finished = finished_of(c, m->param);
         experts.n++;
     }
     WHIT_TRY(wanted_residual(c, stage, &experts.residual));
+    c->work_cost = cost;
     if (experts.n) WHIT_TRY(whit_experts_solve(&experts, c->error));
     whit_stream_rest(&c->stream);
     for (uint32_t i = 0; i < experts.n; i++)
@@ -324,7 +351,7 @@ static whit_status run_expert_stage(struct compression *c, const whit_layer_stag
                                           .n_experts = stage->n_experts,
                                           .n_unseen = experts.n_unseen,
                                           .bytes = whit_codec_tensor_bytes(&experts.matrices[i].finished->tensor)});
-    return spend(c, cost_of_text(c, stage));
+    return spend(c, cost);
 }
 
 static whit_status run_stage(struct compression *c, const whit_layer_stage *stage)
@@ -335,6 +362,7 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
     const whit_params *params = &c->stream.params[0];
     whit_ref residual = 0;
     WHIT_TRY(wanted_residual(c, stage, &residual));
+    c->work_cost = cost_of_text(c, stage);
     whit_status status =
         whit_hessian_gather(&hessians, &c->stream, &c->blas, stage->input, c->types.stages & WHIT_STAGE_QEP, residual,
                             params->items[stage->params[0]].type.n_rows, NULL, c->error);
@@ -353,6 +381,7 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
         if (!factor.upper)
             status = whit_factor_make(&hessians.text, stage_group(c, stage), c->types.stages & WHIT_STAGE_ORDER, name,
                                       &c->blas, c->pool, c->allocator, &factor, c->error);
+        c->work_cost = cost_of_matrix(&type);
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
         if (status != WHIT_OK || rotated_part(c, stage->params[i]) != WHIT_ROTATED_V) continue;
@@ -464,8 +493,11 @@ static whit_status run_layers(struct compression *c)
         if (status == WHIT_OK && !restored) status = save_layer(c);
         if (status == WHIT_OK && c->layer + 1 < n_layers) {
             status = whit_stream_wake(&c->stream, c->error);
-            for (int side = 0; status == WHIT_OK && side < WHIT_STREAM_SIDES; side++)
+            c->work_cost = cost_of_advance(c) / WHIT_STREAM_SIDES;
+            for (int side = 0; status == WHIT_OK && side < WHIT_STREAM_SIDES; side++) {
                 whit_stream_advance(&c->stream, (whit_stream_side)side);
+                status = spend(c, c->work_cost);
+            }
         }
         whit_rotation_close(&c->rotation);
     }
@@ -474,14 +506,15 @@ static whit_status run_layers(struct compression *c)
 
 struct digest_job {
     const struct compression *c;
+    _Atomic uint32_t n_done;
     uint8_t (*digests)[WHIT_HASH_BYTES]; /* (n_tensors) */
 };
 
 static whit_status digest_tensor(void *context, uint32_t worker, uint32_t i, whit_error *error)
 {
-    (void)worker;
-    const struct digest_job *job = context;
+    struct digest_job *job = context;
     const struct compression *c = job->c;
+    const whit_compress_options *o = c->options;
     const whit_source_tensor *tensor = &c->source->tensors[i];
     size_t n = tensor->type.n_cols;
     float *row = whit_zalloc_array(c->allocator, n, sizeof *row);
@@ -497,6 +530,9 @@ static whit_status digest_tensor(void *context, uint32_t worker, uint32_t i, whi
     whit_hash_end(&hash, job->digests[i]);
     if (tensor->drop) tensor->drop(tensor);
     whit_free(c->allocator, row, n * sizeof *row);
+    const double share = (double)++job->n_done / c->source->n_tensors;
+    if (status == WHIT_OK && !worker && o->progress && !o->progress(o->user, "reading the model", share))
+        return whit_fail(error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
     return status;
 }
 
@@ -542,7 +578,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
                                o->rank,
                                (uint64_t)(o->bits * 1e6)};
     const char *loops = c->blas.loops == &whit_loops_generic ? "generic" : "vectors";
-    struct digest_job job = {c, whit_zalloc_array(c->allocator, c->source->n_tensors, sizeof *job.digests)};
+    struct digest_job job = {c, 0, whit_zalloc_array(c->allocator, c->source->n_tensors, sizeof *job.digests)};
     size_t digests_bytes = c->source->n_tensors * sizeof *job.digests;
     if (!job.digests) return whit_fail_memory(c->error, "the compression", digests_bytes);
     whit_status status = whit_pool_try(c->pool, digest_tensor, &job, c->source->n_tensors, 1, c->error);
@@ -695,6 +731,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
         status = whit_stream_open(&c->stream, c->source, o->ids, o->n_ids, n_tokens, o->max_tokens, o->bos, &embed_type,
                                   c->folder, c->pool, c->allocator, c->error);
         c->stream.multiply_adds = o->multiply_adds;
+        c->stream.within = (whit_within){tell_work, c};
         c->stream.ranks = o->ranks;
         if (status == WHIT_OK) status = run_layers(c);
     }

@@ -45,6 +45,8 @@ static whit_status go_on(struct correction *c)
     }
     s->target = c->left;
     s->goes_on = true;
+    s->begin = s->end;
+    s->end += (1 - s->end) / 2;
     whit_status status = whit_solve_run(s, c->blas, c->pool, c->allocator, c->error);
     s->target = c->target;
     s->held_target = c->held_target;

@@ -96,7 +96,11 @@ whit_status whit_experts_solve(whit_expert_stage *s, whit_error *error)
         whit_hessian_experts h = {.first = first, .n = rest < n_together ? rest : n_together, .residual = s->residual};
         status = whit_hessian_gather_experts(&h, s->stream, s->blas, s->input, s->stages & WHIT_STAGE_QEP, error);
         whit_stream_rest(s->stream);
-        for (uint32_t e = first; status == WHIT_OK && e < first + h.n; e++) status = solve_expert(s, &h, e, error);
+        for (uint32_t e = first; status == WHIT_OK && e < first + h.n; e++) {
+            status = solve_expert(s, &h, e, error);
+            if (status == WHIT_OK && !whit_within_tell(&s->within, (double)(e + 1) / s->n_experts))
+                status = whit_fail(error, WHIT_ERROR_CANCELLED, "compression cancelled");
+        }
         whit_hessian_free_experts(&h);
     }
     for (uint32_t i = 0; status == WHIT_OK && i < s->n; i++)

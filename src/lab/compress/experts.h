@@ -26,7 +26,8 @@ typedef struct whit_expert_stage {
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];
-    uint32_t n_unseen; /* out: experts that saw no token */
+    whit_within within; /* told which share of the experts is solved */
+    uint32_t n_unseen;  /* out: experts that saw no token */
 } whit_expert_stage;
 
 /* Solves all experts, as many at a time as their Hessians fit into 1 GiB: the text is run again for the next ones. On

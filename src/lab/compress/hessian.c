@@ -166,7 +166,9 @@ static void add_batch_products(const struct sums *sums, uint32_t batch, const wh
 /* Sums the batches in their order, in this process alone. */
 static void sum_here(const struct sums *sums)
 {
-    for (uint32_t batch = 0; batch < sums->stream->n_batches; batch++) {
+    const uint32_t n_batches = sums->stream->n_batches;
+    for (uint32_t batch = 0; batch < n_batches; batch++) {
+        if (!whit_within_tell(&sums->stream->within, (double)batch / n_batches)) return;
         const bool is_held = sums->is_held_out && whit_stream_is_held(sums->stream, batch);
         add_batch_products(sums, batch, is_held ? &sums->pair->held : &sums->pair->text);
     }
@@ -477,7 +479,11 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
         status = sum_experts_on_ranks(&g, trees, error);
         for (int i = 0; i < 2; i++) whit_tree_close(&trees[i]);
     } else {
-        for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) add_batch(&g, batch, NULL);
+        for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) {
+            /* Sums of a part of the text are not used: the experts' solver hears of the end, too. */
+            (void)whit_within_tell(&s->within, (double)batch / s->n_batches);
+            add_batch(&g, batch, NULL);
+        }
     }
     experts->n_all = g.n_all[0];
     for (uint32_t i = 0; status == WHIT_OK && i < experts->n; i++) {

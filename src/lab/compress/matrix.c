@@ -70,6 +70,8 @@ whit_status whit_matrix_run(whit_matrix_solve *m, const whit_blas *blas, whit_po
                         .order = m->factor->order,
                         .n_anneal = m->descends && m->anneals ? ANNEAL_SWEEPS : 0,
                         .n_sweeps = m->descends ? SWEEPS : m->n_sweeps,
+                        .within = m->within,
+                        .end = m->sizes.n_columns || m->sizes.n_outliers || m->sizes.rank ? 0.8 : 1,
                         .codes = m->codes,
                         .fields = m->fields,
                         .fields_u8 = m->fields_u8,

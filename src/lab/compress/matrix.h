@@ -6,6 +6,7 @@
 
 #include "compress/correct.h"
 #include "compress/targets.h"
+#include "compress/within.h"
 
 typedef struct whit_matrix_solve {
     const whit_tensor_type *type;
@@ -17,6 +18,7 @@ typedef struct whit_matrix_solve {
     uint32_t n_sweeps;           /* sweeps of descent after GPTQ, at most */
     bool descends;               /* the usual number of sweeps, and held-out windows end them */
     bool anneals;                /* with descends: they are drawn at a falling temperature first */
+    whit_within within;          /* told which share of the matrix is solved */
     bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */
     whit_correction_sizes sizes;
     /* Results, to be freed by whit_matrix_free: */

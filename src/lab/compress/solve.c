@@ -50,6 +50,10 @@ struct walk {
     float temperature;  /* temperature of the current sweep, in these units; 0: descent */
     bool keeps_scales;  /* the current sweep moves codes alone */
     uint64_t sweep;     /* number of the annealing sweep */
+    /* Items of the sweeps so far, and of all sweeps that there may be; within.tell answered false. */
+    _Atomic uint32_t n_done;
+    uint32_t n_all;
+    bool is_ended;
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -67,6 +71,20 @@ static uint32_t item_rows(uint32_t m)
 static uint32_t n_items(const struct walk *k)
 {
     return (k->m + k->rows - 1) / k->rows;
+}
+
+/* Counts an item of a sweep, and tells the share if this is the calling thread. */
+static void count_item(struct walk *k, uint32_t worker)
+{
+    const whit_solve *s = k->s;
+    const double share = (double)++k->n_done / (double)k->n_all;
+    if (!worker && !whit_within_tell(&s->within, s->begin + share * (s->end - s->begin))) k->is_ended = true;
+}
+
+/* Runs a sweep over all rows, unless the work is ended. */
+static void sweep_rows(struct walk *k, whit_pool *pool, whit_pool_fn *fn)
+{
+    if (!k->is_ended) whit_pool_run(pool, fn, k, n_items(k), 1);
 }
 
 /* ---- GPTQ ------------------------------------------------------------------------------------- */
@@ -171,6 +189,7 @@ static void gptq_rows(void *context, uint32_t worker, uint32_t begin, uint32_t e
                                                .c = w + to,
                                                .ldc = k->n});
         }
+        count_item(k, worker);
     }
 }
 
@@ -402,7 +421,7 @@ static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, floa
  * product. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
-    const struct walk *k = context;
+    struct walk *k = context;
     float *d = k->scratch + worker * k->scratch_elems, *more = d + (size_t)k->rows * k->n;
     const size_t part = (size_t)k->rows * k->widest;
     const bool by_eights = has_codebook(k);
@@ -427,6 +446,7 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
             if (any) push_on(k, worker, d, n_rows, group, 0, k->n, r);
         }
         sum_errors(k, row, n_rows, d);
+        count_item(k, worker);
     }
 }
 
@@ -582,16 +602,22 @@ static void anneal(struct walk *k, whit_pool *pool)
     const uint32_t n = k->s->n_anneal;
     for (uint32_t i = 0; i < NOISE_STEPS; i++)
         k->noise[i] = (float)whit_log_f64(-whit_log_f64(((double)i + 0.5) / NOISE_STEPS));
-    for (uint32_t i = 0; i < ANNEAL_DESCENTS; i++) whit_pool_run(pool, descend_rows, k, n_items(k), 1);
+    for (uint32_t i = 0; i < ANNEAL_DESCENTS; i++) sweep_rows(k, pool, descend_rows);
     for (uint32_t row = 0; row < k->m; row++)
         k->heat[row] = (float)fmax(k->row_errors[3 * (size_t)row], 0) / (float)k->n;
     for (k->sweep = 0; k->sweep < n; k->sweep++) {
         k->temperature = ANNEAL_FIRST * powf(ANNEAL_LAST / ANNEAL_FIRST, (float)k->sweep / (float)n);
         k->keeps_scales = k->sweep % ANNEAL_REFIT != 0;
-        whit_pool_run(pool, descend_rows, k, n_items(k), 1);
+        sweep_rows(k, pool, descend_rows);
     }
     k->temperature = 0;
     k->keeps_scales = false;
+}
+
+static bool is_annealed(const struct walk *k)
+{
+    const whit_solve *s = k->s;
+    return s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k);
 }
 
 /* Sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
@@ -599,7 +625,7 @@ static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double h
 {
     whit_solve *s = k->s;
     double best = k->held_h ? held : s->error;
-    if (s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k)) {
+    if (is_annealed(k)) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
         anneal(k, pool);
         double error = measure_walk(k, pool, &held), now = k->held_h ? held : error;
@@ -612,9 +638,9 @@ static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double h
             whit_pool_run(pool, measure_rows, k, n_items(k), 1);
         }
     }
-    for (uint32_t sweep = 0; sweep < s->n_sweeps; sweep++) {
+    for (uint32_t sweep = 0; sweep < s->n_sweeps && !k->is_ended; sweep++) {
         copy_state(k, kept->values, kept->fields, kept->levels, false);
-        whit_pool_run(pool, descend_rows, k, n_items(k), 1);
+        sweep_rows(k, pool, descend_rows);
         double error = measure_walk(k, pool, &held), now = k->held_h ? held : error;
         if (!(now < best)) {
             copy_state(k, kept->values, kept->fields, kept->levels, true);
@@ -673,6 +699,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
     if (status == WHIT_OK) {
         k.number = k.begin + k.n_groups + 1;
         find_groups(&k);
+        k.n_all = n_items(&k) * (1 + s->n_sweeps + (is_annealed(&k) ? ANNEAL_DESCENTS + s->n_anneal : 0));
         if (ordered) whit_permute_square(s->h, k.n, s->order, k.scratch);
         if (ordered && s->held_h) whit_permute_square(s->held_h, k.n, s->order, k.scratch);
         for (size_t row = 0; row < k.m; row++)
@@ -680,7 +707,7 @@ whit_status whit_solve_run(whit_solve *s, const whit_blas *blas, whit_pool *pool
         if (s->goes_on)
             load_state(&k);
         else
-            whit_pool_run(pool, gptq_rows, &k, n_items(&k), 1);
+            sweep_rows(&k, pool, gptq_rows);
         double held = 0;
         s->sweeps = 0;
         if (k.h) whit_pool_run(pool, measure_rows, &k, n_items(&k), 1);

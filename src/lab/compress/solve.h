@@ -14,6 +14,7 @@
 #define WHIT_COMPRESS_SOLVE_H
 
 #include "base/tensor.h"
+#include "compress/within.h"
 #include "linalg/blas.h"
 
 typedef struct whit_solve {
@@ -29,6 +30,8 @@ typedef struct whit_solve {
                             * factors; NULL: as they are */
     uint32_t n_anneal;     /* sweeps of annealing before descent; 0: no annealing; codebooks have none */
     uint32_t n_sweeps;     /* descent sweeps, at most; 0: no descent */
+    whit_within within;    /* told of the sweeps; once it answers false, the results must not be used */
+    double begin, end;     /* shares of `within` at the beginning and end of this call */
     bool goes_on;          /* start from the given codes and scales instead of rounding anew */
     int8_t *codes;         /* out: (m, n) */
     float *fields;         /* out: (m, row_fields) of the geometry, as stored */

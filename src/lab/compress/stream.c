@@ -418,8 +418,9 @@ uint32_t whit_stream_place(const whit_stream *s, uint32_t batch, bool is_held_ou
 void whit_stream_advance(whit_stream *s, whit_stream_side side)
 {
     size_t n = (size_t)s->n_rows * s->n_embd;
-    uint32_t batch, end = whit_stream_own_batches(s, &batch);
-    for (; batch < end; batch++) {
+    uint32_t begin, end = whit_stream_own_batches(s, &begin);
+    for (uint32_t batch = begin; batch < end; batch++) {
+        if (!whit_within_tell(&s->within, (double)(batch - begin) / (end - begin))) return;
         run_side(s, side, batch, s->output);
         memcpy(s->x[side] + batch * n, whit_tape_value(&s->tape[side], s->output), n * sizeof(float));
     }

@@ -11,6 +11,7 @@
 #define WHIT_COMPRESS_STREAM_H
 
 #include "base/ranks.h"
+#include "compress/within.h"
 #include "model/source.h"
 #include "train/tape.h"
 
@@ -26,6 +27,7 @@ typedef struct whit_stream {
     whit_tape tape[WHIT_STREAM_SIDES];
     bool awake;                        /* the tapes are open */
     bool is_single;                    /* only the compressed side runs */
+    whit_within within;                /* told of the batches of a pass over the text */
     _Atomic uint64_t *multiply_adds;   /* counter that the tapes add to; NULL: not counted */
     float *weights[WHIT_STREAM_SIDES]; /* weights of the current layer */
     size_t weight_elems;
@@ -68,7 +70,8 @@ void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
 /* The number of a batch among those of its kind, held out or not; is_held_out: some are held out. */
 uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
-/* Moves one side's text past the block: its outputs become the next block's inputs. */
+/* Moves one side's text past the block: its outputs become the next block's inputs. If stream->within ends it, the text
+ * is of no use any more. */
 void whit_stream_advance(whit_stream *stream, whit_stream_side side);
 /* One row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,

@@ -72,6 +72,9 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
         }
         corpus->n += status == WHIT_OK ? n_ids : 0;
         at += n;
+        const double share = (double)at / (double)map.size_bytes;
+        if (status == WHIT_OK && corpus->progress && !corpus->progress(corpus->user, "reading the text", share))
+            status = whit_fail(error, WHIT_ERROR_CANCELLED, "%s: reading was cancelled", path);
     }
     whit_map_close(&map);
     if (!specials && !corpus->n_starts) corpus->n_free = corpus->n;

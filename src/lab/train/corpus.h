@@ -5,12 +5,17 @@
 
 #include "base/mem.h"
 
+/* Told which share of some work is done; false ends it. */
+typedef bool whit_corpus_fn(void *user, const char *what, double share);
+
 typedef struct whit_corpus {
     int32_t *ids;
     size_t n, capacity;
     uint64_t *starts; /* where documents begin: places of BOS, rising; only with specials */
     size_t n_starts, starts_capacity;
-    size_t n_free; /* leading ids, of files without specials: windows begin anywhere in them */
+    size_t n_free;            /* leading ids, of files without specials: windows begin anywhere in them */
+    whit_corpus_fn *progress; /* told how far a file is read, or a text sampled; NULL: not told */
+    void *user;
     const whit_allocator *allocator;
 } whit_corpus; /* zero-initialised with the allocator set */
 

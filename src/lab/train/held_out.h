@@ -14,8 +14,8 @@ typedef struct whit_held_out_result {
     uint32_t n_windows;
 } whit_held_out_result;
 
-/* Told the share that is done after each batch; false ends the measuring. */
-typedef bool whit_held_out_fn(void *user, const char *what, double share);
+/* Told after each batch. */
+typedef whit_corpus_fn whit_held_out_fn;
 
 /* `teacher` may be NULL. Both tapes have the same batch shape; `loss` is for their rows; ids and targets (n_rows) are
  * scratch. Takes at most n_windows windows (0: all), spread evenly over the text. `progress` may

@@ -43,6 +43,16 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     return WHIT_OK;
 }
 
+/* Tells the share of the tokens that are made, those of unfinished documents counted. */
+static bool tell_made(const struct sampling *s)
+{
+    const whit_corpus *corpus = s->corpus;
+    size_t n = s->n_made;
+    for (uint32_t i = 0; i < N_SEQUENCES; i++) n += s->n[i];
+    const double share = n < s->options->n_tokens ? (double)n / (double)s->options->n_tokens : 1;
+    return !corpus->progress || corpus->progress(corpus->user, "sampling a text", share);
+}
+
 static whit_status open_sampling(struct sampling *s, whit_error *error)
 {
     const whit_sample_options *o = s->options;
@@ -73,7 +83,11 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
 {
     struct sampling s = {.corpus = corpus, .model = model, .options = options};
     whit_status status = open_sampling(&s, error);
-    while (status == WHIT_OK && s.n_made < options->n_tokens) status = step_sample(&s, error);
+    while (status == WHIT_OK && s.n_made < options->n_tokens) {
+        status = step_sample(&s, error);
+        if (status == WHIT_OK && !tell_made(&s))
+            status = whit_fail(error, WHIT_ERROR_CANCELLED, "sampling was cancelled");
+    }
     whit_free(corpus->allocator, s.ids, (size_t)N_SEQUENCES * options->n_longest * sizeof *s.ids);
     whit_sampler_close(s.sampler);
     whit_session_close(s.session);

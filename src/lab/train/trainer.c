@@ -142,6 +142,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     d->text.allocator = d->held_out.allocator = d->allocator;
+    d->text.progress = d->held_out.progress = o->progress;
+    d->text.user = d->held_out.user = o->user;
     for (size_t i = 0; i < o->n_text; i++)
         WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
     if (o->n_ids) WHIT_TRY(whit_corpus_add_ids(&d->text, d->start, o->ids, o->n_ids, error));

@@ -73,7 +73,8 @@ typedef struct whit_trainer_options {
     const char *command; /* provenance, for the file's metadata */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
-    whit_held_out_fn *progress; /* told how far a measurement is; false ends it. May be NULL */
+    /* Told how far reading or sampling the text, or a measurement is; false ends it. May be NULL. */
+    whit_held_out_fn *progress;
     /* Told after each operation how far a step (counted from 1) is: steps of large models take minutes. May be NULL. */
     void (*stepping)(void *user, uint64_t step, double share);
     void *user;

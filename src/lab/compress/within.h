@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * Progress from within a piece of work that takes long: a matrix, or a pass over the text. */
+#ifndef WHIT_COMPRESS_WITHIN_H
+#define WHIT_COMPRESS_WITHIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct whit_within {
+    /* Hears on the calling thread which share of the work is done, 0 to 1. False: the work ends early, and its results
+     * must not be used. NULL: not told. */
+    bool (*tell)(void *user, double share);
+    void *user;
+} whit_within;
+
+static inline bool whit_within_tell(const whit_within *within, double share)
+{
+    return !within->tell || within->tell(within->user, share < 1 ? share : 1);
+}
+
+#endif
