@@ -248,7 +248,7 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
     json_array_clear(a->shown);
 }
 
-/* Asks through a tool call of its own, which holds the differences of all files in question. */
+/* Asks the editor about a change through a tool call, which contains the diffs of all files of the change. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;
@@ -604,7 +604,7 @@ static void handle(struct acp *a, const json_t *message)
         prompt(a, id, params);
         pthread_mutex_lock(&a->lock);
         a->running[0] = 0;
-        whit_flag_put(&a->cancel, a->ended); /* a cancelled prompt does not cancel what follows */
+        whit_flag_put(&a->cancel, a->ended); /* a cancelled prompt does not cancel later ones */
         pthread_mutex_unlock(&a->lock);
     } else if (strcmp(method, "session/load") == 0) {
         load_session(a, id, params);

@@ -36,7 +36,8 @@ const whit_change *whit_changes_find(const whit_changes *set, const char *path)
     return NULL;
 }
 
-/* Finds the present state of a path: its staged content, else the text that is there. `content` holds what is read. */
+/* Finds the present text of a path: its staged content, else that of the file. `content` holds the bytes that are
+ * read. */
 static whit_status begin_change(const whit_changes *set, const char *project, const char *path, whit_buf *content,
                                 whit_change *change, const char **now, size_t *now_bytes, bool *there,
                                 whit_error *error)
@@ -94,7 +95,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch creates this file, but it exists already", path);
-    if (status == WHIT_OK && (change.is || file->n_hunks)) /* a diff says what is deleted, *** Delete File does not */
+    /* a unified diff lists the deleted lines, "*** Delete File" does not */
+    if (status == WHIT_OK && (change.is || file->n_hunks))
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: holds more than the patch deletes", path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Changes that are staged: made of patches and whole files, nothing written yet. */
+ * Staged changes: the results of patches and whole files, before anything is written. */
 #ifndef WHIT_AGENT_CHANGES_H
 #define WHIT_AGENT_CHANGES_H
 

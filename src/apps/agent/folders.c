@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FOLDERS_DEEP 64 /* levels that are open at once */
+#define FOLDERS_DEEP 64 /* maximum depth of folders that are open at once */
 
 bool whit_agent_path_is_plain(const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where an agent keeps things of its own: journals, lists of runs, scratch copies. */
+ * Folders in which an agent keeps its own files: journals, lists of runs, scratch copies. */
 #ifndef WHIT_AGENT_FOLDERS_H
 #define WHIT_AGENT_FOLDERS_H
 
@@ -18,10 +18,10 @@ whit_status whit_agent_cache_path(const char *project, const char *given, const 
 /* Whether a path of the project's is relative, without "." and "..", empty parts and line feeds; a '/' may
  * end it. */
 bool whit_agent_path_is_plain(const char *path);
-/* Makes a folder and those above it, with mode 0700. */
+/* Creates a folder and its missing parents, with mode 0700. */
 whit_status whit_agent_make_folders(char *path, whit_error *error);
-/* Opens a folder, not through a link at its name, and gives its owner the rights to it back that a command may have
- * taken. -1 with errno. */
+/* Opens a folder, not through a symbolic link, and restores its owner's permissions, which a command may have
+ * removed. -1 with errno. */
 int whit_agent_open_folder(int folder, const char *name);
 /* Removes what has this name in an open folder, with everything below it. Links are removed, not followed. */
 void whit_agent_remove_all(int folder, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a turn's changes must pass before they are shown, asked about and written. */
+ * Checks that a turn's changes must pass before they are shown and written. */
 #ifndef WHIT_AGENT_GATE_H
 #define WHIT_AGENT_GATE_H
 

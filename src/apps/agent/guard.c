@@ -324,7 +324,7 @@ static bool is_key_char(char c)
     return is_token_char(c) ? c != '_' && c != '-' && c != '.' : c == '+' || c == '/' || c == '=';
 }
 
-/* A token needs letters and digits: words of a text that begin like one have not both. */
+/* A token contains both letters and digits; words of a text with the same prefix do not. */
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
@@ -433,7 +433,7 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
     return n > 0 && n < PATH_MAX;
 }
 
-/* Is the folder, which may not be there yet, `path` or above it? By the file system's word where it is there. */
+/* Whether the folder, which may not exist yet, is `path` or contains it; compared by device and inode if it exists. */
 static bool lies_in(const char *path, const char *folder)
 {
     char real[PATH_MAX], at[PATH_MAX], a[FOLDED_MAX + 1], b[FOLDED_MAX + 1];

@@ -24,8 +24,8 @@ typedef enum whit_guard_folder {
     WHIT_GUARD_CONFIG, /* the user's configuration of this program, which names what it runs */
     WHIT_GUARD_STATE,  /* journals, lists of runs, caches and copies: not an agent's to read or to write */
 } whit_guard_folder;
-/* Which of these folders holds a path. `real`: absolute, without links; of a file that does not exist, its folders that
- * do are resolved. */
+/* Returns which of the guarded folders contains a path. `real`: absolute and without links; for a file that does not
+ * exist, its existing parents are resolved. */
 whit_guard_folder whit_guard_folder_of(const char *real);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Staged changes as hunks that a person agrees to one by one. */
+ * Staged changes as hunks that a person approves one by one. */
 #ifndef WHIT_AGENT_HUNKS_H
 #define WHIT_AGENT_HUNKS_H
 
@@ -8,7 +8,7 @@
 /* Texts are the list's. */
 typedef struct whit_hunk {
     const char *path;
-    const char *reason; /* why its file asks whatever is allowed; NULL: it does not */
+    const char *reason; /* reason why the file always needs approval, or NULL */
     const char
         *text; /* its lines of the diff as whit_change_show has them; the first of a file begins with the names */
     size_t n_bytes;
@@ -27,7 +27,7 @@ typedef struct whit_hunks {
  * every other (whit_plain_show). Every way of showing a change goes through this or through hunks. */
 whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_error *error);
 
-/* Makes the hunks of settled changes (whit_changes_settle), in their order. A file that is made or deleted is one
+/* Makes the hunks of normalised changes (whit_changes_settle), in their order. A created or deleted file is one
  * hunk. */
 whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_changes *staged, whit_error *error);
 /* Leaves in `staged` what is taken (a byte for each hunk): files without a taken hunk go, others hold the old text

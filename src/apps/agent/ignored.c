@@ -10,7 +10,7 @@
 
 struct files {
     whit_buf paths; /* char *[] */
-    size_t n_there; /* files of the other walk that are among the paths */
+    size_t n_there; /* number of the other walk's files that are among the paths */
     const whit_buf *among;
     bool failed;
 };

@@ -166,7 +166,7 @@ static bool read_answer(const char *question, char *answer, size_t room)
     int n = snprintf(line, sizeof line, "%s", question);
     *answer = 0;
     if (n < 0 || (size_t)n >= sizeof line) return false;
-    /* The reason has a path that a model chose: nothing in it may command the terminal. */
+    /* The reason contains a path that a model chose: control characters must not reach the terminal. */
     ssize_t got = whit_light_read_line(line, whit_plain_line(line, (size_t)n), "", answer, room - 1);
     if (got > 0) answer[got] = 0;
     if (got > 0) answer[strcspn(answer, "\r\n")] = 0;
@@ -212,7 +212,7 @@ static whit_light_answer light_ask(const char *question, const char *letters, wh
             if (answers[i].answer == WHIT_LIGHT_NO && why) whit_buf_append_str(why, words);
             return answers[i].answer;
         }
-        if (i == N_ANSWERS && n > 1 && *words) { /* a sentence: the person says what is wrong */
+        if (i == N_ANSWERS && n > 1 && *words) { /* a sentence refuses the change and tells the model why */
             if (why) whit_buf_append_str(why, word);
             return WHIT_LIGHT_NO;
         }

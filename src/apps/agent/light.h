@@ -19,9 +19,9 @@ bool whit_light_secret(const char *project, const char *path);
 /* Does the path leave the project once links are followed, that of the file itself included? */
 bool whit_light_leaves(const char *project, const char *path);
 
-/* Is there a terminal at which somebody could be asked? */
+/* Whether there is a terminal at which a person can be asked. */
 bool whit_light_has_terminal(void);
-/* whit_typed_ask at the terminal where questions are asked; -1 without one, too. */
+/* Calls whit_typed_ask at the terminal where questions are asked; -1 also if there is no terminal. */
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room);
 /* Writes a text that is safe for a terminal (whit_change_show) to the terminal where questions are asked. False where
  * not all of it could be written. */
@@ -30,7 +30,7 @@ typedef enum whit_light_answer {
     WHIT_LIGHT_NO, /* also on an empty line */
     WHIT_LIGHT_YES,
     WHIT_LIGHT_HUNKS, /* hunk by hunk */
-    WHIT_LIGHT_EDIT,  /* the person edits what is proposed and is asked again */
+    WHIT_LIGHT_EDIT,  /* the person edits the proposal and is asked again */
     WHIT_LIGHT_GONE,  /* no answer: without a terminal, at its end, at Ctrl-C */
 } whit_light_answer;
 

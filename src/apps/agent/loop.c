@@ -33,7 +33,7 @@ typedef struct loop {
     bool was_cut;      /* the last answer was cut at its length: the next one continues it */
     uint32_t number;   /* number of a sub-agent in its answer; 0: not a sub-agent */
     uint32_t n_agents; /* sub-agents of this answer so far */
-    whit_buf proposed; /* hashes of the changes that are asked about */
+    whit_buf proposed; /* hashes of the changes that a person is asked to approve */
 } loop;
 
 struct taken {
@@ -229,7 +229,7 @@ static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
     return status;
 }
 
-/* Reports that nothing of what was shown is written. */
+/* Reports that none of the shown changes is written. */
 static void drop_shown(const loop *l)
 {
     if (l->options->written) l->options->written(l->options->user, 0, NULL, 0);
@@ -308,7 +308,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         refused = refused || was_answered(l, digest);
     }
-    if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error)); /* else nobody is asked about checks, either */
+    /* Without a person to ask, the checks run without a question. */
+    if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error));
     if (!passed) {
         drop_shown(l);
         return WHIT_OK;
@@ -382,7 +383,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     return WHIT_OK;
 }
 
-/* Cuts a result to its limit, and hides keys that a command has printed or that a search has found. */
+/* Cuts a result to its size limit, and hides keys that a command printed or a search found. */
 static void cut_result(const loop *l, whit_buf *result)
 {
     whit_guard_hide_keys(result);
@@ -392,8 +393,8 @@ static void cut_result(const loop *l, whit_buf *result)
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }
 
-/* Runs another loop with the same model and permissions, and messages of its own. Its result is text for the agent that
- * asked for it. */
+/* Runs another loop with the same model and permissions but its own messages. Its result is text for the agent that
+ * requested it. */
 static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *result, whit_error *error)
 {
     json_t *arguments = json_loads(arguments_text, JSON_REJECT_DUPLICATES, NULL);
@@ -474,9 +475,9 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         cut_result(l, &results[i]);
     }
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
-    whit_guard_hide_keys(&outcome); /* it quotes what checks print */
+    whit_guard_hide_keys(&outcome); /* the outcome quotes the output of checks */
     for (size_t i = 0; i < n; i++) {
-        const bool stands = i < n_done && !stages[i] && !results[i].failed; /* also where a later one failed */
+        const bool stands = i < n_done && !stages[i] && !results[i].failed; /* also if a later call failed */
         if (stages[i]) {
             whit_buf_append_str(&results[i], "; ");
             whit_buf_append(&results[i], outcome.data, outcome.size_bytes);

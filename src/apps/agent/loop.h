@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The loop of an agent: a model is asked, its calls are run, what it writes is shown, agreed to and
- * written as one turn of the journal for each of its answers. */
+ * The loop of an agent: ask the model, run its calls, show its changes, and write the approved ones. The changes of one
+ * answer are one turn of the journal. */
 #ifndef WHIT_AGENT_LOOP_H
 #define WHIT_AGENT_LOOP_H
 
@@ -18,7 +18,7 @@ typedef struct whit_agent_options {
     uint64_t n_tokens_max; /* tokens in and out, of all answers; 0: no limit */
     bool may_write;        /* changes that are not red need no question */
     bool only_reads;       /* a plan is wanted: what the model would write is refused */
-    bool is_alone;         /* nobody is there to answer: what needs an answer is refused, with that reason */
+    bool is_alone;         /* no person can answer: every question counts as refused, with this as the reason */
     whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
     whit_mcp *mcp;         /* servers of tools; may be NULL */
     /* Told every change before anything is asked or written; a failure ends the run. */
@@ -30,12 +30,12 @@ typedef struct whit_agent_options {
     /* Lets the person edit the staged changes, where `choose` set WHIT_TAKEN_EDIT; NULL: it never does. */
     whit_status (*edit)(void *user, whit_changes *staged, whit_error *error);
     whit_buf *why; /* agreed and choose append what the person said to a refusal, for the model; may be NULL */
-    /* Told what was written, with the turn's number in the journal (0: in open texts alone), or with n 0 that nothing
-     * of what was shown is; NULL: not wanted. */
+    /* Reports the files that were written with their turn in the journal (0: only in open texts); n 0: no shown
+     * change was written. May be NULL. */
     void (*written)(void *user, uint32_t turn, const whit_change *changes, size_t n);
     const whit_open_texts *open; /* texts that are open and not saved; may be NULL */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
-    void (*note)(void *user, const char *line); /* told about progress, line by line */
+    void (*note)(void *user, const char *line); /* receives progress, line by line */
     /* Called when the messages have changed and each call in them has its result: after the task was added and after
      * each answer. NULL: not wanted. */
     void (*keep)(void *user);
@@ -47,9 +47,9 @@ typedef struct whit_agent_report {
     whit_buf answer;                      /* the last words, freed by the caller */
     bool done;                            /* false: a bound was reached */
     uint32_t n_answers, n_calls, n_turns; /* n_turns written in the journal */
-    uint32_t n_held;                      /* answers that the gate held back */
+    uint32_t n_held;                      /* number of answers whose changes the checks refused */
     uint64_t tokens_in, tokens_out, written_bytes;
-    uint64_t tokens_cached;  /* part of tokens_in that the model had computed before, as far as it says so */
+    uint64_t tokens_cached;  /* part of tokens_in that the model had cached, if it reports this */
     bool tokens_are_guessed; /* the model did not say: a token for four bytes */
 } whit_agent_report;
 

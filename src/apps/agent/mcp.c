@@ -174,7 +174,7 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
         *out = NULL;
         return whit_fail_memory(error, "MCP servers", sizeof *mcp);
     }
-    signal(SIGPIPE, SIG_IGN); /* a server that is gone is a failed write */
+    signal(SIGPIPE, SIG_IGN); /* writing to a server that has ended fails instead of ending this process */
     json_object_foreach((json_t *)(uintptr_t)servers, name, server)
     {
         if (mcp->n_servers == sizeof mcp->servers / sizeof *mcp->servers) break;

@@ -13,8 +13,8 @@
 
 typedef struct whit_mcp whit_mcp;
 
-/* Starts the servers of a configuration (config.h) and asks what they offer; one that does not answer is
- * told by `note` and left out. Errors: memory. */
+/* Starts the servers of a configuration (config.h) and lists their tools; a server that does not answer is reported
+ * by `note` and skipped. Errors: memory. */
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
 /* Ends them. NULL is fine. */

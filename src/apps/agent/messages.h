@@ -21,8 +21,8 @@ whit_status whit_agent_messages_add(whit_agent_messages *messages, const char *r
                                     const char *text, size_t n_bytes, whit_error *error);
 /* Adds an assistant's message, with its calls if it has any. */
 whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const json_t *message, whit_error *error);
-/* Replaces old results by one line each where they take more than there is room for; never what the person
- * or the model said. */
+/* Replaces old results by one line each if they exceed the space for messages; the person's and the model's words
+ * always stay. */
 void whit_agent_messages_shorten(whit_agent_messages *messages);
 
 /* Save and load the session's file, mode 0600, written whole or not at all. Loading adds its messages after the system

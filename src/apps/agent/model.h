@@ -8,10 +8,11 @@
 #include <jansson.h>
 
 typedef struct whit_agent_model {
-    /* Messages and tools as OpenAI's API has them; the answer as /chat/completions gives it, the caller's. */
+    /* Asks with messages and tools in the form of OpenAI's API; the answer is that of /chat/completions, and the
+     * caller owns it. */
     whit_status (*ask)(void *user, const json_t *messages, const json_t *tools, json_t **answer, whit_error *error);
     void *user;
-    size_t context_bytes; /* size of the messages that it accepts; 0: 400,000 */
+    size_t context_bytes; /* maximum size of the messages; 0: 400,000 */
 } whit_agent_model;
 
 /* ---- at an endpoint (remote.c) ---------------------------------------------------------------- */
@@ -35,7 +36,7 @@ typedef struct whit_local_options {
     uint32_t n_tokens; /* most tokens of an answer; 0: 2,048 */
     float temperature; /* 0: the likeliest */
     uint64_t seed;
-    bool no_grammar; /* answers are not held to the schema: to see what that is worth */
+    bool no_grammar; /* does not constrain answers to the schema, to measure the constraint's benefit */
     void (*on_text)(void *user, const char *text, size_t n_bytes);
     void *user;
 } whit_local_options;

@@ -29,7 +29,7 @@ typedef struct whit_patch_line {
 
 typedef struct whit_patch_hunk {
     size_t first, n_lines; /* index in the patch's lines */
-    const char *anchor;    /* a line that must come before the place; NULL: no anchor */
+    const char *anchor;    /* a line that must precede the hunk's place; NULL: no anchor */
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
     bool final_newline;    /* only the old text did, whose last line goes */
@@ -59,8 +59,8 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
 void whit_patch_free(whit_patch *patch);
 
 typedef struct whit_patch_result {
-    whit_patch_grade grade; /* the loosest one that a hunk needed */
-    bool already_applied;   /* every hunk's new lines are there, none of its old ones */
+    whit_patch_grade grade; /* the loosest grade of matching among the hunks */
+    bool already_applied;   /* all new lines of every hunk are in the file and none of the old ones */
     uint32_t n_hunks;
 } whit_patch_result;
 

@@ -286,7 +286,7 @@ static bool says_enough(const job *j, const whit_patch_hunk *hunk)
     return n_kept > 0 || n_added >= 3 || (n_added && n >= 3);
 }
 
-/* The only place of the old lines. *place NOWHERE: the new lines are there already. */
+/* Finds the only place of the old lines. *place is NOWHERE if the new lines are already in the file. */
 static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
                               whit_patch_grade *grade)
 {
@@ -545,7 +545,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
             if (place == NOWHERE) *(is_repeat(&j, first, hunk) ? &n_repeats : &n_present) += 1;
             continue;
         }
-        whit_buf *next = &text[which++ % 2]; /* the other one holds the text so far */
+        whit_buf *next = &text[which++ % 2]; /* the buffer that does not hold the current text */
         next->size_bytes = 0;
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
@@ -555,7 +555,8 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         if (grade > result->grade) result->grade = grade;
     }
     if (status == WHIT_OK && n_present &&
-        n_present + n_repeats != file->n_hunks) /* a stale one may look like one that is done */
+        /* a hunk of an outdated patch may look like one that is already applied */
+        n_present + n_repeats != file->n_hunks)
         status = whit_fail(error, WHIT_ERROR_FORMAT,
                            "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
                            n_present, file->n_hunks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Three notations into one: which lines stay, go and come. */
+ * Parses three notations of patches into one form: lines that stay, are deleted and are added. */
 #include "agent/patch.h"
 #include "base/items.h"
 
@@ -94,8 +94,8 @@ static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
     return true;
 }
 
-/* "a/src/x.c\t2026-01-01" to "src/x.c"; /dev/null to nothing. In quotes the prefix is inside them; what git would not
- * have put there is the name as it stands. */
+/* Parses a name of a diff: "a/src/x.c\t2026-01-01" gives src/x.c, /dev/null gives NULL. Inside quotes the prefix
+ * follows the quote; text that git would not write is used as it is. */
 static char *path_of(const char *text, size_t n, bool prefixed)
 {
     const char *tab = memchr(text, '\t', n);
@@ -169,11 +169,11 @@ static bool is_middle(const char *line, size_t n)
     return n >= 7 && n <= 8 && begins(line, n, "=======");
 }
 
-/* Lines at both ends that search and replacement share are to be kept, so that they stay the file's. */
+/* Marks lines at both ends that search and replacement share as context, so that the file's own spelling stays. */
 static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
 {
     size_t n = n_old < n_new ? n_old : n_new, head = 0, tail = 0;
-    if (!n) return; /* lines of one side alone */
+    if (!n) return; /* one side has no lines */
     whit_patch_line *all = line_at(r, first);
     while (head < n && all[head].n_bytes == all[n_old + head].n_bytes &&
            memcmp(all[head].text, all[n_old + head].text, all[head].n_bytes) == 0)
@@ -185,7 +185,7 @@ static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
     }
     for (size_t i = 0; i < head; i++) all[i].kind = ' ';
     for (size_t i = 0; i < tail; i++) all[n_old - 1 - i].kind = ' ';
-    /* Old lines, then what is new between the kept ones, then the kept tail. */
+    /* Writes the old lines, then the new lines between the shared ones, then the shared tail. */
     whit_patch_line *kept = malloc((tail + 1) * sizeof *kept);
     if (!kept) return; /* remove and add them instead: the same text */
     memcpy(kept, all + n_old - tail, tail * sizeof *kept);
@@ -395,7 +395,7 @@ static bool is_signature(const char *line, size_t n)
     return n == 3 && memcmp(line, "-- ", 3) == 0;
 }
 
-/* Models count badly: the hunk ends where something else begins, whatever the counts say. */
+/* Models miscount: the hunk ends where another part of the patch begins, regardless of its counts. */
 static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
 {
     const char *line;

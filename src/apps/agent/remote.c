@@ -52,7 +52,7 @@ static whit_status post_plain(whit_remote_model *remote, const json_t *messages,
     return status == WHIT_OK ? read_plain(remote, *answer, error) : status;
 }
 
-/* Does the server refuse the tools, and not something else? It says so in words of its own. */
+/* Whether the server's error message refuses tools, rather than something else. */
 static bool refuses_tools(whit_status status, const whit_error *error)
 {
     const char *said = status == WHIT_ERROR_IO ? strstr(error->message, "the server says ") : NULL;
@@ -71,7 +71,7 @@ static whit_status ask_endpoint(void *user, const json_t *messages, const json_t
         remote->takes_no_tools = true;
         status = post_plain(remote, messages, tools, answer, error);
         if (status == WHIT_OK && remote->on_note) remote->on_note(said.message);
-        remote->takes_no_tools = status == WHIT_OK; /* else it was about something else */
+        remote->takes_no_tools = status == WHIT_OK; /* otherwise the error had another cause */
     } else if (status != WHIT_OK && error) {
         *error = said;
     }

@@ -16,7 +16,7 @@
 
 #include <utf8proc.h>
 
-#define STATEMENT_BYTES 4096 /* bytes of a statement that are compared */
+#define STATEMENT_BYTES 4096 /* number of bytes of a statement that are compared */
 #define ALIASES_MAX     1000
 #define CHANGES_TEST    "it changes a test that is there, which may leave fewer checks"
 
@@ -99,7 +99,7 @@ static const struct flagged {
     C_UNSAFE("tmpnam"),
     C_UNSAFE("tempnam"),
     C_UNSAFE("mktemp"),
-    /* For Python, modules are listed too: `from subprocess import run as r` shows nothing else. */
+    /* Python modules are listed too, because only the import shows a use such as `from subprocess import run as r`. */
     PYTHON("eval"),
     PYTHON("exec"),
     PYTHON("compile"),
@@ -245,7 +245,7 @@ typedef struct side {
     whit_parse parse;
     whit_buf lines;   /* size_t[]: offset of each line, and of the end */
     whit_buf digests; /* digests of each definition's text, then of the whole text */
-    whit_buf aliases; /* struct span[]: names that stand for flagged ones */
+    whit_buf aliases; /* struct span[]: aliases of flagged names */
 } side;
 
 static const whit_parse_definition *definition_at(const side *s, uint32_t i)
@@ -446,7 +446,7 @@ static int compare_uses(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct use));
 }
 
-/* False where there are too many to compare, or memory ran out. */
+/* False if there are too many uses to compare, or memory ran out. */
 static bool list_uses(const side *s, whit_buf *uses)
 {
     if (s->aliases.size_bytes / sizeof(struct span) > ALIASES_MAX) return false;
@@ -493,8 +493,8 @@ static const char *find_included(const side *before, const side *after)
     return NULL;
 }
 
-/* Flagged names anywhere in a changed text of other languages: their strings may hold code ("#{system('x')}"), and the
- * parser does not know what each of them takes for a comment. */
+/* Finds flagged names anywhere in a changed text of other languages: their strings may contain code
+ * ("#{system('x')}"), and the parser does not know the comments of each language. */
 static const char *find_named(const side *before, const side *after)
 {
     if ((after->language != WHIT_CODE_OTHER && after->language != WHIT_CODE_SCRIPT) || is_same(before, after))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Each form here was once a way past the parser: where its idea of comments, strings and words differs from that of a
- * compiler, code can stand in what it takes for one. */
+ * Each form here once evaded the parser: where its rules for comments, strings and words differ from a compiler's, code
+ * can hide inside what the parser takes for a comment. */
 #include "agent/review_text.h"
 
 #include "base/items.h"
@@ -76,7 +76,7 @@ struct text_form {
     const char *text, *reason;
 };
 
-/* Modules that other languages name in strings, which the parser does not look into. */
+/* Modules that other languages name in strings, which the parser does not read. */
 static const struct text_form modules[] = {{"child_process\"", "it adds a use of child_process"},
                                            {"child_process'", "it adds a use of child_process"},
                                            {"child_process`", "it adds a use of child_process"},
@@ -126,7 +126,7 @@ static const char *find_more(const struct text_form *forms, size_t n_forms, cons
     return NULL;
 }
 
-/* Returns the offset after the word if it stands at `at` as a whole; 0 if it does not. */
+/* Returns the offset after the word if it occurs at `at` as a whole word, else 0. */
 static size_t word_end(const char *text, size_t n, size_t at, const char *word)
 {
     const size_t n_word = strlen(word);

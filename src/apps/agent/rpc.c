@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WRITE_MS 30000 /* without a byte taken: the other side hangs */
+#define WRITE_MS 30000 /* time without progress after which the other side is considered hung */
 
 /* Takes a whole line from the bytes that were read; false if there is no whole line yet. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
@@ -98,7 +98,7 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-/* Takes the message over. False where the other side is gone, or takes nothing for half a minute. */
+/* Writes a message and releases it. False if the other side has ended or accepts no bytes for half a minute. */
 static bool rpc_write(whit_rpc *rpc, json_t *message)
 {
     if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));
@@ -106,7 +106,7 @@ static bool rpc_write(whit_rpc *rpc, json_t *message)
     json_decref(message);
     if (!text) return false;
     size_t n = strlen(text), done = 0;
-    text[n++] = '\n'; /* in place of its end */
+    text[n++] = '\n'; /* replaces the terminator */
     while (done < n) {
         ssize_t put = write(rpc->out, text + done, n - done);
         if (put < 0 && errno == EAGAIN) {

@@ -16,7 +16,7 @@ typedef struct whit_rpc {
     whit_buf bytes;              /* read and not taken yet */
     size_t n_taken;
     bool has_ended;  /* the input has ended */
-    bool allows_nul; /* strings may have zero bytes; else such a line is BAD */
+    bool allows_nul; /* strings may contain zero bytes; otherwise such a line is BAD */
     int64_t next_id;
 } whit_rpc;
 

@@ -14,10 +14,10 @@ typedef struct whit_runner {
     const char *state_dir; /* folder of the list; NULL: the usual place */
     const char *cache_dir; /* folder of the copies; NULL: the usual place */
     const whit_agent_config *config;
-    /* a person said so: commands that are asked about run without the sandbox */
+    /* a person chose it: commands, each after a question, run without the sandbox */
     bool no_sandbox;
     const volatile bool *cancel;                /* NULL: never */
-    void (*note)(void *user, const char *line); /* told what a person should know of a command; may be NULL */
+    void (*note)(void *user, const char *line); /* receives notes about a command for the person; may be NULL */
     void *user;
     bool was_probed, was_said;
     char pass[WHIT_PASS_BYTES]; /* number of the last pass of checks; "": no checks ran */

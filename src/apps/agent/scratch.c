@@ -51,8 +51,8 @@ struct update {
 
 /* ---- below the copy, where nothing is trusted -------------------------------------------------- */
 
-/* Opens the folder in which `path` lies and sets *name to the last part of `path`. Folders that are missing are made;
- * files of other kinds in their place are removed. -1 with errno. */
+/* Opens the parent folder of `path` and sets *name to the last component. Creates missing folders and replaces other
+ * files in their place. -1 with errno. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
     char part[NAME_MAX + 1];
@@ -121,7 +121,8 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
         target[n] = 0;
         return symlinkat(target, folder, name) == 0;
     }
-    int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* it may be a pipe by now */
+    /* a command may have replaced the file by a pipe */
+    int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
         fchmod(to, (info->st_mode & 0777) | 0600) == 0 && (!is_first || futimens(to, times) == 0);
@@ -205,7 +206,7 @@ static bool has_key(const char *text, size_t n)
     return n && whit_guard_find_key(text, n, &begin, &end);
 }
 
-/* Does the file hold a key or token? One that cannot be read to its end counts as if it did. */
+/* Whether the file contains a key or token; true if it cannot be read completely. */
 static bool holds_key(const char *full)
 {
     whit_buf text = {0};
@@ -342,7 +343,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        /* Neither a file whose key a model has not seen, nor one that a person has open. */
+        /* Skips files whose keys the model must not see, and files that are open in an editor. */
         if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;
@@ -422,7 +423,8 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = scratch->lock >= 0 && lock_copy(scratch->lock, wait);
     if (ok) scratch->tree_fd = whit_agent_open_folder(AT_FDCWD, scratch->tree);
-    int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1; /* a command may have closed it to itself */
+    /* a command may have removed the folder's permissions */
+    int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1;
     if (home >= 0) close(home);
     if (scratch->tree_fd >= 0) return WHIT_OK;
     whit_status status = !ok && errno == ECANCELED ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")

@@ -40,7 +40,7 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
  * update removes strangers. `number` names the pass. Errors: io, limit. */
 #define WHIT_PASS_BYTES 17
 whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS_BYTES], whit_error *error);
-/* The changes of that pass were written; nothing where another one has begun since. */
+/* Records that the changes of that pass were written; no effect if another pass has begun since. */
 void whit_scratch_end_pass(const whit_scratch *scratch, const char *number);
 /* Removes all that the copy and its home hold; the next update fills the copy again. */
 void whit_scratch_empty(const whit_scratch *scratch);

@@ -12,7 +12,7 @@
 
 #define STEPS_FEW  1000u
 #define STEPS_MANY 50000u
-#define COSTLY_MAX 4096u /* lines that take more than a few steps */
+#define COSTLY_MAX 4096u /* lines that need more than this number of steps */
 #define HEAP_KIB   4096u
 
 struct whit_search {
@@ -76,6 +76,6 @@ whit_search_found whit_search_line(whit_search *search, const char *line, size_t
         search->n_costly++;
         found = match_within(search, line, n_bytes, STEPS_MANY);
     }
-    if (found >= 0) return WHIT_SEARCH_YES; /* 0: it matches, and has more groups than are kept */
+    if (found >= 0) return WHIT_SEARCH_YES; /* 0: it matches, with more groups than ovector entries */
     return found == PCRE2_ERROR_NOMATCH ? WHIT_SEARCH_NO : WHIT_SEARCH_COSTLY;
 }

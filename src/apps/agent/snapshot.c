@@ -124,7 +124,7 @@ whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project
     whit_snapshot after;
     whit_status status = whit_snapshot_take(&after, before->folder, error);
     conflict[0] = 0;
-    for (int pass = 0; pass < 2; pass++) { /* files that are there now, then files that are not there any more */
+    for (int pass = 0; pass < 2; pass++) { /* files that exist now, then files that were removed */
         const whit_snapshot *list = pass ? before : &after;
         for (size_t i = 0; status == WHIT_OK && i < list->n; i++) {
             bool has_conflict = false;

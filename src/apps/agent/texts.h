@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Texts that are open in an editor and not saved: what they hold counts, not their files. */
+ * Texts that are open in an editor and not saved: their content takes precedence over their files. */
 #ifndef WHIT_AGENT_TEXTS_H
 #define WHIT_AGENT_TEXTS_H
 

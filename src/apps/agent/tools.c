@@ -28,7 +28,7 @@
 #define GREP_LINE_MAX 2000
 #define REASON_MAX    4000 /* bytes of a command that a person reads before it is run */
 
-/* name, what it does, parameters "name:type" with a ? where it may be left out */
+/* Name, effect, and parameters "name:type", with a ? if optional. */
 static const struct tool {
     const char *name, *help, *parameters;
 } tools[] = {
@@ -171,7 +171,7 @@ static void grep_file(walk *w, const char *path)
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = whit_chars(&content), *stop = text + content.size_bytes;
-        size_t key = 0, key_end; /* lines of a key have not its form */
+        size_t key = 0, key_end; /* lines inside a key block do not have the form of a key */
         if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
             const char *end = memchr(text, '\n', (size_t)(stop - text));
@@ -379,7 +379,7 @@ static bool check_arguments(const struct tool *tool, const json_t *arguments, wh
     return true;
 }
 
-/* A tool of a server: outside the sandbox, so that a person is asked, with all that it is given. */
+/* Runs a tool of an MCP server. It runs outside the sandbox, so a person is asked and shown all arguments. */
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;

@@ -10,13 +10,13 @@
 
 #define WHIT_TOOL_RESULT_BYTES 16384 /* a longer result is cut, with a note */
 
-#define WHIT_TOOL_AGENT "agent" /* run by the loop, not here */
+#define WHIT_TOOL_AGENT "agent" /* handled by the loop, not here */
 
 typedef struct whit_tool_place {
     const char *project;  /* resolved */
     whit_changes *staged; /* changes staged in this turn of the model; knows which texts are open in an editor */
     whit_runner *runner;  /* NULL: there is no tool that runs commands */
-    whit_mcp *mcp;        /* NULL: there are no servers */
+    whit_mcp *mcp;        /* NULL: no servers */
     bool is_alone;        /* nobody is there to agree or to answer */
     /* Does the person agree to what the reason says? (n_files is 0) */
     bool (*agreed)(void *user, const char *reason, size_t n_files);

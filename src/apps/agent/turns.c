@@ -90,7 +90,7 @@ static whit_status resolve_path(const char *project, char *known, const char *pa
     for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
         *slash = 0;
         if (!realpath(folder, real)) {
-            if (known) *known = 0; /* a folder that is to be made */
+            if (known) *known = 0; /* the folder will be created */
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
@@ -124,7 +124,7 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < PENDING_BYTES;
     size_t size = ok ? (size_t)info.st_size : 0;
     ok = ok && whit_buf_reserve(content, size + 1);
-    /* Asks for one byte more, to see that the file has not grown. */
+    /* Reads one byte more than the size, to detect that the file has grown. */
     ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
     close(fd);
     if (!ok) return false;
@@ -185,8 +185,8 @@ static whit_status make_folders(char *full, size_t n_project, whit_error *error)
     return WHIT_OK;
 }
 
-/* The name under which a file of a turn is written before it takes its place: one at a time in a folder, since the
- * journal has one user. */
+/* The temporary name under which a file of a turn is written before it is renamed: one at a time in a folder,
+ * because the journal has one user. */
 static bool name_beside(const char *full, char beside[PATH_MAX])
 {
     const char *slash = strrchr(full, '/');
@@ -455,7 +455,7 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     memcpy(turn.note, head->note, sizeof turn.note - 1);
     turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0; /* JSON shows it */
     uint32_t n = whit_turns_count(journal);
-    for (uint32_t i = 0; i < n; i++) /* a turn is undone by its last undo or redo */
+    for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn decides its state */
         if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
             turn_at(journal, i)->undone = turn.kind == WHIT_TURN_UNDO;
             turn.n_bytes = turn_at(journal, i)->n_bytes;
@@ -466,7 +466,7 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     return WHIT_OK;
 }
 
-/* A file that was written gets its old content again, unless somebody has written it since. */
+/* Restores the old content of a file that was written, unless the file has changed since. */
 static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
 {
     bool after;
@@ -474,7 +474,7 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
     return after || was_cut_off(journal, change) ? put_file(journal, NULL, change, false, error) : WHIT_OK;
 }
 
-/* A turn whose end is missing: every file that has its new content gets the old one back. */
+/* Rolls back a turn without an end record: every file with its new content gets the old content back. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
     loaded l;
@@ -639,7 +639,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     whit_error inner, why = {.status = WHIT_OK};
     while (status != WHIT_OK && done-- > 0)
         if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
-    if (why.status != WHIT_OK) /* the next opening takes it back */
+    if (why.status != WHIT_OK) /* opening the journal next time rolls the turn back */
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s, and what was written of the turn could not be taken back (%s): it will be when the "
                          "project is opened next",

@@ -11,10 +11,10 @@
 
 #include "base/mem.h"
 
-/* One file of a turn. Texts are the caller's. */
+/* One file of a turn; the caller owns the texts. */
 typedef struct whit_change {
     const char *path; /* below the project, with '/' between */
-    bool was, is;     /* does it exist before, after */
+    bool was, is;     /* whether it exists before, after */
     bool open;        /* a text that is open in an editor and not saved; never set in a turn of the journal */
     uint32_t mode;    /* permission bits before (0: not set), kept after */
     const char *before, *after;
@@ -27,8 +27,8 @@ typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN
 typedef struct whit_turn {
     uint32_t number; /* from 1 */
     whit_turn_kind kind;
-    uint32_t of; /* the turn that this one takes back or makes again */
-    bool undone; /* taken back by a later one */
+    uint32_t of; /* the turn that this one undoes or redoes */
+    bool undone; /* undone by a later turn */
     int64_t time_s;
     char note[120]; /* beginning of the task, for the list */
     uint32_t n_changes;
