@@ -24,7 +24,7 @@
 #define UNSAVED_NS     50000000ull /* how long the list of unsaved texts is valid; writing compares anyway */
 #define SELECTION_ROLE "You are asked about a part of a text in an editor."
 
-/* Events that the editor handles, on its own thread. */
+/* Events that the editor handles in its own thread. */
 typedef enum event_kind {
     EVENT_TEXT,
     EVENT_NOTE,
@@ -195,7 +195,7 @@ static whit_status on_choose(void *user, const whit_hunks *hunks, uint8_t *taken
     return status;
 }
 
-/* Asks about a call outside the sandbox, as one hunk of one line. */
+/* Asks for approval of a call outside the sandbox, shown as one hunk of one line. */
 static bool on_agreed(void *user, const char *reason, size_t n_files)
 {
     const whit_panel_hunk hunk = {"a call", reason, "", 0};

@@ -147,7 +147,7 @@ static whit_status ask_endpoint(whit_model_suggester *s, const struct question *
     whit_status status = whit_endpoint_post(s->endpoint, body, strlen(body), &sink, error);
     free(body);
     if (status == WHIT_OK && stream.failed) status = whit_fail(error, WHIT_ERROR_IO, "%s", stream.why);
-    if (status == WHIT_OK && !stream.is_stream) { /* a server that does not stream */
+    if (status == WHIT_OK && !stream.is_stream) { /* the server does not stream its answers */
         json_t *whole = json_loadb(whit_chars(&stream.body), stream.body.size_bytes, 0, NULL);
         const json_t *text = json_object_get(json_array_get(json_object_get(whole, "choices"), 0), "text");
         if (json_is_string(text)) on_text(s, json_string_value(text), json_string_length(text));
