@@ -176,7 +176,7 @@ typedef struct bench_worker {
     const bench_test *test;
     pid_t pid; /* -1: no process */
     int to, from;
-    struct bench_work *here; /* where there are no processes */
+    struct bench_work *here; /* on systems without processes: the work itself */
     bench_facts facts;
 } bench_worker;
 
@@ -202,7 +202,7 @@ typedef struct bench_result {
 
 /* ---- measuring -------------------------------------------------------------------------------- */
 
-/* Tests whose rounds take turns. */
+/* Tests whose rounds alternate. */
 typedef struct bench_measuring {
     const bench_test *tests;
     size_t n_tests;
@@ -221,7 +221,7 @@ typedef struct bench_network {
     double latency_s, bytes_per_s;
 } bench_network;
 
-/* A test by rank 0 alone, and by all ranks. */
+/* Runs a test on rank 0 alone, then on all ranks. */
 typedef struct bench_together {
     const bench_test *test;
     const bench_network *network;

@@ -19,7 +19,8 @@ typedef struct spans {
     uint64_t all, huge; /* bytes */
 } spans;
 
-/* Counts the bytes of [begin, end) that ask for huge pages, and how many have them; 0 if the system does not say. */
+/* Counts the bytes in [begin, end) that are advised as huge pages and those backed by huge pages; 0 if the system
+ * does not report them. */
 static spans count_spans(uintptr_t begin, uintptr_t end)
 {
     spans sum = {0}, area = {0};

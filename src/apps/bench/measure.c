@@ -27,7 +27,7 @@ double bench_median(double *values, size_t n)
 /* ---- the stolen core ------------------------------------------------------------------------ */
 
 struct thief {
-    unsigned processor; /* that it occupies */
+    unsigned processor; /* the processor that it keeps busy */
     pthread_t thread;
     atomic_bool ends;
 };

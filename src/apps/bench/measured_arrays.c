@@ -28,7 +28,7 @@ enum {
 };
 #define MIN_NS 2000000 /* minimum time of one form in one round */
 
-/* Programs that are measured, compiled once. */
+/* The measured programs, compiled once. */
 enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
 #define LOOP_ROUNDS "100000"
 enum { LOOP_LANES = 100000 * 128, ELEMENTS_N = 65536, N_LOGITS = 128256, N_COMPILED = 50 };

@@ -70,7 +70,7 @@ static whit_status run_round(bench_steps *steps, double *seconds, bench_together
     sums->messages += (double)(after->n_messages - before.n_messages);
     sums->sent += (double)(after->sent_bytes - before.sent_bytes);
     sums->received += (double)(after->received_bytes - before.received_bytes);
-    if (split) { /* a pass begins with a message that takes one latency */
+    if (split) { /* a pass begins with a message, which costs one latency */
         sums->exchanges += (double)(split->n_passes - told.n_passes);
         sums->messages += (double)(split->n_messages - told.n_messages);
         sums->sent += (double)(split->sent_bytes - told.sent_bytes);

@@ -73,7 +73,7 @@ struct shape {
     const char *name;
     uint8_t layers, head, embd; /* codecs */
     bool no_head;
-    bool is_cut;       /* it has fewer layers than the model */
+    bool is_cut;       /* the shape has fewer layers than the model */
     bool is_corrected; /* the layers' matrices have corrections */
     bool is_mobile;    /* Gemma 4's mobile form: bits by matrix, int8 inputs and outputs with fixed scales */
 };
@@ -480,7 +480,8 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        uint8_t digest[WHIT_HASH_BYTES] = {0}; /* a number stands for it: nobody converts this model again */
+        /* a constant in place of the digest, because this model is never converted again */
+        uint8_t digest[WHIT_HASH_BYTES] = {0};
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
         if (type.layout == WHIT_LAYOUT_PLAIN) { /* norm weights are 1, the A of decays is -1 */
@@ -655,7 +656,7 @@ static whit_status draft_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "draft_in", n, 2 * n);
 }
 
-/* Signs of rotated inputs, a vector for each width. All are 1, which costs as much as others. */
+/* Sign vectors of rotated inputs, one for each width. All signs are 1, which costs the same as random ones. */
 static whit_status sign_tensors(struct maker *m)
 {
     const whit_config *c = &m->shape->config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One test: its model, its session, and its rounds. Between its steps a round measures what the same threads can read
- * (the same weights) and multiply, so that noise hits both alike. */
+ * One test: its model, session and rounds. Between steps a round also measures how fast the same threads read and
+ * multiply the same weights, so that noise affects both alike. */
 #include "bench/timed_work.h"
 
 #include <fcntl.h>

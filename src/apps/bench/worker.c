@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every test has a process of its own, so that peak memory is its own: the parent says when a round runs, so that the
- * rounds of all tests take turns. */
+ * Every test runs in its own process, so that its peak memory can be measured; the parent starts each round, so that
+ * the rounds of all tests alternate. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
