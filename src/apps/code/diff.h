@@ -15,7 +15,7 @@ typedef struct whit_diff_hunk {
  * separate where three unchanged lines or more divide them, so that the context of two may overlap. */
 whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error);
-/* Appends the old text with those hunks in it that are taken. False: out of memory. */
+/* Appends the old text with the approved hunks applied. False: out of memory. */
 bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
                     const uint8_t *taken, whit_buf *out);
 

@@ -74,11 +74,11 @@ bool whit_git_ask(const char *path, whit_git_file **file)
     if (!is_in_work_tree(path) || pipe2(ends, O_CLOEXEC) != 0) return false;
     whit_git_file *own = calloc(1, sizeof *own);
     pid_t child = own && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 ? fork() : -1;
-    if (child == 0) { /* a child of the child, which nobody has to wait for */
+    if (child == 0) { /* a grandchild, which init reaps */
         if (fork() == 0) {
             alarm(PATIENCE_SECONDS); /* limit for a file system that hangs */
             for (int fd = 0; fd < FILES_MAX; fd++)
-                if (fd != ends[1]) close(fd); /* terminals and pipes that others wait on */
+                if (fd != ends[1]) close(fd); /* other processes may wait for the end of terminals and pipes */
             hand_over(path, ends[1]);
         }
         _exit(0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a text has changed since the last commit of its file, which libgit2 reads in a process of its own.
- * Nothing is written to a repository here. */
+ * Compares a text with its file in the last commit, which libgit2 reads in a separate process. Nothing is written to a
+ * repository. */
 #ifndef WHIT_CODE_GIT_H
 #define WHIT_CODE_GIT_H
 

@@ -198,7 +198,7 @@ whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name,
     if (!graph->hidden) return run;
     at = graph_find(&graph->edits, name, n);
     if (at) run.edits_end = (run.edits_next = at->first_mention) + at->n_mentions;
-    symbols = whit_graph_symbols_of(graph, name, n); /* a definition may have gone, or not be there yet */
+    symbols = whit_graph_symbols_of(graph, name, n); /* the definition may have been deleted, or not be indexed yet */
     return whit_graph_next_symbol(graph, &symbols, &symbol) ? run : (whit_graph_run){0};
 }
 

@@ -21,7 +21,7 @@ typedef struct whit_graph_symbol {
     uint32_t line, end_line; /* from 1 */
     whit_symbol_kind kind;
     uint32_t parent; /* a symbol that contains it, or WHIT_GRAPH_NONE */
-    bool is_local;   /* only its own file can refer to it */
+    bool is_local;   /* only the same file can refer to it */
     uint32_t number, file_number;
 } whit_graph_symbol;
 
@@ -46,7 +46,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
 /* Refreshes an open graph; its numbers and pointers become invalid. False, with the graph unchanged, if it must be
  * opened anew. */
 bool whit_graph_refresh(whit_graph *graph, const char *folder, const char *cache_folder);
-/* The same if one file is known to have changed, by its path in the folder: only that file is examined. */
+/* Updates the graph after a change of one known file, given by its path in the folder: only this file is examined. */
 bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_folder, const char *path);
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);

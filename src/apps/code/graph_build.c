@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define FILE_BYTES (16u << 20) /* a larger one was not written by hand */
+#define FILE_BYTES (16u << 20) /* larger files are not written by hand */
 #define UNRESOLVED (UINT32_MAX - 1)
 
-/* A mention before it is known which names the project defines. */
+/* A mention, before the names that the project defines are known. */
 struct raw_mention {
     uint32_t name, file, line_calls, symbol;
 };
@@ -24,7 +24,7 @@ struct raw_import {
 
 struct build {
     const char *folder;
-    const struct graph_part *base; /* for edits: the graph that they belong to; else NULL */
+    const struct graph_part *base; /* edits: the graph that they modify; otherwise NULL */
     whit_parse parse;
     whit_buf strings, files, names, symbols, mentions, imports, sorted;
     uint32_t *slots;
@@ -159,7 +159,8 @@ static bool add_file(void *user, const char *path)
     whit_buf text = {0};
     if (whit_code_language_of(path) == WHIT_CODE_NONE || !graph_stamp(build->folder, path, &stamp)) return true;
     snprintf(full, sizeof full, "%s/%s", build->folder, path);
-    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0; /* gone, or too large */
+    /* The file was deleted, or is too large. */
+    if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
     add_text(build, path, stamp, build->n_files, &text);
     whit_buf_free(&text);
     return is_whole(build);
@@ -177,7 +178,7 @@ bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
     return true;
 }
 
-/* A file as earlier edits have it. */
+/* Adds a file as recorded by earlier edits. */
 static void add_again(struct build *build, const struct graph_part *part, uint32_t k)
 {
     const struct graph_file *file = &part->files[k];
@@ -338,7 +339,7 @@ static uint32_t resolve_import(const struct by_base *all, const char *written, u
     char path[PATH_MAX];
     const char *from = all->strings + all->files[importer].path;
     size_t n_first = (size_t)(base_of(from) - from);
-    bool is_first; /* it lies where it is looked for first */
+    bool is_first; /* the included file is in the folder that is searched first */
     if (whit_code_language_of(from) != WHIT_CODE_PYTHON) {
         for (; !strncmp(written, "../", 3) || !strncmp(written, "./", 2); written += written[1] == '/' ? 2 : 3)
             if (written[1] == '.') n_first = folder_above(from, n_first);
@@ -405,7 +406,7 @@ static bool write_out(struct build *build, whit_buf *out)
     struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
     const struct graph_symbol *symbols = WHIT_ITEMS(const struct graph_symbol, &build->symbols);
     if (!moved || !build->slots) build->failed = !grow_slots(build) || !moved;
-    for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* they come file by file */
+    for (uint32_t i = 0; i < build->n_symbols && !build->failed; i++) { /* symbols are sorted by file */
         struct graph_file *file = &files[symbols[i].file];
         if (!file->n_order++) file->first_order = i;
     }

@@ -83,7 +83,7 @@ struct whit_graph {
     bool is_new;
 };
 
-/* A file as it is now, for edits. */
+/* The current content of a file, for edits. */
 struct graph_changed {
     uint32_t number;
     uint64_t stamp;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NEIGHBOURS    32 /* neighbours of each kind that count */
+#define NEIGHBOURS    32 /* maximum number of neighbours of each kind */
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
@@ -102,7 +102,7 @@ static whit_status encode_name(struct like *like, const char *name, uint64_t out
     return whit_encode_text(&like->encoder, words, n, out, error);
 }
 
-/* Letters count as much as neighbours do. */
+/* The letters of the name and the neighbours have equal weight. */
 static whit_status encode_symbol(struct like *like, const whit_graph_symbol *symbol, uint64_t out[WHIT_MEMORY_WORDS],
                                  whit_error *error)
 {

@@ -49,7 +49,7 @@ static void count_name(const whit_graph *graph, const char *name, uint32_t *coun
     const whit_graph_symbol *first = WHIT_ITEMS(const whit_graph_symbol, symbols), *at = first;
     const whit_graph_symbol *end = first + symbols->size_bytes / sizeof symbol;
     run = whit_graph_mentions_of(graph, name, n_name);
-    while (whit_graph_next_mention(graph, &run, &mention)) { /* both are in the order of files */
+    while (whit_graph_next_mention(graph, &run, &mention)) { /* symbols and mentions are both in the order of files */
         bool found = false;
         while (at < end && at->file_number < mention.file_number) at++;
         for (const whit_graph_symbol *s = at; s < end && s->file_number == mention.file_number; s++)
@@ -77,7 +77,7 @@ static bool count_all(const whit_graph *graph, uint32_t *counts)
     return ok;
 }
 
-/* The definition's own line, as the source has it; a long one ends with a whole character. */
+/* Copies the line of the definition; a long line is cut at a character boundary. */
 static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
 {
     const char *at = whit_chars(text), *end = at + text->size_bytes;
@@ -134,7 +134,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         char line[LINE_BYTES], path[PATH_MAX];
         whit_graph_symbol_at(graph, all[i].symbol, &symbol);
         size_t before = out->size_bytes;
-        /* "typedef struct name {" has said it for "} name;". */
+        /* The line "typedef struct name {" already stands for "} name;". */
         if (i && symbol.file_number == file && last.line < symbol.line && symbol.line <= last.end_line &&
             !strcmp(last.name, symbol.name))
             continue;

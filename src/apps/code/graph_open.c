@@ -49,7 +49,7 @@ static whit_status new_graph(whit_graph **graph, whit_error *error)
     return *graph ? WHIT_OK : whit_fail_memory(error, "a code graph", sizeof **graph);
 }
 
-/* Edits that are damaged, or of another graph, are as good as none. */
+/* Ignores edits that are damaged or belong to another graph. */
 static void read_edits(whit_graph *graph, const char *folder, const char *cache_folder)
 {
     char path[PATH_MAX];
@@ -199,7 +199,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
     }
     (*graph)->is_new = true;
     if (!graph_cache_path(folder, cache_folder, "graph", path)) return WHIT_OK;
-    /* What is shared with other processes need not be in this one's own memory as well. */
+    /* File mappings are shared between processes and need no private memory. */
     whit_graph *mapped;
     if (whit_write_file(path, (*graph)->own.data, (*graph)->own.size_bytes, NULL) == WHIT_OK &&
         open_cached(folder, cache_folder, &mapped, NULL) == WHIT_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a source file defines and mentions, found by its tokens alone: no file is refused, and what
- * a compiler would know from other files (macros, types) is not known here. */
+ * Definitions and mentions in a source file, found by its tokens alone: every file is accepted, and facts from other
+ * files (macros, types) are not known. */
 #ifndef WHIT_CODE_PARSE_H
 #define WHIT_CODE_PARSE_H
 
@@ -21,7 +21,7 @@ typedef struct whit_parse_definition {
     uint32_t line, end_line; /* from 1 */
     uint32_t parent;         /* a definition, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
-    bool is_local; /* only its own file can refer to it */
+    bool is_local; /* only the same file can refer to it */
 } whit_parse_definition;
 
 typedef struct whit_parse_mention {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What the scanners share; for this room alone. */
+ * Helpers shared by the scanners; private to this folder. */
 #ifndef WHIT_CODE_SCAN_H
 #define WHIT_CODE_SCAN_H
 

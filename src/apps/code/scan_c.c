@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX      256
 #define IFS_MAX        64
-#define TOKENS_MAX     512 /* tokens of one declaration that are looked at */
+#define TOKENS_MAX     512 /* number of tokens of a declaration that are examined */
 #define OPERATOR_BYTES 200 /* longest name of an operator */
 
 enum scope_kind { CONTAINER, BODY, LIST, ENUM };
@@ -16,7 +16,7 @@ enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 struct scope {
     enum scope_kind kind;
     uint32_t definition; /* the definition that contains the scope */
-    bool members;        /* a type's body: its declarations are not variables */
+    bool members;        /* inside a type's body, where declarations are not variables */
 };
 
 struct c {
@@ -228,7 +228,7 @@ static struct scope *scope(struct c *c)
     return &c->scopes[c->depth];
 }
 
-/* The definition that code here is in. */
+/* The definition that encloses the current place. */
 static uint32_t inside(const struct c *c)
 {
     return c->scopes[c->depth].definition;
@@ -266,7 +266,7 @@ static struct token read_operator(struct scan *scan, struct token token)
     return token;
 }
 
-/* The parameters of a template, whose '=' gives no value. What cuts them off is left where it is. */
+/* Skips the parameters of a template, whose '=' gives no value. A token that cuts them off is not consumed. */
 static void skip_template(struct c *c)
 {
     struct scan *scan = c->scan;
@@ -353,7 +353,7 @@ static void skip_constraint(struct c *c)
     }
 }
 
-/* May "requires" begin a constraint here? It does after a function's parameters and their qualifiers; elsewhere it is a
+/* Whether "requires" can begin a constraint here: after a function's parameters and qualifiers; elsewhere it is a
  * name, as in C. */
 static bool follows_parameters(const struct c *c)
 {
@@ -404,7 +404,7 @@ static void directive(struct c *c)
         if (c->n_ifs < IFS_MAX) c->ifs[c->n_ifs] = c->depth;
         c->n_ifs++;
     } else if (scan_is(scan, word, "else") || scan_is(scan, word, "elif")) {
-        /* Also where the branch has closed more than it opened: what it closed is as it was. */
+        /* Also if the branch closed more than it opened: restore the depth before the branch. */
         if (c->n_ifs && c->n_ifs <= IFS_MAX) c->depth = c->ifs[c->n_ifs - 1];
     } else if (scan_is(scan, word, "endif")) {
         if (c->n_ifs) c->n_ifs--;
@@ -456,7 +456,7 @@ static int function_name(const struct c *c)
     return found;
 }
 
-/* struct NAME, class NAME: the name's place where these tokens end in one that a '{' can follow. */
+/* struct NAME, class NAME: returns the index of the name if these tokens end in a type that a '{' can follow. */
 static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_space)
 {
     static const char *const types[] = {"struct", "union", "class", "enum", NULL};
@@ -609,7 +609,7 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         scan_define(scan, c->tokens[1], WHIT_SYMBOL_TYPE, parent);
     } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
                !has_word(c, "using")) {
-        /* "struct name;" only says that there is one. */
+        /* "struct name;" is only a forward declaration */
         bool forward = c->n_tokens == 2 && !is_name(c, c->tokens[0]) &&
             (scan_is(scan, c->tokens[0], "struct") || scan_is(scan, c->tokens[0], "union") ||
              scan_is(scan, c->tokens[0], "enum") || scan_is(scan, c->tokens[0], "class"));

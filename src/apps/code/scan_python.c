@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Python by its indentation, and the other languages by the words that their definitions begin with. */
+ * Python by its indentation, and other languages by the keywords that begin their definitions. */
 #include "code/scan.h"
 
 #include <ctype.h>
 
 #define DEPTH_MAX  64
-#define NESTED_MAX 32 /* formatted strings in each other; CPython has a bound, too */
+#define NESTED_MAX 32 /* maximum nesting of formatted strings; CPython is limited too */
 #define DOTS_MAX   32 /* dots before an import's name: no folder of a project is deeper */
 
 static const char *const python_keywords[] = {
@@ -150,7 +150,7 @@ static struct token next_python(struct scan *scan)
         else if (scan->n_nested < NESTED_MAX)
             skip_formatted(scan, end, triple, is_raw(scan, token));
         else
-            scan->at++; /* what is in it is read as code */
+            scan->at++; /* a replacement field contains code */
         token.kind = '"';
     } else if (is_word(byte)) {
         bool digit = isdigit(byte);
@@ -195,9 +195,9 @@ static bool mention_field(struct scan *in, uint32_t inside)
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
 {
     struct scan in = *scan;
-    unsigned n_formats = 0; /* format strings around this place; they have fields of their own */
+    unsigned n_formats = 0; /* formatted strings that enclose this place, each with its own fields */
     if (!is_formatted(scan, string) || scan->n_nested >= NESTED_MAX) return;
-    const bool has_names = !is_raw(scan, string); /* characters by their names: \N{BULLET} */
+    const bool has_names = !is_raw(scan, string); /* characters given by name: \N{BULLET} */
     in.n_nested++;
     in.at = string.begin;
     in.n = string.begin + string.n;
