@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The agent in the editor: its panel, what it asks and what it rewrites. */
+ * The agent in the editor: its panel, its questions and its rewrites. */
 #ifndef WHIT_EDITOR_AGENT_H
 #define WHIT_EDITOR_AGENT_H
 

@@ -357,7 +357,7 @@ void whit_buffer_forget(whit_buffer *buffer)
     whit_journal_restart(&buffer->journal);
 }
 
-/* Whether there are steps to undo or redo, which a journal that begins with the text as it is now would not know. */
+/* Whether there are steps to undo or redo that a journal beginning with the current text would not contain. */
 static bool has_steps(const whit_buffer *buffer)
 {
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
@@ -379,7 +379,7 @@ static void journal_base(whit_buffer *buffer)
     free(bytes);
 }
 
-/* Journals an undo or redo of a step that the journal does not know as the edits that it makes. */
+/* Journals an undo or redo as plain edits, because the journal does not contain the step itself. */
 struct plain_log {
     whit_buffer *buffer;
     bool first;
@@ -477,7 +477,7 @@ char *whit_buffer_full_path(const char *path)
 {
     char real[PATH_MAX], *slash;
     if (realpath(path, real)) return strdup(real);
-    /* The file does not exist yet: its folder does, or saving will report it. */
+    /* The file does not exist yet: resolve its folder. Saving reports a missing folder. */
     char folder[PATH_MAX], *full = NULL;
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return NULL;
     slash = strrchr(folder, '/');
@@ -666,7 +666,7 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
     char *full = whit_buffer_full_path(path), *spare = NULL;
-    whit_journal journal = {.fd = -1}; /* its name alone is wanted, for the spare copy */
+    whit_journal journal = {.fd = -1}; /* only the journal's file name is needed, for the spare copy */
     bool busy = false;
     whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A file being edited: its text, its undo, its journal, and what others did to the file meanwhile. */
+ * A file being edited: its text, undo history, journal, and the changes that other programs make to the file. */
 #ifndef WHIT_EDITOR_BUFFER_H
 #define WHIT_EDITOR_BUFFER_H
 
@@ -14,14 +14,14 @@ typedef enum whit_found {
     WHIT_FOUND_HISTORY, /* the undo of earlier runs; it is in use */
     WHIT_FOUND_UNSAVED, /* text that was not saved: whit_buffer_recover, or whit_buffer_forget */
     WHIT_FOUND_LOST,    /* edits of a large file that was changed since: they cannot be applied */
-    WHIT_FOUND_BUSY,    /* another editor has the file open: no journal is kept */
+    WHIT_FOUND_BUSY,    /* another editor has the file open: no journal is written */
     WHIT_FOUND_PARTIAL, /* a save in place was interrupted; the whole text is in the spare copy, offered as unsaved */
 } whit_found;
 
 typedef struct whit_buffer {
     char *path;  /* absolute; NULL for text without a file */
-    char *name;  /* as the user called it */
-    char *spare; /* where a save in place keeps its copy; NULL without a journal */
+    char *name;  /* the name as the user gave it */
+    char *spare; /* path of the copy made before a save in place; NULL without a journal */
     whit_text *text;
     whit_undo *history;
     whit_file file;
@@ -34,7 +34,7 @@ typedef struct whit_buffer {
     bool read_only;
     bool never_saved;  /* the text is not what is on disk, whatever the state says */
     bool plain;        /* undo is journalled as edits: the journal does not reach back far enough */
-    bool held;         /* whit_buffer_seal does nothing: what follows stays one step of undo */
+    bool held;         /* whit_buffer_seal has no effect: later edits join the same step of undo */
     bool keep_journal; /* closing is not the user's decision: unsaved text stays for the next run */
     struct {
         whit_undo_fn *change;
@@ -77,9 +77,9 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
 /* Reads the file again as one step of undo, of the lines that differ; large files as above. */
 whit_status whit_buffer_take(whit_buffer *buffer, whit_error *error);
-/* Gives the text the content that a file would have, as one step of undo, of the lines that differ. */
+/* Replaces the differing lines so that the text equals a file's content, as one step of undo. */
 whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error);
-/* Marks the text as saved; for text without a file, which nobody has to save. */
+/* Marks the text as saved, for a text without a file that need not be saved. */
 void whit_buffer_mark_saved(whit_buffer *buffer);
 /* Writes the journal; call it when no key is waiting. */
 whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error);

@@ -211,7 +211,7 @@ void ed_project_settings(struct ed_doc *doc)
         doc->indent_columns = 4;
 }
 
-#define TIDY_BYTES (64u << 20) /* larger texts are saved as they are */
+#define TIDY_BYTES (64u << 20) /* larger texts are saved without removing blanks */
 
 /* Removes trailing blanks and adds the final line feed, as the project's settings say, as one step of undo. */
 static void tidy(struct ed_doc *doc)
@@ -348,7 +348,7 @@ void ed_save_under(ed *e, const char *path, bool force)
     if (other) {
         ed_save(e, doc, force);
     } else {
-        ed_language_forget(e, doc); /* by its old name */
+        ed_language_forget(e, doc); /* under its old name */
         whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
         if (status == WHIT_OK) {
             whit_syntax_close(doc->syntax);

@@ -17,7 +17,7 @@ struct ed_clipboard {
 /* change.c */
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
 void ed_type(ed *e, const char *text, size_t n);
-uint32_t ed_closing(int byte); /* the bracket or quote that closes one; 0: it opens nothing */
+uint32_t ed_closing(int byte); /* Returns the bracket or quote that closes `byte`; 0 if it opens nothing. */
 void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);
@@ -30,7 +30,7 @@ bool ed_save_all(ed *e);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
 /* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
 void ed_save_copy(ed *e, const char *path, bool force);
-/* Expands "~/" in a path as people type it to their home folder; a path that does not fit stays as it is. */
+/* Expands "~/" in a typed path to the home folder; a path that would be too long is returned unchanged. */
 const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
 /* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
@@ -44,7 +44,7 @@ bool ed_reindent(ed *e, whit_range lines);
 /* commands_edit.c */
 /* Returns the ending of the line that begins at an offset, or the ending to give it: files with CR LF keep it. */
 const char *ed_line_ending(ed *e, uint64_t begin);
-/* Indent and outdent the line that begins there by one level. */
+/* Indents or outdents the line that begins at `begin` by one level. */
 void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
 void ed_outdent_line(ed *e, uint64_t begin);
 /* Makes n steps of undo or redo. False, with a line, if fewer are possible; *changed: the last range, or ED_NONE. */

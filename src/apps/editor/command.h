@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of commands, the keys that are bound to them, and the settings that bind them. */
+ * The table of commands, the keys bound to them, and the settings that change these bindings. */
 #ifndef WHIT_EDITOR_COMMAND_H
 #define WHIT_EDITOR_COMMAND_H
 

@@ -115,7 +115,7 @@ static int compare_ranges(const void *a, const void *b)
  * first, so that edits do not move the remaining lines. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
-    whit_range lines[ED_CURSORS_MAX]; /* where the first and the last begin */
+    whit_range lines[ED_CURSORS_MAX]; /* beginnings of the first and the last line */
     size_t n = e->window->n_cursors;
     for (size_t i = 0; i < n; i++) {
         whit_range range = ed_selection(&e->window->cursors[i]);
@@ -307,7 +307,7 @@ static void move_lines(ed *e, bool upward)
     whit_text_read(ed_text(e), from, copy, n);
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
-    /* If the text has no line feed at its end, the line that now comes first takes the other line's. */
+    /* If the text has no line feed at its end, the line that becomes the earlier one gets the other line's ending. */
     size_t n_ending = 1;
     if (copy[n - 1] == '\n')
         n_ending = 0;

@@ -15,10 +15,10 @@ typedef struct whit_display {
     int in, out;                /* descriptors of the terminal */
     bool direct;                /* painted by sequences */
     struct whit_curses *curses; /* NULL: without ncursesw */
-    whit_screen before;         /* the screen that is shown, where it is painted by sequences */
-    struct termios settings;    /* the ones before, where ncursesw does not keep them */
+    whit_screen before;         /* the screen that is shown, if painted by escape sequences */
+    struct termios settings;    /* terminal settings before the editor started, if ncursesw does not save them */
     bool is_raw;
-    bool has_plain; /* NO_COLOR is set: `plain` takes the place of the theme, where it is painted by sequences */
+    bool has_plain; /* NO_COLOR is set: `plain` replaces the theme, if painted by escape sequences */
     whit_theme plain;
 } whit_display;
 
@@ -30,7 +30,7 @@ void whit_display_show(whit_display *display, const whit_theme *theme, const whi
 void whit_display_resize(whit_display *display, int n_columns, int n_rows);
 /* Writes bytes to the terminal as they are. */
 void whit_display_send(const whit_display *display, const char *bytes, size_t n_bytes);
-/* Gives the terminal back as it was; nothing if it was not opened. */
+/* Restores the terminal's settings; no effect if it was not opened. */
 void whit_display_close(whit_display *display);
 
 /* ---- by ncursesw (display_curses.c), for display.c alone ------------------------------------- */

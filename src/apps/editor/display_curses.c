@@ -26,7 +26,7 @@ struct whit_curses {
     bool colored, shown;
 };
 
-/* The library stays loaded: it keeps pointers of its own until the end. */
+/* The library is never unloaded, because it keeps its own pointers until the process ends. */
 static bool load_curses(struct whit_curses *curses)
 {
     curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -165,7 +165,7 @@ whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whi
     curses->keypad(*curses->screen, TRUE);
     curses->shown = true;
     begin_colors(curses, theme, &display->direct);
-    if (display->direct) curses->wrefresh(*curses->screen); /* goes to the other screen */
+    if (display->direct) curses->wrefresh(*curses->screen); /* switches to the alternate screen */
     display->curses = curses;
     return WHIT_OK;
 }

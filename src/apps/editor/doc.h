@@ -30,14 +30,14 @@ struct ed_compared {
     uint64_t version, other_version;
 };
 
-/* A buffer with what the editor knows about it. */
+/* A buffer with the editor's data about it. */
 struct ed_doc {
     struct ed_doc *next;
     whit_buffer *buffer;
     whit_syntax *syntax;
     whit_syntax_states states;
     int tab_columns, indent_columns;
-    bool indent_tabs, told;    /* told: the person was told that another editor has it open */
+    bool indent_tabs, told;    /* told: the person was told that another editor has the file open */
     whit_editorconfig project; /* the project's settings for the text */
     struct ed_git git;
     struct ed_compared compared;
@@ -50,9 +50,9 @@ struct ed_doc {
 };
 
 /* editor.c */
-struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes the buffer, also where it fails */
+struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes ownership of the buffer, also on failure */
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
-struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds one that is open */
+struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds the document of an open file */
 /* A copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
 struct ed_doc *ed_doc_peek(ed *e, const char *path);
 void ed_doc_free(struct ed_doc *doc);
@@ -64,12 +64,13 @@ struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const c
 void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n);
 void ed_pad_clear(struct ed_doc *doc);
 struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL: no window shows it */
-void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);               /* its end, in a window that becomes current */
+/* Shows the document's end in a window, which becomes the current one. */
+void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
 
 /* git.c */
 void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */
 bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
-/* Takes git's answer as far as it has come; true: the screen would now be another. */
+/* Reads the part of git's answer that has arrived; true if the screen must be redrawn. */
 bool ed_git_answer(ed *e);
 /* "+", "~" or "-" for a line (from 1); NULL where nothing was changed. */
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
@@ -80,6 +81,7 @@ void ed_git_previous(ed *e);
 void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b);
 void ed_compare_forget(struct ed_doc *doc);
 bool ed_compare_update(struct ed_doc *doc); /* for a text that is compared; true: its marks may have changed */
-void ed_compare_scroll(ed *e);              /* the other window shows what stands beside the current one */
+/* Scrolls the other window to the lines that correspond to the current window's. */
+void ed_compare_scroll(ed *e);
 
 #endif

@@ -31,7 +31,7 @@ void whit_editor_close(whit_editor *editor);
 
 /* Opens FILE or FILE:LINE in a buffer of its own; an error is shown on the screen, too. */
 whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_error *error);
-/* Adds text that has no file, such as input from a pipe. */
+/* Adds a text that has no file, such as input from a pipe. */
 whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
 
 /* Once the files are open: how windows show them, on a screen of that size. */
@@ -39,10 +39,10 @@ typedef enum whit_arrangement {
     WHIT_ARRANGE_TABS, /* one window */
     WHIT_ARRANGE_BESIDE,
     WHIT_ARRANGE_BELOW,
-    WHIT_ARRANGE_COMPARED, /* two files, beside each other */
+    WHIT_ARRANGE_COMPARED, /* two files, side by side */
 } whit_arrangement;
 void whit_editor_arrange(whit_editor *editor, whit_arrangement how, int n_columns, int n_rows);
-/* A line of vi's ':', such as "%s/a/b/ | w", whichever keys are in use. */
+/* Runs a line of vi's ':' such as "%s/a/b/ | w", also if vi's keys are not in use. */
 void whit_editor_line(whit_editor *editor, const char *line);
 
 /* `paste` is the text of a WHIT_KEY_PASTE, NULL where that was too long; else NULL. */

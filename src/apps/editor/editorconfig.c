@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #define FILE_BYTES (1u << 20)
-#define GLOB_BYTES 1025 /* longer ones match nothing; the rules ask for 1024 */
+#define GLOB_BYTES 1025 /* longer globs match nothing; EditorConfig requires 1024 */
 #define GLOB_DEPTH 64
 #define GLOB_STEPS 100000u
 #define FILE_STEPS 1000000u /* limit for all globs of a file: hostile ones cost no more than some ms */
@@ -21,7 +21,7 @@
 struct matcher {
     unsigned n_steps, most;
     int depth;
-    bool has_groups; /* braces are paired; otherwise all of them stand for themselves */
+    bool has_groups; /* all braces are paired; otherwise braces are literal */
 };
 
 static bool match(struct matcher *matcher, const char *glob, const char *path);
@@ -183,7 +183,7 @@ static bool match(struct matcher *matcher, const char *glob, const char *path)
     return is_match;
 }
 
-/* *n_left: steps that may still be taken; a glob that runs out of them matches nothing. */
+/* *n_left: number of steps left; a glob that needs more matches nothing. */
 static bool match_within(const char *glob, const char *path, unsigned *n_left)
 {
     struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS,

@@ -91,7 +91,7 @@ bool whit_file_same(const whit_file_identity *a, const whit_file_identity *b)
         a->modified_ns == b->modified_ns;
 }
 
-/* Reads a file whose size is given as 0 although it has content, as files of /proc. */
+/* Reads a file whose size is reported as 0 although it has content, such as files in /proc. */
 static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_error *error)
 {
     whit_buf text = {.limit_bytes = WHIT_FILE_COPIED_BYTES};
@@ -260,7 +260,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");
     bool kept = original < 0 ||
         (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
-         strlen(name) < NAME_MAX - 16); /* there is a name for it beside the old one */
+         strlen(name) < NAME_MAX - 16); /* a temporary name in the same folder is possible */
     whit_writer writer;
     whit_status status = kept ? whit_writer_open(path, NULL, &writer, error) : WHIT_ERROR_UNSUPPORTED;
     if (status != WHIT_OK) {

@@ -14,8 +14,8 @@ typedef struct whit_file_identity {
     bool exists;
 } whit_file_identity;
 
-/* A file's bytes as they were read. Small files are copied; large ones are mapped, and where such a
- * file is cut short the lost pages read as zeros and whit_file_is_lost says so. */
+/* A file's bytes. Small files are copied; large ones are mapped, and if such a file is truncated, the lost pages
+ * read as zeros and whit_file_is_lost reports it. */
 typedef struct whit_file {
     uint8_t *data;
     uint64_t size_bytes;
@@ -25,7 +25,7 @@ typedef struct whit_file {
     whit_file_identity identity;
 } whit_file;
 
-#define WHIT_FILE_COPIED_BYTES (1u << 20) /* larger ones are mapped */
+#define WHIT_FILE_COPIED_BYTES (1u << 20) /* larger files are mapped */
 
 /* A file that does not exist is empty, with identity.exists false. Folders and devices are refused. */
 whit_status whit_file_open(const char *path, whit_file *file, whit_error *error);

@@ -38,14 +38,14 @@ static bool add_path(void *user, const char *path)
     return files->n_paths < PATHS_MAX && add_to(&files->paths, &files->n_paths, path, strlen(path));
 }
 
-/* Folders come before the files beside them. */
+/* Sorts folders before the files next to them. */
 static int by_tree(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     while (*x && *x == *y) x++, y++;
     bool x_folder = strchr(x, '/') != NULL, y_folder = strchr(y, '/') != NULL;
     if (x_folder != y_folder) return x_folder ? -1 : 1;
-    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* one folder's name begins the other's */
+    if (*x == '/' || *y == '/') return *x == '/' ? -1 : 1; /* the name of one folder is a prefix of the other's */
     return (uint8_t)*x < (uint8_t)*y ? -1 : *x != *y;
 }
 
@@ -70,7 +70,7 @@ static void write_tree(ed *e)
             size_t n = (size_t)(slash - path) + 1, from = n - 1;
             bool is_open = find_open(files, path, n) < files->n_open;
             hidden = !is_open;
-            if (!strncmp(before, path, n)) continue; /* it has its line */
+            if (!strncmp(before, path, n)) continue; /* the folder has a row already */
             while (from && path[from - 1] != '/') from--;
             whit_buf_printf(&text, "%*s%s %.*s\n", 2 * depth, "", is_open ? "v" : ">", (int)(n - from), path + from);
             add_to(&files->lines, &files->n_lines, path, n);

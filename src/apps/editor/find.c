@@ -17,7 +17,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define RUN_BYTES     (4u << 20) /* contiguous bytes that are searched at once */
+#define RUN_BYTES     (4u << 20) /* maximum number of contiguous bytes searched at once */
 #define LINE_BYTES    (1u << 20) /* longest line that is copied together from several pieces */
 #define BACK_BYTES    (64u << 10)
 #define N_RESULTS     2000
@@ -29,8 +29,8 @@ struct ed_search {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
-    uint8_t *line;          /* LINE_BYTES, where one was needed */
-    bool by_line;           /* a match has reached over the end of a line: lines are taken one by one */
+    uint8_t *line;          /* buffer of LINE_BYTES for a line that is not contiguous; NULL until needed */
+    bool by_line;           /* a match has crossed the end of a line: search line by line */
     const uint8_t *subject; /* subject of the last match; its groups are offsets in it */
     uint64_t replaced_to;   /* beginning of a line where ^ has matched already; ED_NONE if unset */
 };

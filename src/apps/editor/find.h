@@ -7,7 +7,7 @@
 
 struct ed_search;
 
-/* What is searched for, and what takes its place. */
+/* The pattern that is searched for, and its replacement. */
 struct ed_find {
     char pattern[512];
     bool regex;
@@ -28,7 +28,8 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
 void ed_search_free(struct ed_search *search);
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
-bool ed_search_next(ed *e, bool back, uint64_t from); /* moves, wraps around, says so */
+/* Searches from `from`, moves the cursor, wraps around and reports it. */
+bool ed_search_next(ed *e, bool back, uint64_t from);
 void ed_replace_here(ed *e);
 void ed_replace_skip(ed *e);
 void ed_replace_begin(ed *e);

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define TYPED_BYTES (256u << 10) /* larger texts are compared when they are saved */
+#define TYPED_BYTES (256u << 10) /* larger texts are compared only when they are saved */
 #define TEXT_BYTES  (8u << 20)
 
 void ed_git_forget(struct ed_doc *doc)

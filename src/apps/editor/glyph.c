@@ -80,7 +80,8 @@ static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 
 static bool add_code(whit_glyph *glyph, uint32_t code, int width)
 {
-    if (glyph->n_codes == WHIT_GLYPH_CODES) return width == 0; /* one mark more cannot be told from the others */
+    /* a glyph with another mark could not be told from other glyphs */
+    if (glyph->n_codes == WHIT_GLYPH_CODES) return width == 0;
     glyph->codes[glyph->n_codes] = code;
     glyph->widths[glyph->n_codes++] = (uint8_t)width;
     glyph->width += width;
@@ -109,7 +110,7 @@ static int hex_digits(uint32_t code)
     return 4;
 }
 
-/* Hangul: L V and LV T as one syllable (The Unicode Standard, section 3.12); 0 where they form none. */
+/* Composes Hangul L V and LV T into one syllable (The Unicode Standard, section 3.12); 0 if they do not compose. */
 static uint32_t composed_jamo(uint32_t first, uint32_t second)
 {
     if (is_between(first, 0x1100, 0x1112) && is_between(second, 0x1161, 0x1175))
@@ -139,7 +140,7 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     }
 }
 
-/* A further code point of a glyph with its neighbours. False where the picture has no room for it. */
+/* Adds a code point to a glyph and its neighbours. False if the glyph has no space for it. */
 static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t code, uint32_t next)
 {
     if (is_unseen(code)) {

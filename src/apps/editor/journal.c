@@ -191,7 +191,7 @@ void whit_journal_add(whit_journal *journal, const whit_record *record)
         n_head += 16;
         n_data = record->size_bytes;
     }
-    if (n_data > UINT32_MAX - n_head) { /* a paste of gigabytes: from here on nothing is kept */
+    if (n_data > UINT32_MAX - n_head) { /* a paste of gigabytes: later edits are not journalled */
         journal->failed = true;
         return;
     }

@@ -16,7 +16,7 @@
 typedef enum whit_record_kind {
     WHIT_RECORD_BASE = 1,
     WHIT_RECORD_EDIT, /* joins the open step */
-    WHIT_RECORD_STEP, /* an edit that begins a step */
+    WHIT_RECORD_STEP, /* an edit that begins a step of undo */
     WHIT_RECORD_UNDO,
     WHIT_RECORD_REDO,
     WHIT_RECORD_BRANCH, /* chose the next branch */

@@ -207,7 +207,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             *key = control(first);
         } else {
             uint32_t code = whit_utf8_decode(bytes, n, &length);
-            size_t wanted = 1; /* also for a byte that begins no character */
+            size_t wanted = 1; /* also for a byte that cannot begin a character */
             if (first >= 0xF0 && first < 0xF5)
                 wanted = 4;
             else if (first >= 0xE0 && first < 0xF0)

@@ -51,8 +51,8 @@ typedef struct whit_keys {
 
 void whit_keys_free(whit_keys *keys);
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes);
-/* The next key; false where more bytes are wanted. `final`: nothing more comes soon, so that a lone
- * escape is the key of that name. */
+/* Reads the next key; false if more bytes are needed. `final`: no bytes follow soon, so a lone escape byte is the
+ * Escape key. */
 bool whit_keys_next(whit_keys *keys, bool final, whit_key *key);
 bool whit_keys_is_waiting(const whit_keys *keys);
 /* Ends a paste whose end did not come, with the bytes so far; false if no paste has begun. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The servers, and the texts that they are told of. */
+ * Language servers, and the texts that they know. */
 #include "editor/state.h"
 
 #include "base/utf8.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TYPED_BYTES  (128u << 10) /* larger texts are sent when a server is asked, and when they are saved */
+#define TYPED_BYTES  (128u << 10) /* larger texts are sent only when a server is asked or when they are saved */
 #define TEXT_BYTES   (16u << 20)
 #define UNSENT_BYTES (64u << 10)
 
@@ -84,8 +84,7 @@ static void send_text(struct ed_server *server, struct ed_doc *doc)
         return;
     }
     size_t n = whit_text_read(buffer->text, 0, text, size);
-    /* The protocol is JSON, which has no other bytes than those of UTF-8: others are shown as '?', one for
-     * each, so that places stay where they are. */
+    /* JSON requires UTF-8: each invalid byte is sent as one '?', so that offsets stay the same. */
     json_t *content = json_stringn(text, n);
     if (!content) {
         for (size_t i = 0, length; i < n; i += length)
@@ -231,7 +230,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
     struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
     if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
     struct ed_language *language = &doc->language;
-    /* These diagnostics are of an older text: newer ones are under way. */
+    /* Diagnostics of an older text: newer ones will follow. */
     if (json_is_integer(version) && json_integer_value(version) != language->number) return;
     if (language->sent != doc->buffer->version) return;
     free_diagnostics(language);
@@ -354,7 +353,7 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
-    if (method && id) { /* it asks us */
+    if (method && id) { /* a request from the server */
         bool harmless = !strcmp(method, "client/registerCapability") ||
             !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
             !strcmp(method, "workspace/configuration");

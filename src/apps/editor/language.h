@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Language servers in the editor: who serves which language, what they say of a text, and what they are
- * asked. For this room alone. */
+ * Language servers in the editor: the server of each language, its diagnostics, and requests to it. Private to this
+ * folder. */
 #ifndef WHIT_EDITOR_LANGUAGE_H
 #define WHIT_EDITOR_LANGUAGE_H
 
@@ -19,12 +19,12 @@ struct ed_diagnostic {
     whit_range range;
     ed_severity severity;
     char *message; /* one line */
-    json_t *said;  /* as the server sent it */
+    json_t *said;  /* the diagnostic as the server sent it */
 };
 
 /* State of a document at its language server. */
 struct ed_language {
-    bool is_open;                      /* the server has its text, as of `sent` */
+    bool is_open;                      /* the server has opened the text, in the version `sent` */
     uint64_t sent;                     /* version of the buffer */
     json_int_t number;                 /* version number of the text, for the server */
     struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
@@ -35,7 +35,7 @@ struct ed_server {
     char *language, *command;
     whit_lsp *lsp;
     bool tried, ready, utf8, formats, has_signatures;
-    uint64_t greeting; /* number of the request that begins everything */
+    uint64_t greeting; /* number of the initialize request */
 };
 
 typedef enum ed_question {
@@ -63,7 +63,7 @@ bool ed_language_add(struct whit_editor *e, const char *language, const char *co
 void ed_language_close(struct whit_editor *e);
 /* Starts the current text's server, sends what was typed; true where something was done. */
 bool ed_language_update(struct whit_editor *e);
-/* Reads what servers say; true where the screen may be another. */
+/* Reads messages of the servers; true if the screen must be redrawn. */
 bool ed_language_pump(struct whit_editor *e);
 /* One message of a server; for this and for fuzzing. */
 void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
@@ -92,9 +92,11 @@ void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *do
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);
 void ed_signature(struct whit_editor *e);
-void ed_signature_typed(struct whit_editor *e); /* after "(" or ",": asks quietly where a server can say */
+/* After a typed "(" or ",": asks for the signature without error messages. */
+void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
-void ed_language_extend(struct whit_editor *e, json_t *params); /* with what a question has beside a place */
+/* Members that the request has in addition to its position. */
+void ed_language_extend(struct whit_editor *e, json_t *params);
 void ed_language_format(struct whit_editor *e, const json_t *result);
 void ed_language_offer_actions(struct whit_editor *e, const json_t *result);
 void ed_language_act(struct whit_editor *e, uint64_t number);

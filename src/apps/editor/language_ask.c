@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What servers are asked at the cursor, and what their answers do. */
+ * Requests to language servers at the cursor, and the effects of their answers. */
 #include "base/phrase.h"
 #include "editor/state.h"
 
@@ -220,7 +220,8 @@ void ed_language_answer(ed *e, const json_t *message)
     const json_t *result = json_object_get(message, "result");
     e->asked.question = ED_ASK_NOTHING;
     if (!e->prompt.kind) e->message[0] = 0;
-    if (json_object_get(message, "error") && asked.question == ED_ASK_SIGNATURE) return; /* it was asked quietly */
+    /* Requested without error messages. */
+    if (json_object_get(message, "error") && asked.question == ED_ASK_SIGNATURE) return;
     if (json_object_get(message, "error")) {
         ed_complain(e, "%.300s", ed_server_error(message));
         return;

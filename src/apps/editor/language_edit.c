@@ -66,7 +66,7 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
-    /* The server knows the text that it was sent, or else the file. */
+    /* The server knows the text that was last sent, or otherwise the file. */
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {
@@ -212,7 +212,7 @@ void ed_language_extend(ed *e, json_t *params)
     for (size_t i = 0; i < doc->language.n_diagnostics; i++) {
         const struct ed_diagnostic *one = &doc->language.diagnostics[i];
         if (one->range.begin < begin || one->range.begin > end) continue;
-        /* Edits since the diagnostic came have moved its range. */
+        /* Edits since the diagnostic arrived have moved its range. */
         json_t *copy = json_copy(one->said);
         json_object_set_new(copy, "range", range_of(e->asked.server, doc->buffer->text, one->range));
         json_array_append_new(said, copy);
@@ -251,9 +251,9 @@ void ed_language_act(ed *e, uint64_t number)
     json_t *action = json_array_get(e->actions, number), *edit = json_object_get(action, "edit");
     json_t *command = json_object_get(action, "command");
     struct ed_server *server = ed_server_of(e, e->window->doc);
-    if (json_is_string(command)) command = action; /* a Command, as older servers give */
+    if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
     if (edit) ed_language_apply(e, edit, "changed", "change");
-    if (command && server && server->lsp) { /* its changes come as workspace/applyEdit */
+    if (command && server && server->lsp) { /* the server sends the changes as a workspace/applyEdit request */
         e->acting = true;
         whit_lsp_request(server->lsp, "workspace/executeCommand",
                          json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"), "arguments",

@@ -207,7 +207,7 @@ uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column)
 bool whit_layout_fold(whit_layout *layout, whit_range range)
 {
     if (layout->n_folds == WHIT_FOLDS_MAX || range.end <= range.begin) return false;
-    for (size_t i = layout->n_folds; i-- > 0;) /* folds inside of it are part of it */
+    for (size_t i = layout->n_folds; i-- > 0;) /* removes folds inside the new one */
         if (layout->folds[i].begin >= range.begin && layout->folds[i].end <= range.end)
             memmove(layout->folds + i, layout->folds + i + 1, (--layout->n_folds - i) * sizeof *layout->folds);
     size_t i = layout->n_folds++;

@@ -45,7 +45,7 @@ int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
 uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column);
 
 bool whit_layout_fold(whit_layout *layout, whit_range range);
-/* Opens the fold that hides or begins at an offset; false where none does. */
+/* Opens the fold that hides or begins at an offset; false if there is no such fold. */
 bool whit_layout_unfold(whit_layout *layout, uint64_t offset);
 
 #endif

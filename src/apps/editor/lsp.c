@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 4096u
-#define QUEUE_BYTES  (256u << 20) /* unread by the server: beyond this, it is given up */
+#define QUEUE_BYTES  (256u << 20) /* limit of bytes that the server has not read; a slower server is closed */
 #define WORDS_MAX    64
 #define END_MS       200 /* grace period for a server to end by itself */
 

@@ -35,7 +35,7 @@ typedef struct whit_lsp whit_lsp;
 /* Starts `command`, words with blanks between them, in `folder`. It ends with this process, whatever
  * ends that. *lsp is the caller's. */
 whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **lsp, whit_error *error);
-/* Asks it to end, and ends it. */
+/* Asks the server to exit, then ends its process. */
 void whit_lsp_close(whit_lsp *lsp);
 
 /* Queue messages; `params` is taken, also without memory. The request's number, 0 without memory. */

@@ -41,7 +41,7 @@ void ed_only_main(ed *e)
     e->window->n_cursors = 1;
 }
 
-/* Cursors at one place, or with overlapping selections, become one. */
+/* Merges cursors at the same place or with overlapping selections. */
 void ed_merge_cursors(ed *e)
 {
     struct ed_window *window = e->window;

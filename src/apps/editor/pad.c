@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define PAD_BYTES (4u << 20) /* from here on the older half goes */
+#define PAD_BYTES (4u << 20) /* above this size the older half of the text is deleted */
 
 struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like)
 {

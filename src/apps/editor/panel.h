@@ -17,10 +17,10 @@ typedef struct whit_panel_wish {
 
 typedef enum whit_panel_kind {
     WHIT_PANEL_TASK,
-    WHIT_PANEL_UNDO, /* takes the latest turn back */
+    WHIT_PANEL_UNDO, /* undoes the latest turn */
     WHIT_PANEL_REDO,
     WHIT_PANEL_EXPLAIN, /* a selection */
-    WHIT_PANEL_REWRITE, /* a selection, as the text says */
+    WHIT_PANEL_REWRITE, /* rewrites the selection as the text asks */
 } whit_panel_kind;
 
 typedef struct whit_panel_request {
@@ -57,9 +57,9 @@ typedef struct whit_panel {
 /* Append a piece of an answer, and a line of progress. */
 void whit_editor_agent_text(struct whit_editor *editor, const char *text, size_t n_bytes);
 void whit_editor_agent_note(struct whit_editor *editor, const char *line);
-/* The work has ended; `line` says how. */
+/* Reports that the work has ended; `line` describes the result. */
 void whit_editor_agent_done(struct whit_editor *editor, const char *line, bool is_error);
-/* Asks; the hunks stay the caller's until they are answered. */
+/* Shows hunks for approval; the caller keeps ownership, and the hunks must stay valid until they are answered. */
 void whit_editor_agent_hunks(struct whit_editor *editor, const whit_panel_hunk *hunks, size_t n);
 void whit_editor_agent_question(struct whit_editor *editor, const char *question);
 /* Replaces the selection of the latest WHIT_PANEL_REWRITE; false if its text has changed meanwhile, or on failure. */
@@ -72,7 +72,7 @@ bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *fol
 /* Replaces the content of an open text, as one step of undo. WHIT_ERROR_ARGUMENT if it is not `before` any more. */
 whit_status whit_editor_patch(struct whit_editor *editor, const char *path, const char *before, size_t before_bytes,
                               const char *after, size_t after_bytes, whit_error *error);
-/* A file was written: where it is open and has no edits of its own it is read again, as one step of its undo. */
+/* Reports that a file was written: if it is open without unsaved edits, it is read again, as one step of undo. */
 void whit_editor_written(struct whit_editor *editor, const char *path);
 
 #endif

@@ -198,7 +198,7 @@ static void find_now(ed *e)
         pattern = converted;
     }
     bool is_set = ed_search_set(e, pattern, e->find.regex, why, sizeof why);
-    if (is_set && pattern == converted) /* as it was typed, which is shorter */
+    if (is_set && pattern == converted) /* the typed form, which is shorter */
         snprintf(e->find.pattern, sizeof e->find.pattern, "%.*s", (int)sizeof e->find.pattern - 1, prompt->text);
     if (!is_set)
         ed_complain(e, "%s", why);

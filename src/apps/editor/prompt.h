@@ -21,7 +21,7 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FILES,
     ED_PROMPT_BUFFERS,
     ED_PROMPT_PROJECT,
-    ED_PROMPT_RESULTS, /* a list to choose a place from, which is shown above it */
+    ED_PROMPT_RESULTS, /* a list above the prompt from which a place is chosen */
     ED_PROMPT_SYMBOLS,
     ED_PROMPT_CLOSE, /* save, discard, cancel */
     ED_PROMPT_QUIT,
@@ -59,7 +59,7 @@ struct ed_prompt {
     size_t n_shown, chosen;
     uint64_t origin; /* where a search began */
     bool found;      /* the pattern was found */
-    bool is_offered; /* the text: the first letter that is typed takes its place */
+    bool is_offered; /* the prompt's text is a suggestion, which the first typed letter replaces */
     uint64_t origin_top;
 };
 
@@ -74,7 +74,7 @@ void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a c
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
 /* editor.c */
-/* Shows a text that is not saved and asks what becomes of it; false where nothing would be lost. */
+/* Shows an unsaved text and asks what to do with it; false if nothing would be lost. */
 bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
 void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
 

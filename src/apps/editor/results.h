@@ -18,7 +18,7 @@ struct ed_results {
     char label[64];
     struct ed_item *items;
     size_t n, at;
-    bool was_at;                  /* the person has been at that place */
+    bool was_at;                  /* the person has visited this place */
     struct ed_doc *from, *peeked; /* from: the text that was shown before, NULL: no preview; peeked: a copy of a file */
     struct ed_cursor from_cursor;
     uint64_t from_top;
@@ -33,7 +33,7 @@ struct ed_jump {
 void ed_results_begin(ed *e, const char *label); /* a new list that no prompt shows */
 bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line);
 void ed_results_go(ed *e, size_t at);
-void ed_results_preview(ed *e); /* shows the place that the prompt has chosen */
+void ed_results_preview(ed *e); /* shows the place that is selected in the prompt */
 void ed_results_keep(ed *e);    /* the prompt closes: its list stays */
 void ed_results_close(ed *e);
 extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;

@@ -17,7 +17,7 @@ typedef enum whit_style {
     WHIT_STYLE_COMMENT,
     WHIT_STYLE_FUNCTION,
     WHIT_STYLE_DIRECTIVE,
-    WHIT_STYLE_FOREIGN, /* control characters, bytes that are no UTF-8 */
+    WHIT_STYLE_FOREIGN, /* control characters and invalid UTF-8 */
     WHIT_STYLE_MARGIN,
     WHIT_STYLE_MARGIN_HERE,
     WHIT_STYLE_ADDED,
@@ -49,7 +49,7 @@ typedef struct whit_screen {
     int cursor_x, cursor_y; /* -1: hidden */
 } whit_screen;
 
-/* At least 1 by 1, at most 1000 by 1000. False without memory; then it is as before. */
+/* At least 1 by 1, at most 1000 by 1000. False if out of memory; the screen is then unchanged. */
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
 void whit_screen_free(whit_screen *screen);
 void whit_screen_clear(whit_screen *screen);
@@ -57,7 +57,7 @@ void whit_screen_clear(whit_screen *screen);
  * here, too. Outside of the screen nothing happens. */
 int whit_screen_put(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text);
 int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n);
-/* One character of `width` columns with its combining ones. */
+/* Writes one character of `width` columns with its combining characters. */
 void whit_screen_cell(whit_screen *screen, int x, int y, int width, whit_style style, uint8_t flags,
                       const uint32_t *codes, size_t n_codes);
 /* Draws the part of a glyph within the columns [first, limit). */

@@ -13,7 +13,7 @@ bool ed_is_installed(const char *program); /* in an absolute folder of PATH */
 
 /* language.c, language_ask.c: see language.h */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc); /* NULL: none is configured */
-/* Starts the server, tells it of the text; false where it does not have it (yet). */
+/* Starts the server if needed and opens the text in it; false if the server does not have the text (yet). */
 bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked);
 uint64_t ed_server_offset(const struct ed_server *server, const whit_text *text, const json_t *position);
 json_t *ed_server_position(const struct ed_server *server, const whit_text *text, uint64_t offset);

@@ -13,7 +13,7 @@
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
 #define LINE_BYTES   1000 /* longer lines of output are not parsed for places */
-#define FOLDERS_MAX  32   /* nesting of folders that make enters */
+#define FOLDERS_MAX  32   /* maximum nesting of folders that make reports to enter */
 
 static const char *folder_of(const ed *e)
 {
@@ -210,7 +210,7 @@ static void put_output(ed *e)
     uint64_t n_removed = shell->kind == ED_SHELL_FILTER ? shell->range.end - shell->range.begin : 0;
     uint64_t at = n_removed ? shell->range.begin : shell->range.end;
     whit_buffer_seal(doc->buffer);
-    doc->buffer->held = true; /* both are one step of undo */
+    doc->buffer->held = true; /* removing the lines and inserting the output are one step of undo */
     whit_status status = n_removed ? whit_buffer_edit(doc->buffer, at, n_removed, NULL, 0, &error) : WHIT_OK;
     if (status != WHIT_OK)
         ed_complain_error(e, &error);
@@ -223,7 +223,7 @@ static void put_output(ed *e)
 static void finish_command(ed *e)
 {
     struct ed_shell *shell = &e->shell;
-    const int code = whit_piped_end(&shell->child, 0); /* one that has closed its output is not waited for */
+    const int code = whit_piped_end(&shell->child, 0); /* a command that has closed its output is not waited for */
     if (shell->output.size_bytes)
         shell->output.size_bytes = whit_piped_plain(WHIT_ITEMS(char, &shell->output), shell->output.size_bytes);
     if (shell->stopped || code < 0)
@@ -259,7 +259,7 @@ bool ed_shell_pump(ed *e)
         ssize_t n = write(shell->child.in, shell->input.data + shell->n_sent, shell->input.size_bytes - shell->n_sent);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) break;
-        if (n < 0) whit_piped_close_input(&shell->child); /* it does not read all of it */
+        if (n < 0) whit_piped_close_input(&shell->child); /* the command does not read all of its input */
         if (n > 0) shell->n_sent += (size_t)n;
     }
     for (;;) {

@@ -17,7 +17,7 @@ typedef enum ed_shell_kind {
     ED_SHELL_MAKE,   /* shown, and its places become the list of results */
     ED_SHELL_INSERT, /* put in after a line */
     ED_SHELL_FORMAT, /* becomes the text, if the command succeeds */
-    ED_SHELL_FILTER, /* takes the place of the lines that were its input, if the command succeeds */
+    ED_SHELL_FILTER, /* replaces the lines that were its input, if the command succeeds */
 } ed_shell_kind;
 
 struct ed_shell {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The editor: its parts, each of which has a header of its own. For this room alone. Names begin with ed_. */
+ * The editor as a struct of parts, each with its own header. Private to this folder; names begin with ed_. */
 #ifndef WHIT_EDITOR_STATE_H
 #define WHIT_EDITOR_STATE_H
 
@@ -20,7 +20,7 @@
 
 #define ED_JUMPS_MAX 64
 
-/* The settings, as files, options and commands give them. */
+/* The settings from files, options and commands. */
 struct ed_settings {
     bool pairs; /* typing an opening bracket or quote puts the closing one in, too */
     bool mouse, numbers, wrap, editorconfig;
@@ -80,17 +80,18 @@ void ed_complain_error(ed *e, const whit_error *error);
 /* Says that the current text is read-only; in the agent's panel also which commands lead on. */
 void ed_complain_read_only(ed *e);
 void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
-/* Gives the shown buffer what its file holds now, which undo takes back (but for mapped files); the cursor keeps line
- * and column. */
+/* Replaces the shown buffer's text by the content of its file, which can be undone (except for mapped files); the
+ * cursor keeps line and column. */
 bool ed_read_again(ed *e);
 void ed_jump_push(ed *e);
 void ed_run(ed *e, int command);
 int ed_command_find(const char *name);
 void ed_check_journal(ed *e);
-void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* as if it had been typed */
+/* Handles a key or paste as if it had been typed. */
+void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 
 /* welcome.c */
 void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);
-void ed_welcome_stranger(ed *e); /* a line was ended: says which keys do what it says, if it is one of vi's */
+void ed_welcome_stranger(ed *e); /* after a typed line that is one of vi's commands: shows the editor's keys for it */
 
 #endif

@@ -7,7 +7,7 @@
 #include "editor/panel.h"
 
 typedef enum whit_suggestion_state {
-    WHIT_SUGGESTION_NONE, /* nothing is asked for */
+    WHIT_SUGGESTION_NONE, /* there is no suggestion */
     WHIT_SUGGESTION_WORKING,
     WHIT_SUGGESTION_DONE,
     WHIT_SUGGESTION_FAILED,
@@ -18,7 +18,7 @@ typedef struct whit_suggestion_question {
     const char *path; /* path of the text; NULL: it has no path yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
-    const char *around; /* more text on both sides: a key of which `before` has the rest alone is whole here */
+    const char *around; /* more text on both sides, for a key of which `before` contains only the end */
     size_t around_bytes;
     whit_panel_wish settings; /* which model, where the command line names none */
     bool anywhere;            /* the user wants the text to be sent to an endpoint, too */
@@ -42,7 +42,7 @@ typedef struct whit_suggester {
 struct ed_doc;
 struct whit_editor;
 
-/* Text goes to an endpoint only where the user says so. */
+/* Text is sent to an endpoint only if the user allows it. */
 typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NEVER } ed_suggest;
 
 struct ed_suggestion {
@@ -61,7 +61,7 @@ bool ed_suggest_accept(struct whit_editor *e);
 void ed_suggest_drop(struct whit_editor *e);
 /* Returns the suggestion that is shown at the cursor of this text; *n 0: nothing is. */
 const char *ed_suggestion(const struct whit_editor *e, const struct ed_doc *doc, size_t *n);
-void ed_suggest_idle(struct whit_editor *e); /* asks when the rest has been long enough */
+void ed_suggest_idle(struct whit_editor *e); /* requests a suggestion after a long enough pause */
 bool ed_suggest_take(struct whit_editor *e); /* true: the screen would now be another */
 void ed_suggest_close(struct whit_editor *e);
 

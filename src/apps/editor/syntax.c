@@ -14,7 +14,7 @@
 #define MARK_BYTES  8192 /* a state is kept about this often */
 #define LINE_BYTES  4096 /* longer lines are coloured in parts */
 
-/* All tables, one after the other. */
+/* All tables, concatenated. */
 WHIT_EMBED_FILE("whit_languages", WHIT_LANGUAGES_FILE);
 extern const char whit_languages_begin[];
 

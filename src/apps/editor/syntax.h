@@ -22,7 +22,7 @@ const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
 uint32_t whit_syntax_line(const whit_syntax *syntax, uint32_t state, const uint8_t *line, size_t n, bool ends,
                           uint8_t *styles);
 
-/* The states of a text's lines, as far as they are known; zero-initialise. */
+/* The states at the beginnings of a text's lines, as far as computed; zero-initialise. */
 typedef struct whit_syntax_states {
     struct {
         uint64_t offset;

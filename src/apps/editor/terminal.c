@@ -40,7 +40,7 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* The terminal may be there still, and is given back as it was. */
+/* Restores the terminal's settings, in case the terminal still exists. */
 static void on_hangup(int number)
 {
     (void)number;
@@ -84,7 +84,7 @@ static void take_size(struct terminal *terminal, bool tell)
         n_rows = size.ws_row;
     }
     if (tell) whit_display_resize(&terminal->display, n_columns, n_rows);
-    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* without memory it stays as it was */
+    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* without memory the screen is unchanged */
 }
 
 static whit_status begin_screen(struct terminal *terminal, whit_error *error)
@@ -232,7 +232,8 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 watch_file(terminal);
                 check = true;
             }
-            if (terminal->watch < 0) check = true; /* changes by other programs are seen by looking alone */
+            /* Without a watch, changes by other programs are found only by checking files. */
+            if (terminal->watch < 0) check = true;
             redraw = true;
         }
         if (check) check = !whit_editor_check_files(terminal->editor);

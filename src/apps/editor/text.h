@@ -38,8 +38,8 @@ void whit_text_close(whit_text *text);
  * whit_text_count. For the first content of a file. */
 whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error);
 
-/* Replaces [offset, offset + n_remove) by a copy of the bytes. Nothing has changed after a failure.
- * *kept (may be NULL) is where the copy lies for as long as the text does. */
+/* Replaces [offset, offset + n_remove) by a copy of the bytes. On failure the text is unchanged. *kept (may be NULL)
+ * is the address of the copy, valid as long as the text. */
 whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                               const uint8_t **kept, whit_error *error);
 /* The same with pieces that the text (or the caller of whit_text_adopt) keeps. Out of memory, the text
@@ -72,7 +72,7 @@ uint64_t whit_text_line_start(const whit_text *text, uint64_t line);
 uint64_t whit_text_line_begin(const whit_text *text, uint64_t offset);
 uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
 
-/* One reference to the tree as it is now. */
+/* Takes a reference to the current tree. */
 whit_snapshot whit_text_snapshot(const whit_text *text);
 void whit_snapshot_release(whit_text *text, whit_snapshot *snapshot);
 whit_span whit_snapshot_at(const whit_snapshot *snapshot, uint64_t offset);

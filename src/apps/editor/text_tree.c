@@ -81,7 +81,7 @@ static void *take_node(struct tree *tree, bool is_leaf)
     return node;
 }
 
-/* Frees one node, whose children now belong to another. */
+/* Frees one node, whose children have been moved to another. */
 static void give(struct tree *tree, struct whit_text_node *node)
 {
     push_free(pool_of(tree, node->is_leaf), node);
@@ -95,7 +95,7 @@ void tree_release(struct tree *tree, struct whit_text_node *node)
     give(tree, node);
 }
 
-/* Returns the node itself if it has no other reference, else a copy in its place. */
+/* Returns the node itself if this is its only reference, else a copy that replaces it. */
 static struct whit_text_node *own(struct tree *tree, struct whit_text_node *node)
 {
     if (node->refs == 1) return node;

@@ -33,7 +33,7 @@ struct leaf {
 };
 struct inner {
     struct whit_text_node head;
-    uint32_t unknown[TREE_FAN]; /* pieces whose lines are not counted; those count as none in `lines` */
+    uint32_t unknown[TREE_FAN]; /* pieces whose lines are not counted yet; `lines` counts 0 for them */
     uint64_t bytes[TREE_FAN], lines[TREE_FAN];
     struct whit_text_node *child[TREE_FAN];
 };
@@ -70,7 +70,7 @@ bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct pi
 void tree_release(struct tree *tree, struct whit_text_node *node);
 struct sum tree_sum(const struct whit_text_node *node);
 whit_span tree_at(const struct whit_text_node *root, uint64_t size_bytes, uint64_t offset);
-/* The whole piece that holds `offset`, and how much of it lies before. */
+/* Finds the piece that contains `offset`, and the number of its bytes before `offset`. */
 whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped);
 uint32_t tree_count(const uint8_t *data, uint32_t size);
 /* Counts the first piece that is not counted yet; empty if no piece is left, or without memory. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Which colours the styles of a screen have. Colours are kept as 24 bits; terminals with fewer get the
- * nearest that they have. */
+ * The colours of a screen's styles. Colours are stored as 24 bits; terminals with fewer colours get the nearest ones. */
 #ifndef WHIT_EDITOR_THEME_H
 #define WHIT_EDITOR_THEME_H
 

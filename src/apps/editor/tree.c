@@ -8,7 +8,7 @@
 
 #include "editor/grammar.h"
 
-#define TEXT_BYTES  (16u << 20) /* larger texts keep the colours by tables */
+#define TEXT_BYTES  (16u << 20) /* larger texts are coloured by the tables */
 #define SLICE_US    1500
 #define SPANS_MAX   16384
 #define MATCHES_MAX 512 /* limit of matches that a query keeps open */
@@ -179,7 +179,7 @@ void ed_tree_styles(const struct ed_doc *doc, uint64_t offset, size_t n, uint8_t
 {
     const struct ed_tree *tree = doc->tree;
     memset(styles, WHIT_STYLE_TEXT, n);
-    /* Spans are in the order of their beginnings, so that inner ones overwrite outer ones. */
+    /* Spans are sorted by their beginnings, so that inner ones overwrite outer ones. */
     for (size_t i = 0; i < tree->n_spans && tree->spans[i].begin < offset + n; i++) {
         const struct span *span = &tree->spans[i];
         if (span->end <= offset) continue;

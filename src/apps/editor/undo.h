@@ -8,7 +8,7 @@
 
 typedef struct whit_undo whit_undo;
 
-/* For one text, which outlives it. */
+/* Opens the history of a text, which must outlive it. */
 whit_status whit_undo_open(whit_text *text, whit_undo **history, whit_error *error);
 void whit_undo_close(whit_undo *history);
 

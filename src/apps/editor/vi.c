@@ -84,7 +84,7 @@ void ed_vi_changed(ed *e, const void *changed, uint64_t offset, uint64_t n_remov
         for (size_t i = vi->lines.at; i < vi->lines.n; i++) {
             if (vi->lines.begins[i] == ED_NONE) continue;
             if (vi->lines.begins[i] >= offset && vi->lines.begins[i] < offset + n_removed)
-                vi->lines.begins[i] = ED_NONE; /* that line is gone */
+                vi->lines.begins[i] = ED_NONE; /* the line was deleted */
             else
                 move(&vi->lines.begins[i], offset, n_removed, n_inserted);
         }
@@ -239,7 +239,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
         reset(e);
         ed_vi_line(e, vi->line);
         if (e->done) return;
-        vi->changed = false; /* '.' does not repeat it */
+        vi->changed = false; /* '.' does not repeat this command */
         finish_command(e);
         return;
     }
@@ -606,7 +606,7 @@ void ed_vi_settle(ed *e, whit_key key)
         return;
     }
     if (vi->asked && !ed_vi_is_inserting(e)) { /* the prompt has ended, perhaps with Esc */
-        vi->changed = false;                   /* '.' does not repeat it */
+        vi->changed = false;                   /* '.' does not repeat this command */
         finish_command(e);
     }
     vi->asked = false;
@@ -633,7 +633,7 @@ void ed_vi_settle(ed *e, whit_key key)
     } else if (selected) {
         cursor->offset = ed_selection(cursor).begin;
     }
-    if (key.code != WHIT_KEY_PRESS) cursor->anchor = ED_NONE; /* a drag selects from where it was pressed */
+    if (key.code != WHIT_KEY_PRESS) cursor->anchor = ED_NONE; /* a drag selects from the place of the press */
     uint64_t last = ed_vi_end(e), at = cursor->offset < last ? cursor->offset : last;
     if (cursor->offset > last) at = ed_vi_line_begin(e, last);
     bool to_end = ed_vi_is_visual(e) && cursor->goal >= ED_VI_LAST_COLUMN;

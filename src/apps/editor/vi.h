@@ -46,7 +46,7 @@ struct ed_vi_span {
         is_fixed; /* an operator takes it as it is: an end at the beginning of a line is not moved to the line before */
 };
 
-/* How much a visual mode had selected, so that '.' takes as much again. */
+/* Extent of a visual selection, so that '.' can act on as much text. */
 struct ed_vi_extent {
     ed_vi_mode mode;
     uint64_t n_lines; /* beyond the first */
@@ -78,8 +78,9 @@ struct ed_vi {
 
     struct ed_vi_keys typed, repeat; /* the command that is being typed; the last change, for '.' */
     struct ed_vi_extent repeat_extent;
-    uint32_t typed_count, typed_register, repeat_count, repeat_register; /* they are not among the keys */
-    size_t repeat_from;                                                  /* where inserting begins in `repeat` */
+    uint32_t typed_count, typed_register, repeat_count, repeat_register; /* not part of the recorded keys */
+    /* Index in `repeat` of the first inserted key. */
+    size_t repeat_from;
     bool repeat_is_visual, repeating, from_visual, failed, changed;
     uint32_t n_played; /* keys */
     uint32_t depth;    /* nesting of macros */
@@ -92,7 +93,7 @@ struct ed_vi {
     bool once;        /* Ctrl-O: one command of normal mode */
     struct {
         uint32_t value;
-        uint8_t base, n_digits, n_most; /* base 0: no digit has come yet */
+        uint8_t base, n_digits, n_most; /* base 0: no digit was typed yet */
     } literal;                          /* Ctrl-V in insert mode: a code point that is typed by its number */
     bool asked;                         /* the key before this one ended in a prompt */
     const void *shown;                  /* the text at the last key; a visual mode ends with it */
@@ -108,7 +109,7 @@ struct ed_vi {
     uint64_t begun_ns;                /* when; 0: nothing is begun */
     char line[256];                   /* the last command line */
     struct {
-        uint64_t *begins; /* beginnings of the lines that :g has found */
+        uint64_t *begins; /* beginnings of the lines that :g matched */
         size_t n, at;
         struct ed_doc *doc;
     } lines;
@@ -152,11 +153,13 @@ bool ed_vi_takes(const char **at, const char *least, const char *name);
 bool ed_vi_files(ed *e, const char *at);
 void ed_vi_set(ed *e, const char *option);
 bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at);
-bool ed_vi_expand(ed *e, const char *from, char *to, size_t room); /* % as the file; false: no room, which is said */
-bool ed_vi_takes_rest(const char *at);                             /* a bar in the line belongs to the command */
+/* Replaces % by the file's name; false if it does not fit, which is reported. */
+bool ed_vi_expand(ed *e, const char *from, char *to, size_t room);
+bool ed_vi_takes_rest(const char *at); /* a bar in the line belongs to the command */
 
 /* vi_line.c */
 void ed_vi_line(ed *e, const char *line);
-bool ed_vi_pattern(const char *pattern, char *text, size_t room); /* \< and \> as PCRE2's; false: no room */
+/* Translates \< and \> for PCRE2; false if the result does not fit. */
+bool ed_vi_pattern(const char *pattern, char *text, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What vi's keys do to the text. What one command does is one step of undo. */
+ * Edits of vi's keys. The edits of one command are one step of undo. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -411,7 +411,7 @@ void ed_vi_open_line(ed *e, struct ed_vi_call call)
     bool above = call.how == 'O';
     uint64_t at = ed_cursor(e)->offset, begin = ed_vi_line_begin(e, at);
     if (!ed_vi_may_change(e)) return;
-    if (above) { /* indented as this one is */
+    if (above) { /* with the indentation of this line */
         uint64_t blanks = ed_skip_blanks(e, begin), end = ed_vi_line_end(e, begin);
         char text[256];
         size_t n = (size_t)((blanks < end ? blanks : end) - begin);

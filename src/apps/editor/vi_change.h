@@ -8,7 +8,7 @@
 /* vi_change.c */
 bool ed_vi_may_change(ed *e);
 void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span);
-bool ed_vi_is_by_lines(uint32_t code); /* an operator that always takes whole lines */
+bool ed_vi_is_by_lines(uint32_t code); /* an operator that always acts on whole lines */
 void ed_vi_place(ed *e, uint64_t at);  /* puts the cursor there */
 /* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
 void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how);

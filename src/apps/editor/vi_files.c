@@ -205,7 +205,7 @@ static void start_shell(ed *e, ed_shell_kind kind, const char *command, whit_ran
     char expanded[sizeof e->shell.command];
     bool changes = kind == ED_SHELL_INSERT || kind == ED_SHELL_FILTER;
     if (!ed_vi_expand(e, command, expanded, sizeof expanded) || (changes && !ed_vi_may_change(e))) return;
-    ed_vi_hold(e, false); /* the change is a step of its own when the output has come */
+    ed_vi_hold(e, false); /* the command's output becomes a step of undo of its own when it arrives */
     ed_shell_start(e, kind, expanded, range);
 }
 

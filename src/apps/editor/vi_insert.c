@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's insert and replace modes. Keys that are not known here work as they do in the usual mode. */
+ * vi's insert and replace modes. Other keys act as in the editor's usual mode. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -24,7 +24,7 @@ void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
     vi->count = vi->operator_count = 0;
 }
 
-/* A cursor that goes elsewhere begins another insertion: another step of undo, and '.' repeats that one. */
+/* Moving the cursor begins another insertion: a new step of undo, which '.' repeats. */
 static void begin_again(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -154,7 +154,7 @@ void ed_vi_typed_register(ed *e, struct ed_vi_call call)
         ed_paste(e, reg.text, reg.n_bytes);
 }
 
-/* Inserts a character as it is; in replace mode it overwrites one. */
+/* Inserts a character literally; in replace mode it overwrites one. */
 static void insert_code(ed *e, uint32_t code)
 {
     uint8_t text[4];

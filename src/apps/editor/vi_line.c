@@ -208,7 +208,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         flags = arguments;
         if (!set_pattern(e, pattern, flags)) return;
         if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
-    } else { /* the last one again */
+    } else { /* repeats the last macro */
         flags = arguments;
         if (!set_pattern(e, "", flags)) return;
     }
@@ -414,7 +414,7 @@ static void normal(ed *e, struct range range, const char *arguments)
     for (uint64_t i = 0; i < n_lines && !e->done && !e->prompt.kind && e->window->doc == doc; i++) {
         if (range.n_given) {
             uint64_t line = ed_vi_nth_line(e, first + i + 1);
-            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* the text has fewer lines by now */
+            if (whit_text_line_at(ed_text(e), line) < first + i) break; /* the text has fewer lines now */
             *ed_cursor(e) = (struct ed_cursor){line, ED_NONE, -1};
         }
         vi->failed = false;

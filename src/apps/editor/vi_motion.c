@@ -65,7 +65,7 @@ uint64_t ed_vi_first(ed *e, uint64_t at)
     return end > begin ? ed_vi_before(e, end) : begin;
 }
 
-/* Lines are taken as they are, not as they are wrapped. */
+/* Counts lines of the text, not wrapped rows. */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column)
 {
     whit_layout *layout = ed_layout(e);
@@ -249,7 +249,8 @@ uint64_t ed_vi_nth_line(ed *e, uint64_t number)
     whit_buffer *buffer = e->window->doc->buffer;
     uint64_t start;
     if (!number) number = 1;
-    while ((start = whit_text_line_start(text, number - 1)) == UINT64_MAX && /* counted as far as is needed */
+    /* Lines are counted up to the requested one. */
+    while ((start = whit_text_line_start(text, number - 1)) == UINT64_MAX &&
            whit_text_count(text, 16u << 20, whit_file_drop, &buffer->file)) {
     }
     uint64_t last = ed_vi_line_begin(e, ed_vi_end(e));
@@ -475,7 +476,7 @@ bool ed_vi_by_lines(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* gj and gk: rows as they are wrapped. */
+/* gj and gk: move by wrapped rows. */
 bool ed_vi_by_rows(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     whit_layout *layout = ed_layout(e);
@@ -494,7 +495,7 @@ bool ed_vi_by_words(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_vi *vi = &e->vi;
     bool big = call.how == 'W';
-    if (vi->operator== 'c' && ed_vi_class(e, span->end, big)) { /* cw ends where ce does, as in vi */
+    if (vi->operator== 'c' && ed_vi_class(e, span->end, big)) { /* cw ends at the same place as ce, as in vi */
         span->inclusive = true;
         return word_ends_forward(e, &span->end, ed_vi_count(e), big, true);
     }
@@ -552,7 +553,7 @@ bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* G and gg: a line by its number. */
+/* G and gg: move to a line by its number. */
 bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint64_t n = given_count(e);

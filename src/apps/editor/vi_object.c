@@ -5,7 +5,7 @@
 
 #include <ctype.h>
 
-#define TAG_BYTES     (256u << 10) /* bytes that are searched on either side */
+#define TAG_BYTES     (256u << 10) /* number of bytes searched on either side */
 #define BRACKET_BYTES 1000000u
 #define OBJECTS_MAX   10000u /* limit of a count */
 
@@ -96,7 +96,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         begin = span->begin;
         at = ed_vi_behind(e, at);
         if (at >= end) return false;
-    } else { /* blanks between two sentences are an object of their own */
+    } else { /* the blanks between two sentences are a text object too */
         uint64_t next = ed_vi_behind(e, at);
         begin = next < end ? ed_vi_sentence(e, next, true) : ed_vi_sentence(e, end, true);
         if (begin > at) begin = ed_vi_sentence(e, at, true);
@@ -118,7 +118,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         at = inner || blank_first ? last : behind;
         bool none = last == behind || last == ed_vi_line_end(e, last);
         if (!inner && !blank_first && none && i + 1 == n &&
-            !visual) { /* no blanks after it: take the blanks before it */
+            !visual) { /* no blanks after the object: include the blanks before it */
             at = last;
             uint64_t line = ed_vi_line_begin(e, begin);
             while (begin > line && !ed_vi_class(e, ed_vi_before(e, begin), true)) begin = ed_vi_before(e, begin);
@@ -285,7 +285,7 @@ bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_s
     bool same = visual && first == span->begin && last && ed_vi_before(e, last) == span->end;
     *span = (struct ed_vi_span){.begin = first, .end = last};
     if (!same) return true;
-    at = from; /* the same object is already selected: take the enclosing one */
+    at = from; /* the object is already selected: select the enclosing one */
     if ((from = opening(e, at, open, close, false)) == ED_NONE || (to = closing(e, from, open, close)) == ED_NONE)
         return false;
     *span = (struct ed_vi_span){.begin = from + 1, .end = to};

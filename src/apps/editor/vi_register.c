@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's registers, and putting what they hold. The unnamed one, "+ and "* are the editor's clipboard. */
+ * vi's registers, and commands that put their content. The unnamed register, "+ and "* are the editor's clipboard. */
 #include "editor/state.h"
 
 #include <ctype.h>

@@ -6,7 +6,7 @@
 
 #include "editor/vi.h"
 
-/* Modes in which a row counts. An operator that waits for its motion is a mode of its own. */
+/* Modes in which a row applies. An operator that waits for its motion is a separate mode. */
 enum {
     ED_VI_IN_NORMAL = 1,
     ED_VI_IN_VISUAL = 2,
@@ -20,7 +20,7 @@ enum {
     ED_VI_INCLUSIVE = 2,
     ED_VI_JUMPS = 4,
     ED_VI_FIXED = 8,
-    ED_VI_KEEPS_COLUMN = 16, /* the cursor keeps the column that it aims at */
+    ED_VI_KEEPS_COLUMN = 16, /* the cursor keeps its target column */
     ED_VI_TO_LINE_END = 32,  /* the cursor keeps to the ends of lines afterwards */
     ED_VI_UNFINISHED = 64,   /* the function ends the command itself, or more keys belong to it */
 };
@@ -40,7 +40,7 @@ typedef enum ed_vi_effect {
 
 /* Arguments of a row's function. */
 struct ed_vi_call {
-    uint32_t how;   /* the row's; rows that share a function tell it which of them was typed */
+    uint32_t how;   /* argument of the row's function; distinguishes rows that share a function */
     uint32_t given; /* code of the key that was typed as the argument; 0 without one */
 };
 

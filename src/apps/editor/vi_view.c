@@ -73,7 +73,7 @@ void ed_vi_show_row(ed *e, struct ed_vi_call call)
 /* Keys after C-w: s v split, c close, o close the others, w and p the next and the previous in reading order. */
 void ed_vi_choose_window(ed *e, struct ed_vi_call call)
 {
-    ed_vi_leave_visual(e); /* the other window has a cursor of its own */
+    ed_vi_leave_visual(e); /* the other window has its own cursor */
     switch (call.how) {
     case 's': ed_vi_run(e, "split-below"); break;
     case 'v': ed_vi_run(e, "split-beside"); break;

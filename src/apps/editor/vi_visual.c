@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's visual modes: what they select, and their keys that are neither motions nor operators. */
+ * vi's visual modes: their selection, and their keys that are neither motions nor operators. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -98,7 +98,7 @@ void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent)
     *ed_cursor(e) = (struct ed_cursor){at, ED_NONE, extent->to_end ? ED_VI_LAST_COLUMN : -1};
 }
 
-/* The usual commands see what is selected as they know it. */
+/* Converts vi's selection into the form that the editor's own commands expect. */
 void ed_vi_hand_over(ed *e)
 {
     whit_range ranges[ED_CURSORS_MAX];
@@ -116,7 +116,7 @@ static void each_block_line(ed *e, void (*change)(ed *e, whit_range range, uint3
 {
     struct ed_vi *vi = &e->vi;
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = ed_vi_line_begin(e, a < b ? a : b);
-    /* Columns are taken before the first edit. */
+    /* The columns of all cursors are computed before the first edit. */
     uint64_t *lines = NULL;
     size_t n = 0, room = 0;
     for (uint64_t line = first; line != ED_NONE && line <= (a < b ? b : a); line = ed_vi_next_line(e, line)) {

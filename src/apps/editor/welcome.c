@@ -62,7 +62,7 @@ void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen)
     }
 }
 
-/* Lines that people type who take the editor for another. */
+/* Recognises commands of other editors that are typed as text. */
 void ed_welcome_stranger(ed *e)
 {
     static const char *const lines[] = {":q", ":q!", ":w", ":wq", ":x", ":qa", ":wqa", ":wq!", ":qa!"};

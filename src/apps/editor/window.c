@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Windows: where they stand, splitting and closing, what of a text they show. */
+ * Windows: their layout, splitting and closing, and the part of a text that each shows. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ void ed_window_free(struct ed_window *window)
     free(window);
 }
 
-/* Counts the windows that stand in a row, or below each other, and share its room equally. */
+/* Counts the windows in a row or column, which share its space equally. */
 static int count_abreast(const struct ed_window *window, bool beside)
 {
     if (!window->child[0] || window->beside != beside) return 1;
@@ -172,7 +172,7 @@ int ed_window_margin(const ed *e, const struct ed_window *window)
     return digits + 2 < window->n_columns - 4 ? digits + 2 : 0;
 }
 
-/* Scrolls so that the cursor is visible. */
+/* Scrolls the window so that its cursor is visible. */
 void ed_window_follow(ed *e, struct ed_window *window)
 {
     whit_layout *layout = &window->layout;

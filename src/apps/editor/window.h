@@ -10,13 +10,13 @@
 
 struct ed_cursor {
     uint64_t offset, anchor; /* anchor ED_NONE: nothing is selected */
-    int goal;                /* column that up and down keep; -1: where it is */
+    int goal;                /* column that moves up and down keep; -1: the current column */
 };
 
 /* A part of the screen with a view of a document; an inner node has two children instead. */
 struct ed_window {
     struct ed_window *parent, *child[2];
-    bool beside;                 /* children stand side by side */
+    bool beside;                 /* children are side by side */
     int first_columns;           /* width of the first child, 0: half of it */
     int x, y, n_columns, n_rows; /* the last row is the status line */
     struct ed_doc *doc;
