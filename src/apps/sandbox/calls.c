@@ -32,7 +32,7 @@
     }
 
 const whit_call whit_calls[] = {
-    /* The network: Landlock knows TCP alone. */
+    /* Network calls: Landlock restricts TCP only. */
     {"socket", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"connect", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"bind", CALL_SOCKET, 0, 0, 0, 0, 0},
@@ -56,7 +56,7 @@ const whit_call whit_calls[] = {
     REFUSE("add_key"),
     REFUSE("request_key"),
     REFUSE("memfd_secret"),
-    /* Files by other names than paths; other roots; mounts. */
+    /* Calls that reach files without a path, change the root, or mount. */
     REFUSE("open_by_handle_at"),
     REFUSE("name_to_handle_at"),
     REFUSE("fanotify_init"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Windows has no sandbox that whit knows: everything is refused but commands that a person wants without one. */
+ * Windows has no sandbox that whit supports: every command is refused, except those that a person wants to run without
+ * a sandbox. */
 #include "sandbox/sandbox.h"
 
 #include "base/clock.h"

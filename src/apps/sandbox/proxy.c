@@ -53,7 +53,8 @@ static int open_path(const whit_writable *folders, size_t n, const char *path, b
     return -1;
 }
 
-/* Opens (O_PATH) the file that the process has open as `number`, if it is below one of the folders; else -1, errno. */
+/* Opens (O_PATH) the file that the process has open as descriptor `number`, if it is inside one of the folders; else
+ * -1 with errno. */
 static int open_number(const whit_writable *folders, size_t n, pid_t pid, int number)
 {
     char link[64], path[PATH_MAX];

@@ -20,7 +20,7 @@
 #define FOLDERS_DEEP    200
 #define NAMES_A_LOOK    4096
 #define FOLDERS_MAX     16
-#define LOST_MAX        4096 /* deleted files that are told apart */
+#define LOST_MAX        4096 /* number of deleted files that are counted */
 #define FREE_DISK_MAX   ((uint64_t)1 << 30)
 #define FREE_MEMORY_MAX ((uint64_t)256 << 20)
 

@@ -187,7 +187,8 @@ static whit_status attend(struct run *r, whit_error *error)
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;
             end_all(r);
-            kill_at = now + SECOND_NS / 10; /* again, in case it had not told its number yet */
+            /* Kill again, in case the process had not reported its number when it was killed first. */
+            kill_at = now + SECOND_NS / 10;
         }
         if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for");
         if (look[2].revents) {
@@ -199,7 +200,7 @@ static whit_status attend(struct run *r, whit_error *error)
         if ((look[3].revents & POLLHUP) && !(look[3].revents & POLLIN)) close_fd(&r->listener);
         if (look[1].revents && !take_output(r)) close_fd(&r->output[0]);
         if (look[0].revents && !take_word(r, &status, error)) close_fd(&r->words[0]);
-        /* A process that has left its group may hold the output open for ever. */
+        /* A process that left its group may hold the output open for ever. */
         if (r->words[0] < 0 && r->output[0] >= 0 && !look[1].revents) break;
     }
     r->result->wall_ns = whit_now_ns() - start;
@@ -298,7 +299,8 @@ void whit_sandbox_probe(whit_sandbox_support *support)
     *support = (whit_sandbox_support){.landlock_abi = whit_landlock_abi()};
     if (!support->landlock_abi || !whit_filter_is_here()) return;
     support->holds = whit_sandbox_run(&command, &result, &error) == WHIT_OK && result.status == 0;
-    support->seccomp = support->holds || support->landlock_abi < LANDLOCK_CUTS; /* else what lacks is not a filter */
+    /* Otherwise the missing feature is not the filter. */
+    support->seccomp = support->holds || support->landlock_abi < LANDLOCK_CUTS;
     support->namespaces = support->holds && result.is_spaced;
     whit_sandbox_result_free(&result);
 }

@@ -17,7 +17,7 @@ typedef struct whit_sandbox_support {
     bool namespaces;       /* user, mount, process and network namespaces: a second wall, not the first */
 } whit_sandbox_support;
 
-/* Asks the kernel, by trying in a process of its own where there is no other way (some milliseconds). */
+/* Probes the kernel's support, partly by trying in a separate process (some milliseconds). */
 void whit_sandbox_probe(whit_sandbox_support *support);
 /* Why commands cannot be held on this machine; NULL: they can. */
 const char *whit_sandbox_lacks(const whit_sandbox_support *support);
@@ -29,7 +29,7 @@ const char *whit_sandbox_misses(const whit_sandbox_support *support);
 typedef struct whit_sandbox_rules {
     const char *const *read;  /* may be read and run, beside the system's own programs and libraries */
     const char *const *write; /* may be read, run, changed, made and removed */
-    bool may_connect;         /* new sockets; else there is no network but what is open already */
+    bool may_connect;         /* may create new sockets; otherwise only connections that are already open work */
     bool may_start;           /* whit_sandbox_enter: other programs */
 } whit_sandbox_rules;
 
@@ -39,11 +39,12 @@ typedef struct whit_sandbox_limits {
     uint32_t cpu_s;        /* processor time of each process: as wall_s */
     uint64_t memory_bytes; /* address space of each process: 16 GiB */
     uint64_t file_bytes;   /* size of each file: 2 GiB */
-    uint32_t n_processes;  /* 512; root's processes, which the kernel does not count, are counted by looking */
+    /* Default 512; processes of root, which the kernel does not count, are counted by reading /proc. */
+    uint32_t n_processes;
     /* Sums, counted by looking some times a second: memory of all processes (three quarters of the machine's), and what
      * all folders that it may change hold on disk (32 GiB). */
     uint64_t total_memory_bytes, disk_bytes;
-    uint64_t output_bytes; /* kept of what it prints: 1 MiB; the rest is read and dropped */
+    uint64_t output_bytes; /* limit of the output that is stored: 1 MiB; further output is read and dropped */
 } whit_sandbox_limits;
 
 typedef struct whit_sandbox_command {
@@ -63,9 +64,9 @@ typedef struct whit_sandbox_result {
     int status; /* exit status; -1: ended by `signal` */
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
-    bool is_spaced;   /* it ran in its own namespaces */
+    bool is_spaced;   /* the command ran in its own namespaces */
     char over[120];   /* the sum (memory, disk) whose limit ended the command; else "" */
-    whit_buf output;  /* stdout and stderr as they came */
+    whit_buf output;  /* stdout and stderr in the order of arrival */
     whit_buf refused; /* a line for each thing it tried and may not, the first 200 of them */
     uint32_t n_refused;
     uint64_t wall_ns;

@@ -25,8 +25,8 @@ extern const char *const whit_landlock_system[];
 /* ---- seccomp (filter.c, filter_none.c) -------------------------------------------------------- */
 
 typedef struct whit_filter_wants {
-    bool is_watched;     /* refusals are told to a listener, and so are calls that name paths */
-    bool has_namespaces; /* sessions and modes are harmless there */
+    bool is_watched;     /* refused calls and calls that name paths are reported to a listener */
+    bool has_namespaces; /* new sessions and process groups cannot escape the namespaces */
     bool may_connect, may_start;
 } whit_filter_wants;
 
@@ -58,15 +58,15 @@ typedef struct whit_call {
     const char *name;
     enum {
         CALL_REFUSE,   /* always */
-        CALL_UNSPACED, /* refused where it names a path, or there are no name spaces of its own */
+        CALL_UNSPACED, /* refused if it names a path, or without namespaces */
         CALL_PROCESS,  /* argument `path_at` is a process: without name spaces refused outside of the command */
         CALL_GROUP,    /* as CALL_PROCESS if argument 0 is `value`; a group of processes if it is one more */
         CALL_LIMIT,    /* sets limits of a process: as CALL_PROCESS, and refused for the size of cores */
-        CALL_CHANGE,   /* as CALL_UNSPACED, but without name spaces it is made by the watcher where it may be */
-        CALL_WATCH,    /* made by the watcher where it may be */
+        CALL_CHANGE,   /* like CALL_UNSPACED, but without namespaces the watcher makes the call if it is allowed */
+        CALL_WATCH,    /* the watcher makes the call if it is allowed */
         CALL_REQUEST,  /* refused where argument 1 is not in whit_requests */
         CALL_READ,     /* names a path */
-        CALL_WRITE,    /* names a path that it changes */
+        CALL_WRITE,    /* names a path that it modifies */
         CALL_OPEN,     /* names a path; the argument after it holds the flags */
         CALL_SOCKET,   /* refused without may_connect */
         CALL_START,    /* refused without may_start */

@@ -131,7 +131,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
 }
 
-/* True where it leads outside, which is noted. */
+/* True if the path leads outside the allowed folders, which is recorded. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
 {
@@ -141,7 +141,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     int folder = of->folder_at < 0 ? AT_FDCWD : (int)call->data.args[of->folder_at];
     if (!*text && folder == AT_FDCWD) return false;
     if (*text == '/') {
-        /* The command has its own /proc, which shows only its own processes. */
+        /* The command has its own /proc, which lists only its own processes. */
         if (is_below(text, "/proc/self") || is_below(text, "/proc/thread-self")) return false;
         snprintf(joined, sizeof joined, "%s", text);
     } else {
@@ -152,7 +152,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
         if (!read_link(link, base) || *base != '/') return false;
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
-    if (!resolve_path(joined, at)) return false; /* no such folder either: nothing to refuse */
+    if (!resolve_path(joined, at)) return false; /* the folder does not exist: nothing to refuse */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
         if (is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
@@ -189,7 +189,7 @@ static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
     return its < 0 ? ESRCH : EPERM;
 }
 
-/* Decides what one intercepted call is answered. */
+/* Decides the answer to one intercepted call. */
 static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sandbox_result *result,
                   struct seccomp_notif_resp *answer)
 {
@@ -231,7 +231,7 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
         answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
-/* _IOW('!', 4, u64) of Linux 6.6: who answers and who asks take turns on one core, without a wake-up. */
+/* _IOW('!', 4, u64) of Linux 6.6: the caller and the listener alternate on one core, without a wake-up. */
 #define SET_FLAGS _IOW('!', 4, uint64_t)
 
 void whit_watch_begin(int listener)
