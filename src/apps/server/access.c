@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Who may ask: API keys, pages of other sites, CORS. */
+ * Access control: API keys, pages of other sites, CORS. */
 #include "server/access.h"
 
 #include "base/clock.h"
@@ -53,8 +53,7 @@ static bool are_exchanged(const char *name, size_t n_name, const char *key, size
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
     bool is_name_key = n_name > 3 && !memcmp(name, "sk-", 3), is_key_key = n_key > 3 && !memcmp(key, "sk-", 3);
-    bool is_long_name =
-        n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer one is refused as such */
+    bool is_long_name = n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer key is refused */
     return (is_name_key && !is_key_key) || (is_long_name && n_key < KEY_SHORT_BYTES);
 }
 
@@ -148,7 +147,8 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     const size_t n_before = keys->n;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
-        if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n') /* a rest would be a key of its own */
+        /* The rest of a long line would be read as another key. */
+        if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n')
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
         else
@@ -182,7 +182,8 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
     struct key_file files[KEY_FILES_MAX];
     const size_t n_files = list_key_files(options, files);
     for (size_t i = 0; i < n_files; i++) {
-        FILE *file = again ? NULL : fopen(files[i].path, "re"); /* at first it may be a pipe that a shell has opened */
+        /* When the server starts, the file may be a pipe of the shell. */
+        FILE *file = again ? NULL : fopen(files[i].path, "re");
         if (again)
             WHIT_TRY(whit_opener_open(site->key_fd, i, files[i].path, &file, error));
         else if (!file)
@@ -192,7 +193,7 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
         WHIT_TRY(status);
     }
     for (size_t i = 0; i < options->n_keys; i++)
-        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as llama.cpp has them: one, or a list */
+        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as in llama.cpp: one key or a list */
             size_t n = strcspn(at, ",");
             if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
             at += n;
@@ -259,7 +260,7 @@ void whit_access_reload(whit_site *site)
         return;
     }
     pthread_rwlock_wrlock(&site->keyring->lock);
-    for (size_t i = 0; i < keys.n; i++) { /* a reload does not give a key its minute back */
+    for (size_t i = 0; i < keys.n; i++) { /* a reload keeps the count of the key's current minute */
         uint64_t hash;
         memcpy(&hash, keys.items[i].hash, sizeof hash);
         const struct whit_key *same = find_key(&site->keyring->keys, hash);

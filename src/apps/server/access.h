@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Who may ask: API keys, pages of other sites, CORS. */
+ * Access control: API keys, pages of other sites, CORS. */
 #ifndef WHIT_SERVER_ACCESS_H
 #define WHIT_SERVER_ACCESS_H
 
@@ -21,7 +21,7 @@ void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line);
 bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model);
 /* Replies 403: the key may not use this model. */
 void whit_key_refuse_model(whit_web_reply *reply);
-bool whit_key_is_limited(const whit_site *site, uint64_t key); /* has it a list of models? */
+bool whit_key_is_limited(const whit_site *site, uint64_t key); /* whether the key is restricted to a list of models */
 /* Counts one more request of the key. False: its requests of a minute are used up, and the reply (429) says until
  * when. */
 bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply);
@@ -33,7 +33,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
  * machine alone without keys also refuses every method under a Host that is a public name, unless --cors has it: a page
  * whose name was made to lead here (DNS rebinding) could read the answer. */
 bool whit_request_is_foreign(const whit_site *site, const whit_web_request *request, bool opens_model);
-/* Replies to such a request: 403, with the option that would let its page ask. */
+/* Refuses a request of another site's page: 403, naming the option that would allow the page. */
 void whit_foreign_refuse(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);
 /* Lets pages of the origin of --cors read the answer. True: they only asked whether they may, and the reply tells. */
 bool whit_cors_answer(const whit_site *site, const whit_web_request *request, whit_web_reply *reply);

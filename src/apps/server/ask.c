@@ -273,7 +273,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     return false;
 }
 
-/* Begins an answer that follows the grammar. */
+/* Begins an answer that is constrained by the request's grammar. */
 static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
 {
     const uint64_t *bits;
@@ -362,7 +362,7 @@ static bool append_text_of(const whit_api *api, const int32_t *ids, size_t n_ids
     return ok;
 }
 
-/* A text, as it stands or as {"prompt_string": TEXT}. NULL: it is not one. */
+/* Returns a text given as a string or as {"prompt_string": TEXT}; NULL for other values. */
 static const json_t *prompt_string(const json_t *prompt)
 {
     const json_t *within = json_object_get(prompt, "prompt_string");
@@ -392,7 +392,7 @@ static bool read_list(whit_ask *ask, const json_t *list, int32_t **ids, size_t *
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         json_int_t value = json_is_integer(one) ? json_integer_value(one) : -1;
-        if (json_is_string(one)) { /* a text's first token, as bos, stands before the first alone */
+        if (json_is_string(one)) { /* the first token of a text, such as BOS, is added only to the first text */
             whit_error error;
             if (whit_tokenize(model, json_string_value(one), json_string_length(one), i == 0, true, *ids + *n,
                               room - *n, &n_new, &error) != WHIT_OK) {
@@ -568,7 +568,7 @@ static bool check_served(const json_t *body, whit_web_reply *reply)
     return whit_fields_lack(body, members, reply);
 }
 
-/* The members that say how the answers are given. */
+/* Reads the members that select the form of the answers. */
 static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     double n = 1, best_of = 1;
@@ -606,7 +606,7 @@ static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, wh
     for (uint32_t i = 0; i < prompts->n; i++) {
         if (prompts->n_ids[i] == 0) return whit_field_refuse(reply, "prompt", "the prompt has no tokens");
         if (prompts->n_ids[i] < n_ctx) continue;
-        /* Its first half is OpenAI's, by which clients tell it from other mistakes. */
+        /* The message begins with OpenAI's text, by which clients recognise this error. */
         whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",
                       "This model's maximum context length is %u tokens, and the prompt has %zu: shorten it, or start "
                       "the server with a larger -c",

@@ -29,7 +29,7 @@ typedef struct whit_dialect_state {
     uint64_t n_events, n_calls;
     whit_buf text;                /* text of the part so far */
     whit_buf tokens;              /* int32_t ids that the next event includes */
-    uint32_t i_job;               /* the answer that is being written, if there are several */
+    uint32_t i_job;               /* index of the answer that is being written */
     whit_buf logs;                /* log-probabilities that the next event includes, as JSON */
     char name[200];               /* name of the call */
     bool is_list, shows_thoughts; /* for Gemini: stream as a list; thinking is wanted */
@@ -70,7 +70,7 @@ struct whit_ask {
     const char *path;            /* name of the API in the log, a constant */
     uint64_t begun_ns, key;      /* key: a hash */
     uint64_t conversation;       /* hash of the conversation's name; 0: no name */
-    char *body;                  /* the request as it came, if texts are logged */
+    char *body;                  /* body of the request, if texts are logged */
     const whit_dialect *dialect; /* NULL: OpenAI's form, or Ollama's */
     whit_dialect_state state;
 };

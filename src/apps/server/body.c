@@ -45,7 +45,7 @@ static bool find_zero(const json_t *value, struct place *place)
     return false;
 }
 
-/* Writes a place as text, such as messages[0].content. */
+/* Writes a JSON path as text, such as messages[0].content. */
 static void write_place(const struct place *place, char *text, size_t room)
 {
     size_t at = (size_t)snprintf(text, room, "%s", place->n > MOST_STEPS ? "..." : "");
@@ -59,8 +59,8 @@ static void write_place(const struct place *place, char *text, size_t room)
     }
 }
 
-/* How many values the text has, lists and objects by what they take; counted before it is parsed, which is when the
- * memory would go. */
+/* Estimates the number of JSON values in the text, weighting lists and objects by their memory; done before parsing,
+ * which allocates that memory. */
 static size_t count_values(const char *body, size_t n)
 {
     size_t n_values = 1;
@@ -100,7 +100,7 @@ json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web
         return NULL;
     }
     if (!whit_reply_claim(reply, n_values * VALUE_BYTES + request->body_bytes)) return NULL;
-    /* Zero bytes are let through here so that the place can be named. */
+    /* Zero bytes are accepted here so that the error can name their place. */
     json_t *body = request->body ? whit_json_read(request->body, request->body_bytes, &reason) : NULL;
     if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,

@@ -22,8 +22,8 @@ typedef struct whit_claim {
 
 typedef enum whit_claim_result {
     WHIT_CLAIM_TAKEN,
-    WHIT_CLAIM_LARGE, /* more than one request may take */
-    WHIT_CLAIM_FULL,  /* the other requests leave too little */
+    WHIT_CLAIM_LARGE, /* more than the limit of one request */
+    WHIT_CLAIM_FULL,  /* the other requests leave too little memory */
 } whit_claim_result;
 
 /* Adds n_bytes to a claim; without effect unless it is taken. */

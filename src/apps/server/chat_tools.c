@@ -75,7 +75,7 @@ static json_t *keep_allowed(const json_t *tools, const json_t *allowed)
     return kept;
 }
 
-/* Other choices are read as they stand. */
+/* Other values of tool_choice are unchanged. */
 static bool read_choice(json_t *chat, const json_t *kinds, whit_web_reply *reply)
 {
     const json_t *choice = json_object_get(chat, "tool_choice"), *within = json_object_get(choice, "allowed_tools");
@@ -156,7 +156,7 @@ static bool read_messages(json_t *chat, whit_web_reply *reply)
     json_t *messages = json_object_get(chat, "messages"), *message;
     char last_id[32] = "";
     size_t i;
-    if (!json_is_array(messages)) return true; /* refused where they are rendered */
+    if (!json_is_array(messages)) return true; /* the renderer refuses it */
     json_t *list = json_array();
     bool ok = true;
     json_array_foreach(messages, i, message)

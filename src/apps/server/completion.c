@@ -61,7 +61,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         if (ok) json_object_set_new(own, "suffix", whit_dialect_text(suffix.data, suffix.size_bytes));
         json_object_set_new(own, "infill", json_true());
     }
-    if (most && !json_is_null(most)) /* below zero: as many as fit */
+    if (most && !json_is_null(most)) /* a negative number means no limit */
         json_object_set_new(own, "max_tokens",
                             json_is_number(most) && json_number_value(most) < 0 ? json_integer(1 << 30)
                                                                                 : json_incref(most));
@@ -180,7 +180,8 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
 static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
-    json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens)); /* special tokens, which have no text */
+    /* Tokens, because special tokens have no text. */
+    json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     send_event(ask, own, out);
 }
 

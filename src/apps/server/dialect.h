@@ -9,7 +9,7 @@
 void whit_dialect_send(whit_buf *out, json_t *event);
 /* A string of bytes that may end within a character. */
 json_t *whit_dialect_text(const void *text, size_t n);
-/* Parses a call's arguments into an object; NULL if they are not one, such as the arguments of a call that was cut. */
+/* Parses a call's arguments into an object; NULL if they are not an object, for example when the call was cut off. */
 json_t *whit_dialect_arguments(const json_t *text);
 
 #endif

@@ -35,10 +35,10 @@ static const json_t *input_text(const json_t *one)
     return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
 }
 
-/* A prompt that goes before every text. */
+/* A prompt that precedes every text. */
 struct prompt {
     const char *text; /* NULL: no prompt */
-    size_t n_ids;     /* its tokens with the special ones before it; 0: the pooling does not ask */
+    size_t n_ids;     /* number of its tokens including the special ones before it; 0: the pooling does not need it */
 };
 
 /* Counts the tokens of a prompt and of the special ones before it, not of those after it. */
@@ -216,7 +216,7 @@ static const struct {
     [WHIT_VECTORS_GEMINI_ONE] = {"{\"embedding\":{\"values\":", "", NULL, "", "}"},
 };
 
-/* Vectors as they are written. */
+/* Vectors while they are written. */
 struct vectors {
     float *values;         /* (n, width) */
     size_t n, width, i, k; /* i, k: the next value */
@@ -235,7 +235,7 @@ static void free_vectors(void *user)
 
 static void write_base64(const float *values, size_t width, whit_buf *out)
 {
-    size_t n_bytes = width * sizeof *values; /* little-endian floats, as every machine that this runs on has them */
+    size_t n_bytes = width * sizeof *values; /* little-endian floats, the byte order of all supported machines */
     size_t room = sodium_base64_encoded_len(n_bytes, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(room);
     if (text) sodium_bin2base64(text, room, (const uint8_t *)values, n_bytes, sodium_base64_VARIANT_ORIGINAL);
@@ -288,7 +288,7 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
     /* The other members follow the list: {"a": 1} becomes ],"a":1} */
     ok = ok && whit_buf_append_str(&v->end, forms[form].end);
-    if (ok && form != WHIT_VECTORS_LIST) /* which has no others */
+    if (ok && form != WHIT_VECTORS_LIST) /* base64 has no other members */
         ok = whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
     free(text);
     json_decref(rest);

@@ -20,7 +20,7 @@ typedef enum whit_vectors_form {
     WHIT_VECTORS_GEMINI, /* {"embeddings": [{"values": [...]}, ...] */
     WHIT_VECTORS_GEMINI_ONE, /* {"embedding": {"values": [...]} */
 } whit_vectors_form;
-/* Writes (n, width) values, piece by piece; takes them over, and `rest`, an object with the other members. */
+/* Writes (n, width) values, piece by piece; takes ownership of them and of `rest`, an object with the other members. */
 void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base64, float *values, size_t n,
                         size_t width, json_t *rest);
 

@@ -36,7 +36,7 @@ typedef struct slot {
     const whit_stage *stage_list[2];
     int32_t *held; /* tokens in the sequence of a free slot */
     size_t n_held;
-    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters that they were computed with */
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which they were computed */
     size_t n_mounts;
     bool is_kept;           /* saved in the cache folder, unchanged since */
     bool is_prompt_counted; /* the prompt of the current job is in the counts already */
@@ -57,7 +57,7 @@ struct whit_engine {
     whit_embedder embedder;
     whit_keep keep;
     whit_engine_counts counts;
-    whit_error *opening; /* where `run` says why it could not open; NULL once it has tried */
+    whit_error *opening; /* receives the reason if `run` cannot open the engine; NULL after the attempt */
     whit_status status;  /* status of the opening */
     bool stop, running;
 };
@@ -71,8 +71,7 @@ static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size
     return i;
 }
 
-/* Returns the tokens of a slot's sequence. For a busy slot these are its generation's tokens, as far as they were
- * fed. */
+/* Returns the tokens of a slot's sequence. For a busy slot these are its generation's tokens that were fed so far. */
 static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
 {
     const slot *s = &e->slots[i];
@@ -322,7 +321,8 @@ static bool take_output(whit_engine *e, slot *s)
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
         whit_logprob drawn[1 + WHIT_TOP_MAX];
         const whit_logprob *entries = job->logs_drawn ? drawn : whit_generation_logprobs(s->generation, i);
-        if (job->logs_drawn) e->options.drawn(s->sampler, job->n_top, drawn); /* one pick a step: no drafts here */
+        /* One token a step, because drafts are not supported with it. */
+        if (job->logs_drawn) e->options.drawn(s->sampler, job->n_top, drawn);
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
     if (job->prompt_logprobs && prompt_done && !job->prompt_logprobs_of.size_bytes)
@@ -423,7 +423,7 @@ static void step_engine(whit_engine *e)
         whit_generations_step_within(e->session, generations, n, e->options.step_budget_ns, &report, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
-    whit_channel_publish(e->options.events); /* a client that has the answer can ask for its events */
+    whit_channel_publish(e->options.events); /* a client that has its answer can already request the events */
     pthread_mutex_lock(&e->lock);
     count_step(e, n, &report);
     for (uint32_t i = 0; i < e->options.n_slots; i++) {
@@ -525,7 +525,7 @@ whit_status whit_engine_act(whit_engine *e, whit_slot_action *action, whit_error
 
 /* ---- KV events --------------------------------------------------------------------------------- */
 
-/* Bits of the adapters that are mounted, by their number in the options. */
+/* Bit mask of the mounted adapters, by their index in the options. */
 static uint64_t adapter_bits(const whit_engine *e, const whit_mount *mounts, size_t n_mounts)
 {
     uint64_t bits = 0;
@@ -659,7 +659,7 @@ static void *run_engine(void *user)
             continue;
         }
         pthread_mutex_unlock(&e->lock);
-        step_engine(e); /* takes the lock again */
+        step_engine(e); /* step_engine returns with the lock held */
     }
     pthread_mutex_unlock(&e->lock);
     for (uint32_t i = 0; i < e->options.n_slots; i++) keep_slot(e, i);

@@ -40,7 +40,7 @@ typedef struct whit_job {
     bool logprobs, ignore_end, keep_special;
     bool logs_drawn;      /* log-probabilities after the samplers, of the engine's `drawn` */
     bool prompt_logprobs; /* log-probabilities of the prompt's tokens, too; the prompt then reuses no cached prefix */
-    int32_t end_id;       /* one more token that ends the answer; -1: no such token */
+    int32_t end_id;       /* an additional token that ends the answer; -1: no such token */
     char **stops;
     size_t n_stops, n_own_stops;        /* the first n_own_stops are the stop strings that were asked for */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
@@ -58,14 +58,14 @@ typedef struct whit_job {
     uint64_t deadline_ns;
     atomic_bool cancelled;
 
-    whit_buf text;               /* all of it so far */
+    whit_buf text;               /* all generated text so far */
     whit_buf logprobs_of;        /* whit_logprob[1 + n_top] for each token */
     whit_buf prompt_logprobs_of; /* the same for the prompt's tokens from the second on, all at once */
     whit_buf tokens;             /* int32_t ids of the answer */
     uint32_t n_generated, n_cached;
     whit_buf progress; /* whit_progress by step, until the prompt is done */
     bool started, finished;
-    bool is_late; /* finished by its deadline, as WHIT_FINISH_CANCELLED */
+    bool is_late; /* ended by its deadline (WHIT_FINISH_CANCELLED) */
     whit_finish finish;
     const char *stopped_by; /* the requested stop string that ended the answer; NULL: no stop string did */
     whit_error error;       /* status WHIT_OK: no error */
@@ -87,7 +87,7 @@ typedef struct whit_engine_counts {
     whit_histogram step;                                  /* times of steps in which answers grow */
     whit_histogram prompt_piece;                          /* prompt tokens of the steps that have any */
     uint64_t step_budget_ns, step_predicted_ns;           /* the budget of such steps, and the last prediction */
-    uint64_t n_steps_over;                                /* such steps that exceeded the budget */
+    uint64_t n_steps_over;                                /* number of such steps that exceeded the budget */
     uint64_t n_guessed_tokens, n_guessed_right;           /* tokens guessed ahead, and the right ones */
     uint32_t n_prompts_waiting; /* prompts in slots that have tokens left after the last step */
     uint32_t n_slots, n_busy, n_queued, n_ctx_tokens, n_kv_tokens;
@@ -111,8 +111,8 @@ typedef struct whit_engine_options {
     uint32_t n_batch_tokens;   /* most tokens of a step; 0: the engine's own choice */
     uint64_t step_budget_ns;   /* time that a step in which answers grow should take at most; 0: no limit */
     uint32_t n_draft_tokens;   /* as in whit_generate_options, at most 15 */
-    bool has_draft_block;      /* the model's own block guesses tokens, if it has one */
-    const whit_model *drafter; /* another model that guesses them; NULL: none */
+    bool has_draft_block;      /* the model's own block drafts tokens, if it has one */
+    const whit_model *drafter; /* a separate draft model; NULL: no draft model */
     bool exact_head;
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */

@@ -23,7 +23,7 @@ typedef struct whit_field_unserved {
 } whit_field_unserved;
 /* A 400 about the first of the members that is given. */
 bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply);
-/* The member as it stands; *value is NULL where it is absent or null. */
+/* Reads a string member; *value is NULL if it is absent or null. */
 bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
 bool whit_field_object(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);
 bool whit_field_list(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);

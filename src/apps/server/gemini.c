@@ -26,7 +26,7 @@ static json_t *call_part(const whit_ask *ask, uint32_t i, json_t *name, json_t *
                      "name", name, "args", arguments ? arguments : json_object());
 }
 
-/* Makes a response with those parts, which are taken over; `finish` NULL: more responses follow. */
+/* Makes a response of the parts, whose ownership it takes; `finish` NULL: more responses follow. */
 static json_t *response(const whit_ask *ask, json_t *parts, const char *finish)
 {
     const whit_job *job = ask->jobs[0];

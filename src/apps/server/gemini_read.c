@@ -138,7 +138,7 @@ static json_t *gemini_schema(const json_t *schema)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* One content as it is read. */
+/* One content while it is read. */
 struct content {
     bool is_model;
     size_t i;
@@ -147,7 +147,7 @@ struct content {
     json_t *open;            /* calls without a result, [id, name] each, of all contents so far */
 };
 
-/* Text files come as data in base64. */
+/* Text files arrive as base64 data. */
 static bool append_data(struct content *c, const json_t *data, size_t k, whit_web_reply *reply)
 {
     const char *type = json_string_value(whit_gemini_get(data, "mimeType"));
@@ -202,7 +202,8 @@ static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
     return id ? json_incref((json_t *)id) : json_string("");
 }
 
-/* A response is an object; one with a text alone, as clients give it, is that text. */
+/* Returns a function's response as text; an object whose only member is a string, as clients send it, gives that
+ * string. */
 static json_t *response_text(const json_t *response)
 {
     const json_t *output = json_object_get(response, "output");
@@ -236,7 +237,8 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
     if (response && !c->is_model) return read_response(c, response, k, reply);
     if (json_is_string(text)) {
         whit_buf *out = is_thought ? &c->thinking : &c->text;
-        if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n"); /* a model's are pieces of one */
+        /* The parts of a model's content form one text. */
+        if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n");
         return whit_buf_append(out, json_string_value(text), json_string_length(text)) ||
             refuse_part(reply, c->i, k, "out of memory");
     }

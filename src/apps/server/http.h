@@ -11,10 +11,10 @@
 
 typedef struct whit_web_request {
     const char *method, *path;
-    const char *body; /* NULL: there is no body, or it was not kept */
+    const char *body; /* NULL: the request has no body, or it was discarded */
     size_t body_bytes;
     bool is_too_long;             /* the body is over WHIT_WEB_MAX_BODY_BYTES and was not kept */
-    whit_claim_result body_claim; /* not taken: the body was not kept */
+    whit_claim_result body_claim; /* result of claiming memory for the body; if refused, the body was discarded */
     int fd;                       /* the connection's, to see whether the client left */
     const void *connection;
     bool headers_only; /* the first of two calls: a reply with a status refuses the request unread */
@@ -33,7 +33,7 @@ typedef struct whit_web_reply {
     char retry_after[24];       /* seconds, for a header */
     char id[132];               /* id of the request; "": no id */
     bool is_id_given;           /* the client, or a proxy, chose the id */
-    bool is_logged;             /* whoever made the reply logs it */
+    bool is_logged;             /* the function that made the reply has logged it */
     whit_web_stream_fn *stream; /* in place of a body */
     void (*end_stream)(void *user);
     void *stream_user;

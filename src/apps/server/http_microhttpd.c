@@ -177,7 +177,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
 struct framing {
     uint32_t n_lengths, n_codings, n_hosts;
     bool is_odd;     /* a name or a value that is read in more than one way */
-    bool is_encoded; /* a body that would have to be unpacked */
+    bool is_encoded; /* the body has a content encoding, which is not supported */
 };
 
 static bool is_word(const char *text, size_t n, const char *word)
@@ -231,7 +231,7 @@ static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_
     return send_reply(server, connection, &reply);
 }
 
-/* Keeps a part of a body; discards the body if it is too long or takes too much memory. */
+/* Appends a part of a body; discards the body if it is too long or needs too much memory. */
 static void keep_body(struct exchange *x, const char *data, size_t n)
 {
     if (x->refusal.status || x->is_too_long || x->body_claim != WHIT_CLAIM_TAKEN) return;

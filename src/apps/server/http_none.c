@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A build without libmicrohttpd serves nothing, and says so. */
+ * A build without libmicrohttpd: serving fails with an error. */
 #include "server/http.h"
 #include "server/server.h"
 

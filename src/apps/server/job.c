@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Jobs and the grammars that they share. */
+ * Jobs, and the grammars that they share. */
 #include <stdlib.h>
 
 #include "server/engine.h"

@@ -31,7 +31,8 @@ static const struct wide *find_value(double value)
     return NULL;
 }
 
-/* The double that stands for an integer: the nearest one, or a neighbour where that stands for another. */
+/* Returns the double that represents an integer: the nearest one, or a neighbour if that one represents another
+ * integer already. */
 static double keep_digits(const char *digits, size_t n)
 {
     struct wide *next = &wides[n_wides];
@@ -108,7 +109,7 @@ static void widen_text(const char *text, size_t n, whit_buf *out)
     }
 }
 
-/* The opposite: numbers that stand for wide integers become these. */
+/* The inverse: replaces numbers that represent wide integers by these integers. */
 static void restore_text(const char *text, size_t n, whit_buf *out)
 {
     for (struct walk w = {.text = text, .n = n}; w.at < n;) {

@@ -18,10 +18,10 @@ typedef struct whit_events whit_events;
 typedef struct whit_event_channel {
     whit_events *events;
     const char *model;
-    const whit_server_adapter *adapters; /* named by events, by number */
+    const whit_server_adapter *adapters; /* adapters, which events name by their index */
     char *topic;
     uint64_t n_batches; /* number of the next batch */
-    whit_buf batch;     /* encoded events that are not yet published */
+    whit_buf batch;     /* encoded events that are not published yet */
     size_t n_events;
 } whit_event_channel;
 
@@ -29,7 +29,7 @@ typedef struct whit_event_channel {
  * NULL if they are NULL. `address` is the server's own, which topics name unless options->advertise is set. */
 whit_status whit_events_open(const whit_server_options *options, const char *address, whit_events **events,
                              whit_error *error);
-/* Starts the thread that sends. NULL: does nothing. */
+/* Starts the sending thread. No effect if NULL. */
 whit_status whit_events_start(whit_events *events, whit_error *error);
 /* Sends what is published and ends the thread. NULL: does nothing. */
 void whit_events_close(whit_events *events);
@@ -49,7 +49,7 @@ void whit_channel_store(whit_event_channel *channel, const whit_cache_event *eve
 void whit_channel_remove(whit_event_channel *channel, const whit_cache_event *event);
 /* Drops the collected events and publishes that the cache is empty. */
 void whit_channel_clear(whit_event_channel *channel);
-/* Publishes the collected events, if there are any, as one batch. */
+/* Publishes the collected events, if any, as one batch. */
 void whit_channel_publish(whit_event_channel *channel);
 
 #endif

@@ -47,7 +47,7 @@ struct kept {
 struct whit_events {
     struct zmq zmq;
     void *context, *publisher, *router;
-    int publisher_fd, router_fd; /* listening sockets until libzmq has them; -1 */
+    int publisher_fd, router_fd; /* listening sockets until libzmq takes them; -1 otherwise */
     int wake[2];                 /* pipe: a byte is written after a batch was kept, and at the end */
     pthread_t thread;
     bool is_running;
@@ -311,7 +311,8 @@ static void *send_batches(void *user)
         while (read(e->wake[0], ignored, sizeof ignored) > 0) { /* a byte for each time that it was woken */
         }
         send_new(e);
-        if (e->router && receive_request(e, &request)) replay(e, &request); /* one, so that floods delay no batch */
+        /* One request, so that many requests do not delay batches. */
+        if (e->router && receive_request(e, &request)) replay(e, &request);
         pthread_mutex_lock(&e->lock);
         is_ending = e->is_ending && e->sent == e->end;
         pthread_mutex_unlock(&e->lock);

@@ -28,7 +28,7 @@ static whit_buf api_token_bytes(const whit_api *api, int32_t id)
     return own;
 }
 
-/* Whether they are characters, without a zero byte. */
+/* Whether the bytes are complete characters without a zero byte. */
 static bool is_text(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes;

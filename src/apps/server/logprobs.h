@@ -11,13 +11,13 @@
 typedef struct whit_text_place {
     whit_detokenizer *detokenizer; /* NULL: memory was short, and the place stays */
     size_t n_chars;
-    bool is_within; /* a character has begun whose other bytes are in the tokens to come */
+    bool is_within; /* a character has begun whose remaining bytes are in later tokens */
 } whit_text_place;
 
 /* At the first token of the i-th answer. */
 void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *place);
 void whit_text_place_close(whit_text_place *place);
-/* Moves past a token; returns where it begins. */
+/* Advances by one token; returns the offset where its text begins. */
 size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t id);
 /* The text of the i-th answer's prompt, where it is part of the reply; else empty. */
 const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i);
@@ -28,7 +28,7 @@ size_t whit_count_chars(const void *text, size_t n_bytes);
 typedef enum whit_logs_form {
     WHIT_LOGS_CHAT,       /* {"content": [...], "refusal": null} */
     WHIT_LOGS_COMPLETION, /* {"tokens": [...], "token_logprobs": [...], "top_logprobs": [...], "text_offset": [...]} */
-    WHIT_LOGS_LIST,       /* [...], as llama.cpp has it */
+    WHIT_LOGS_LIST,       /* [...], as in llama.cpp */
     WHIT_LOGS_PROBS,      /* the same with probabilities after the samplers: "prob" and "top_probs" */
 } whit_logs_form;
 

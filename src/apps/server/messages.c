@@ -32,7 +32,7 @@ json_t *whit_dialect_arguments(const json_t *text)
 {
     const char *bytes = json_string_value(text);
     size_t n = json_string_length(text);
-    if (bytes && (!n || !strcmp(bytes, "null"))) return json_object(); /* a call of a function that takes none */
+    if (bytes && (!n || !strcmp(bytes, "null"))) return json_object(); /* a call of a function without parameters */
     json_error_t ignored;
     json_t *own = bytes ? whit_json_read(bytes, n, &ignored) : NULL;
     if (json_is_object(own)) return own;

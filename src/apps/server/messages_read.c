@@ -72,7 +72,7 @@ static bool append_texts(const json_t *content, whit_buf *out)
     return json_is_array(content);
 }
 
-/* Reasons against blocks that have no text. */
+/* Errors for block types that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -143,7 +143,7 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
 
 /* ---- messages ------------------------------------------------------------------------------------ */
 
-/* The parts of one message as they are read. */
+/* The parts of one message while they are read. */
 struct parts {
     const char *role;
     bool is_assistant;
@@ -199,7 +199,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
     return append_block(block, &parts->at, i, &parts->text, reply);
 }
 
-/* One message becomes one or more: results of tools are messages of their own. */
+/* Converts one message to one or more: tool results become separate messages. */
 static bool read_blocks(const json_t *blocks, const char *role, size_t i_message, json_t *messages,
                         whit_web_reply *reply)
 {
@@ -270,7 +270,8 @@ static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *
 
 /* ---- tools --------------------------------------------------------------------------------------- */
 
-/* Tools whose schema the vendor keeps and whose calls the client runs: their types begin so, and a date follows. */
+/* Tools whose schemas the vendor defines and whose calls the client runs, by the prefix of their types; a date
+ * follows it. */
 static const struct {
     const char *type, *about, *schema;
 } typed[] = {
@@ -437,7 +438,7 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
     json_object_set_new(own, "messages", messages);
     if (most) json_object_set(own, "max_tokens", (json_t *)most);
     if (stops) json_object_set(own, "stop", (json_t *)stops);
-    if (thinking && strcmp(thinking, "adaptive") != 0) /* which leaves it to the model */
+    if (thinking && strcmp(thinking, "adaptive") != 0) /* "adaptive" leaves the choice to the model */
         json_object_set_new(own, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
     json_t *budget = json_object_get(wanted, "budget_tokens");

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bounds as they are written, and how many of the added unit one is. */
+/* Bucket bounds in the printed unit; scale: number of added units in one printed unit. */
 static const struct {
     double bounds[WHIT_HISTOGRAM_BOUNDS], scale;
 } kinds[WHIT_HISTOGRAM_KINDS] = {

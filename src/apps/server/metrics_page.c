@@ -86,7 +86,7 @@ static void list_values(const whit_engine_counts *c, double values[N_ROWS])
     memcpy(values, list, sizeof list);
 }
 
-/* A label's value as the format wants it. */
+/* Appends a label's value, escaped for the Prometheus format. */
 static void append_label(whit_buf *out, const char *text)
 {
     for (; *text; text++) {

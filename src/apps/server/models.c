@@ -46,7 +46,7 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
 }
 
-/* Call with the lock held, for a model that goes away: moves its counters to its entry. */
+/* Adds the counters of a model that is being closed to its entry. Call with the lock held. */
 static void keep_counts(whit_models *models, const whit_api *api)
 {
     whit_engine_counts one;
@@ -82,7 +82,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     }
     **api = (whit_api){
         .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
-    whit_status status = whit_model_set_name(model, name, error); /* clients are told no paths */
+    whit_status status = whit_model_set_name(model, name, error); /* clients see no paths */
     if (status == WHIT_OK) status = whit_api_open(*api, error);
     if (status == WHIT_OK) return WHIT_OK;
     close_api(*api);
@@ -142,7 +142,7 @@ static bool is_replaced(const whit_entry *entry)
          now.st_mtim.tv_nsec != entry->changed.tv_nsec);
 }
 
-/* What is to be known of it also while it is closed. */
+/* Records the facts that must be known while the model is closed. */
 static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_model *model, whit_error *error)
 {
     const void *address;
@@ -348,8 +348,8 @@ bool whit_is_named(const char *own, const char *name)
     return !strncmp(own, name, n) && (!name[n] || !strcmp(name + n, ":latest"));
 }
 
-/* A name as it stands, one with Ollama's ":latest", or an adapter's, which stands for its first model. The caller holds
- * the lock. */
+/* Finds a model by its exact name, by Ollama's name with ":latest", or by an adapter's name, which stands for its
+ * first model. Call with the lock held. */
 static whit_entry *find_locked_entry(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
@@ -399,7 +399,7 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     if (status == WHIT_OK) status = note_facts(site, &next, model, error);
     whit_model_close(model);
     pthread_mutex_lock(&models->lock);
-    if (status == WHIT_OK) place = find_locked_entry(site, options->name); /* by another request, meanwhile */
+    if (status == WHIT_OK) place = find_locked_entry(site, options->name); /* added by another request meanwhile */
     if (status == WHIT_OK && !place && models->n == models->n_places)
         status = whit_fail(error, WHIT_ERROR_LIMIT, "over %d models were used; restart the server", MOST_ADDED);
     if (status == WHIT_OK && !place) {
@@ -514,7 +514,7 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
             continue;
         }
         bool fits = make_room(site, entry->n_bytes);
-        if (entry->api || entry->is_opening) continue; /* by another, while the lock was free */
+        if (entry->api || entry->is_opening) continue; /* opened by another request while the lock was released */
         if (!fits) {
             status = whit_fail(&error, WHIT_ERROR_LIMIT, "the other models are at work, and no memory is left");
             break;

@@ -15,13 +15,13 @@ typedef struct whit_entry {
     bool is_gone; /* removed from the store */
     uint64_t used_ns;
     whit_engine_counts past; /* counters of its closed engines */
-    size_t n_bytes;          /* memory that it takes when open */
+    size_t n_bytes;          /* memory that the model needs when open */
     size_t n_file_bytes;     /* bytes of its files that are mapped */
-    size_t n_one_bytes;      /* memory of its session if that had one slot */
+    size_t n_one_bytes;      /* memory of its session with a single slot */
     size_t n_slot_bytes;     /* memory of each further slot */
     char family[64];         /* general.architecture */
     double n_parameters;
-    const char *weight_type; /* type that most weights have, a constant */
+    const char *weight_type; /* type of most weights, a constant */
     uint32_t n_vocab, n_ctx_train, n_ctx;
     struct timespec changed; /* modification time and inode of the file, which tell a replaced file */
     ino_t file;
@@ -32,7 +32,7 @@ typedef struct whit_models {
     whit_entry *entries; /* places for n_places of them, which never move */
     size_t n, n_places;
     uint64_t n_free_bytes;                      /* memory that was free before they were opened; 0: unknown */
-    size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that takes an adapter */
+    size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that accepts an adapter */
     whit_api *retired;                          /* replaced ones with requests in flight */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -54,12 +54,12 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the models of the store whose files were removed, under whatever name requests have used them. */
 void whit_models_forget_absent(whit_site *site);
-/* Closes the model of that name where nothing uses it; it is opened again by the next request. False: the reply says
- * why not. */
+/* Closes the model of that name if no request uses it; the next request opens it again. False: the reply contains
+ * the reason. */
 bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);
-void whit_models_keep(whit_api *api); /* one more reference, by a caller that has one */
+void whit_models_keep(whit_api *api); /* adds a reference; the caller must have one */
 void whit_models_release(whit_api *api);
-/* Files that were replaced on disk are taken; a line on stderr for each, also where that fails. */
+/* Reopens models whose files were replaced on disk; writes a line to stderr for each, also on failure. */
 void whit_models_reload(whit_site *site);
 bool whit_models_are_idle(whit_site *site);
 /* Returns how many models before the named model, whose name is one of the site's own texts, have the same weights. */

@@ -71,7 +71,7 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
         bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];
         if (!add_mount(api, known ? (int)k : -1, json_object_get(one, "scale"), job, reply)) return false;
     }
-    for (size_t i = 0; i < job->n_mounts; i++) /* 0 is as if it were not there */
+    for (size_t i = 0; i < job->n_mounts; i++) /* strength 0 means that the adapter is not mounted */
         if (job->mounts[i].scale != 0) job->mounts[n++] = job->mounts[i];
     job->n_mounts = n;
     return true;

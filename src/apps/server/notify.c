@@ -27,6 +27,6 @@ int whit_notify_open(void)
 void whit_notify(int fd, const char *state)
 {
     if (fd < 0) return;
-    if (send(fd, state, strlen(state), MSG_NOSIGNAL) < 0) { /* systemd has gone: nobody to tell */
+    if (send(fd, state, strlen(state), MSG_NOSIGNAL) < 0) { /* systemd has ended: no notification is needed */
     }
 }

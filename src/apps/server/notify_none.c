@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where there is no systemd, nobody is told. */
+ * Systems without systemd: notifications have no effect. */
 #include "server/notify.h"
 
 int whit_notify_open(void)

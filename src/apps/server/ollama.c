@@ -143,7 +143,7 @@ static void find_call(json_t *open, json_t *message)
     json_array_remove(open, found);
 }
 
-/* Messages as OpenAI has them: arguments of calls as text, thinking by its other name, ids. */
+/* Converts messages to OpenAI's form: arguments of calls as text, thinking under its other name, ids. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
     size_t i, k;
@@ -310,7 +310,7 @@ static void embed_call(whit_call *call, bool older)
     size_t width = whit_model_embedding_size(api->model), n, n_tokens;
     float *values;
     const json_t *dimensions = json_object_get(body, "dimensions");
-    double wanted = json_number_value(dimensions); /* 0: as many as there are */
+    double wanted = json_number_value(dimensions); /* 0: all dimensions */
     const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
     if (whit_field_is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
         whit_api_fail(reply, 400, "invalid_request_error", "dimensions", "dimensions: the model's vectors have %zu",
@@ -369,7 +369,7 @@ static json_t *details_json(const char *family, double n_parameters, const char 
                      "families", family, "parameter_size", size_text(n_parameters), "quantization_level", type);
 }
 
-/* The model's numbers by the names that GGUF files have for them. */
+/* The model's numbers under their GGUF key names. */
 static json_t *model_info(const whit_model *model, const char *family)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replies written as text, piece by piece: a large one is sent while it is made and never lies in memory whole. */
+ * Replies written as text, piece by piece: a large reply is sent while it is made and is never completely in memory. */
 #ifndef WHIT_SERVER_PIECES_H
 #define WHIT_SERVER_PIECES_H
 

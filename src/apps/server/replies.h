@@ -10,7 +10,7 @@
 void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes the body over */
 /* Adds a header; both texts outlive the reply. */
 void whit_reply_header(whit_web_reply *reply, const char *name, const char *value);
-/* The reply {"error": {...}}; `type` as OpenAI has it. */
+/* Makes the reply {"error": {...}}; `type` is one of OpenAI's. */
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
@@ -18,7 +18,7 @@ void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
 bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes);
 /* Writes the 413 or 503 reply for a claim that was not taken. */
 void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result);
-/* Gives that reply a "code", by which clients tell errors apart. */
+/* Sets the error's "code", by which clients distinguish errors. */
 void whit_api_set_code(whit_web_reply *reply, const char *code);
 /* Rewrites one of the replies above in the vendor's form. */
 void whit_api_translate_error(whit_vendor vendor, whit_web_reply *reply);

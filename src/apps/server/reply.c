@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Answers as JSON: whole, or as server-sent events while they are written. */
+ * Answers as JSON: complete, or as server-sent events while they are generated. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* while it is written, so far */
+    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* the end so far, while the answer is generated */
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
            n_rest = job->n_generated - 1.0; /* the first came at once */
@@ -191,7 +191,7 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         whit_buf_free(&text);
     }
     if (!job->logprobs)
-        json_object_set_new(choice, "logprobs", json_null()); /* else they are written after the others */
+        json_object_set_new(choice, "logprobs", json_null()); /* otherwise they are written after the choices */
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
@@ -278,7 +278,7 @@ static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const
     end_ask(ask, reply->status);
 }
 
-/* Takes the ask over. */
+/* Writes the complete answer; takes ownership of the ask. */
 static void reply_whole(whit_ask *ask, whit_web_reply *reply)
 {
     json_t *body = NULL, *choices = json_array();
@@ -340,18 +340,18 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
 
 struct stream {
     whit_ask *ask;
-    whit_buf out; /* events that are to be sent */
+    whit_buf out; /* events to send */
     size_t n_sent;
     struct {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
         size_t n_taken, n_chars; /* bytes of its text, and characters of the reply's */
-        size_t n_logged;         /* tokens whose log-probabilities are out */
+        size_t n_logged;         /* number of tokens whose log-probabilities were written */
         size_t n_prompt_logged;  /* the same of the prompt's */
-        size_t *prompt_places;   /* (n_ids) NULL until they are wanted */
-        size_t n_token_bytes;    /* bytes of `tokens` that are out */
-        size_t n_progress_bytes; /* bytes of `progress` that are out */
+        size_t *prompt_places;   /* (n_ids) NULL until needed */
+        size_t n_token_bytes;    /* number of bytes of `tokens` that were sent */
+        size_t n_progress_bytes; /* number of bytes of `progress` that were sent */
         whit_text_place place;   /* the next token's that is logged */
         uint32_t n_calls;
         bool begun, over, in_custom; /* in_custom: within a call of a custom tool */
@@ -613,8 +613,8 @@ struct news {
     size_t n_entries, n_all; /* to be logged now; with those before and after */
     bool is_finished;        /* the job is */
     whit_buf progress;       /* the prompt's */
-    bool has_prompt;         /* the prompt's log-probabilities are there, or none are wanted */
-    bool logs_prompt;        /* they are there, and not all of them are sent */
+    bool has_prompt;         /* the prompt's log-probabilities are available, or not requested */
+    bool logs_prompt;        /* they are available, but not completely sent */
 };
 
 static struct news take_news(struct stream *s, uint32_t i)
@@ -633,7 +633,7 @@ static struct news take_news(struct stream *s, uint32_t i)
         whit_buf_append(&s->ask->state.tokens, job->tokens.data + s->parts[i].n_token_bytes,
                         job->tokens.size_bytes - s->parts[i].n_token_bytes);
     s->parts[i].n_token_bytes = job->tokens.size_bytes;
-    /* The prompt goes out with its log-probabilities, which come at once, but for one token. */
+    /* The prompt is sent with its log-probabilities, which become available all at once; a single token has none. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
     bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
     news.logs_prompt = is_there && s->parts[i].n_prompt_logged < job->n_ids;
@@ -854,7 +854,8 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         reply->headers[2 * reply->n_headers++ + 1] = "1";
     } else if (failed)
         whit_api_fail_error(reply, &failed->error);
-    else if (left) /* seen by clients that closed only their half: never half an answer as a whole one */
+    /* a client that closed only its sending half sees an aborted answer, never a partial one that looks complete */
+    else if (left)
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
     else if (ended)
         whit_api_fail(reply, 503, "server_error", NULL, "the server is ending");

@@ -209,7 +209,7 @@ static json_t *chosen_name(const json_t *choice)
     return find_known(type) >= 0 ? json_string(type) : NULL;
 }
 
-/* Keeps the tools that {"type": "allowed_tools"} lists; all others are treated as absent. */
+/* Removes the tools that {"type": "allowed_tools"} does not list. */
 static bool keep_allowed(const json_t *choice, json_t **list, json_t *chat, whit_web_reply *reply)
 {
     const json_t *names = json_object_get(choice, "tools"), *mode = json_object_get(choice, "mode");

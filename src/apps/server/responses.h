@@ -29,7 +29,7 @@ bool whit_response_call_read(const json_t *item, json_t **call);
 bool whit_response_result_read(const json_t *item, const char **output_key);
 /* The finished item of a call of the function `name`, of its kind, without id and status. `arguments`: JSON text. */
 json_t *whit_response_call_item(const json_t *kinds, const char *name, const char *arguments, size_t n_arguments);
-/* Whether the call's arguments are streamed as a function's are. */
+/* Whether the call's arguments are streamed like a function's. */
 bool whit_response_is_function(const json_t *kinds, const char *name);
 bool whit_response_is_custom(const json_t *kinds, const char *name);
 

@@ -169,7 +169,7 @@ static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
     return true;
 }
 
-/* Parts that an answer here never has need nothing; log-probabilities would be missed. */
+/* Accepts `include` of parts that never occur here; log-probabilities are refused, because a client would miss them. */
 static bool check_included(const json_t *body, whit_web_reply *reply)
 {
     size_t i;

@@ -28,7 +28,7 @@ enum {
 #define OLLAMA    WHIT_VENDOR_OLLAMA
 #define GEMINI    WHIT_VENDOR_GEMINI
 
-/* Rows without a method name the form of errors below a path where nothing else stands. */
+/* Rows without a method give the error format of unknown paths below a prefix. */
 const whit_route whit_routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
@@ -231,7 +231,7 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     return found->route != NULL;
 }
 
-/* The id of a request: that of its header X-Request-Id, so that it can be followed through proxies, or a new one. */
+/* Chooses the id of a request: its header X-Request-Id, so that proxies can trace it, or a new one. */
 static void choose_id(whit_site *site, const whit_web_request *request, whit_web_reply *reply)
 {
     const char *given = whit_web_header(request, "X-Request-Id");

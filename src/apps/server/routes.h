@@ -20,10 +20,11 @@ enum {
     WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
     WHIT_ROUTE_WORK = 4,    /* refused while the server ends */
     WHIT_ROUTE_BARE = 8,    /* not served with /v1 before it */
-    WHIT_ROUTE_EMPTY = 128, /* its body may be absent, which reads as {} */
+    WHIT_ROUTE_EMPTY = 128, /* the body may be absent, which is read as {} */
     WHIT_ROUTE_LIST = 64,   /* its body is a list, not an object */
     WHIT_ROUTE_NAMED = 32,  /* "*" is the model's name */
-    WHIT_ROUTE_PROBE = 256, /* served under every Host: balancers probe it, and it holds nothing to protect */
+    /* Served under every Host, because load balancers probe it and it reveals nothing private. */
+    WHIT_ROUTE_PROBE = 256,
     WHIT_ROUTE_SHARED = 16, /* a path of two vendors: Anthropic's where the request has anthropic-version */
 };
 
@@ -37,22 +38,22 @@ typedef struct whit_route {
     whit_vendor vendor;
 } whit_route;
 
-/* One request at its handler. */
+/* One request as its handler sees it. */
 struct whit_call {
     whit_site *site;
     whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */
     const whit_web_request *request;
     const whit_route *route;
     const json_t *body; /* an object, which lasts until the handler returns; NULL of a GET */
-    const char *rest;   /* the characters that "*" stands for, n_rest of them; not terminated */
+    const char *rest;   /* the n_rest characters that match "*"; not terminated */
     size_t n_rest;
-    whit_vendor vendor; /* the reply has its form */
-    bool closes_model;  /* set by a handler: the model is closed after it, unless others use it */
+    whit_vendor vendor; /* API whose format the reply has */
+    bool closes_model;  /* set by a handler: close the model afterwards, unless other requests use it */
     uint64_t key;       /* a hash of the API key, for fairness */
     whit_web_reply *reply;
 };
 
-/* The rows, in the order in which they are tried. */
+/* The rows in the order of matching. */
 extern const whit_route whit_routes[];
 extern const size_t whit_n_routes;
 

@@ -28,7 +28,7 @@ enum { STOP_SECONDS = 120 }; /* for answers after the draining, as in deploy/whi
 
 enum { MOST_FOLDERS = 128 };
 
-/* Folders that files are in. */
+/* Folders that contain given files. */
 typedef struct folders {
     char *paths[MOST_FOLDERS + 1];
     size_t n;
@@ -71,7 +71,7 @@ static whit_status confine(const whit_site *site, whit_error *error)
     }
     for (size_t i = 0; i < options->n_adapters; i++) add_folder(&read, options->adapters[i].path);
     if (options->cache_dir) {
-        (void)mkdir(options->cache_dir, 0700); /* else whit_keep_open says why not */
+        (void)mkdir(options->cache_dir, 0700); /* if this fails, whit_keep_open reports why */
         add_folder(&write, options->cache_dir);
     }
     whit_sandbox_rules rules = {.read = (const char *const *)read.paths, .write = (const char *const *)write.paths};

@@ -47,8 +47,8 @@ typedef struct whit_server_options {
     void *open_user;
     uint32_t max_memory_mb;     /* bound for open models; 0: no bound */
     uint32_t request_memory_mb; /* bound for all requests, a quarter of it for each; 0: no bound */
-    /* API keys: a file with one a line, after a name and blanks if it has one ("anna sk-..."), where '#' begins a
-     * comment; and a list. Without both no key is asked for. */
+    /* API keys: a file with one key a line, optionally after a name and blanks ("anna sk-..."), with comments after
+     * '#'; and a list. Without both, no key is needed. */
     const char *key_file;
     const char *key_table; /* another file: KEY NAME MODELS RATE in a line, as docs/use/server.md has it */
     const char *const *keys;
@@ -74,7 +74,7 @@ typedef struct whit_server_options {
     uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
     bool has_draft_blocks;   /* models with a block that predicts one more token guess with it */
     bool exact_head;
-    /* The first model's chat template, in place of its own: Jinja, and its name in messages; NULL: its own. */
+    /* Jinja chat template that replaces the first model's, and its name in messages; NULL: the model's own. */
     const char *chat_template, *chat_template_name;
     bool no_tool_fallback; /* a template without tools takes none */
     /* Log-probabilities after the samplers, of a sampler's last pick: entries[0] is its own, then come the n_top most

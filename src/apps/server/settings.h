@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Settings of sampling by the names that llama.cpp gives them. */
+ * Sampling settings under llama.cpp's names. */
 #ifndef WHIT_SERVER_SETTINGS_H
 #define WHIT_SERVER_SETTINGS_H
 

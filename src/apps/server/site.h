@@ -15,7 +15,7 @@
 #define WHIT_KEY_NAME_BYTES 40
 struct whit_key {
     uint8_t hash[32];
-    char name[WHIT_KEY_NAME_BYTES]; /* for the log; "": it has no name */
+    char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": no name */
     char *models;                   /* names of the models that it may use, between commas; NULL: all */
     uint32_t n_minute;              /* requests a minute; 0: no limit */
     atomic_ullong due_ns;           /* when the requests so far would be over at that rate */
@@ -41,14 +41,14 @@ typedef struct whit_site {
     int key_fd; /* socket of the process that opens the key files; -1: this one does */
     whit_request_log log;
     atomic_ullong n_ids;        /* replies so far */
-    uint64_t id_seed;           /* random, so that replicas and restarts have other ids */
+    uint64_t id_seed;           /* random, so that replicas and restarts use different ids */
     whit_budget budget;         /* memory of requests */
     int store_fd;               /* socket of the helper process; -1: no store */
-    pthread_mutex_t store_lock; /* held by the request that the helper works on */
+    pthread_mutex_t store_lock; /* held during a request to the helper */
     int keep_fd;                /* keeps the number in the folder of --cache-dir; -1: no number */
     uint32_t i_server;          /* number among the servers that use the folder */
     time_t started;
-    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters without a request of their own */
+    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters of requests that name none */
     char page_policy[400];                              /* the page's Content-Security-Policy */
 } whit_site;
 
@@ -57,24 +57,25 @@ typedef struct whit_api {
     whit_site *site;
     const char *name;
     whit_model *model;
-    const whit_server_options *options; /* the site's, as are stop and log */
+    const whit_server_options *options; /* owned by the site, like stop and log */
     whit_engine *engine;
-    whit_chat_template *chat;                 /* NULL: the model lacks one */
-    whit_grammar_vocabulary *vocabulary;      /* NULL: no tokenizer for grammars */
-    whit_grammar_vocabulary *call_vocabulary; /* has the special tokens of calls; NULL: `vocabulary` has them */
+    whit_chat_template *chat;            /* NULL: the model lacks one */
+    whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
+    /* Contains the special tokens of calls; NULL: `vocabulary` contains them. */
+    whit_grammar_vocabulary *call_vocabulary;
     const atomic_int *stop;
     whit_request_log log;
     whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* indexed by number in the options; NULL: for another model */
     /* Under the lock of the site's models: */
     uint32_t n_users;
-    bool is_retired; /* replaced: closed by its last user */
+    bool is_retired; /* replaced by a newer version: the last user closes it */
     struct whit_api *next_retired;
 } whit_api;
 
 /* Reads keys and opens the log. */
 whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
-/* A number that no other reply of this server has, and hardly one of another. */
+/* A number that is unique among the replies of this server, and very likely among all servers. */
 uint64_t whit_site_number(whit_site *site);
 /* Answers one request: the handler of the HTTP server, whose `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);

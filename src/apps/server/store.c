@@ -15,7 +15,7 @@
 
 /* ---- the server's side --------------------------------------------------------------------------- */
 
-/* A request that the helper works on; the site's `store_lock` is held until it has said its last line. */
+/* A request to the helper; the site's `store_lock` is held until the helper's last line. */
 struct errand {
     whit_site *site;
     char line[WHIT_STORE_LINE_BYTES]; /* the last line of the helper */
@@ -58,7 +58,7 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
         whit_api_fail(call->reply, 503, "server_error", NULL, "out of memory");
     } else {
         e->site = site;
-        /* A helper that is gone is noticed by the next read. */
+        /* The next read notices if the helper has ended. */
         if (whit_write_all(site->store_fd, text, strlen(text))) (void)!whit_write_all(site->store_fd, "\n", 1);
     }
     free(text);

@@ -13,7 +13,7 @@
 
 enum { PIECE_TOKENS = 1024 };
 
-/* The tokens of a text, as they are written. */
+/* The tokens of a text, while they are written. */
 struct listed {
     const whit_api *api;
     int32_t *ids;
