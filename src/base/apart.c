@@ -38,7 +38,7 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     if (pipe2(ends, O_CLOEXEC) != 0) return WHIT_APART_FAILED;
     pid_t child = whit_fork_bound(SIGKILL);
     if (child == 0) {
-        /* Locks, terminals and pipes that others wait for are not held open. */
+        /* Descriptors of locks, terminals and pipes that other processes wait for are closed. */
         if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
         (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
         work(user);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Work in a process of its own, which may take a bounded time: for libraries that open what they are told to, since a
- * pipe in place of a file would hold the caller up for ever. */
+ * Runs work in a separate process for a bounded time: for libraries that open the paths they are given, because opening
+ * a pipe in place of a file could block the caller for ever. */
 #ifndef WHIT_BASE_APART_H
 #define WHIT_BASE_APART_H
 

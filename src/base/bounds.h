@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Returns `x`, or the limit that it exceeds. */
+/* Returns `x` clamped to [low, high]. */
 static inline int64_t whit_within(int64_t x, int64_t low, int64_t high)
 {
     if (x < low) return low;

@@ -14,7 +14,7 @@ const char *whit_isa_name(whit_isa isa)
     return isa < WHIT_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-/* Levels of one family include each other. */
+/* Each level of a family includes the lower ones. */
 static int isa_family(whit_isa isa)
 {
     if (isa >= WHIT_ISA_RVV) return 4;
@@ -138,7 +138,7 @@ static void detect_model(whit_cpu *cpu)
 
 static void detect_isa(whit_cpu *cpu)
 {
-    cpu->isa = WHIT_ISA_SIMD128; /* a module with such instructions does not load where they are not known */
+    cpu->isa = WHIT_ISA_SIMD128; /* a module with such instructions loads only on engines that know them */
 }
 
 static void detect_model(whit_cpu *cpu)

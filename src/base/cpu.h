@@ -31,7 +31,7 @@ typedef enum whit_isa {
 #define WHIT_CPU_MAX_CORES 1024
 
 typedef struct whit_cpu {
-    whit_isa isa;                          /* the strongest level that may run here */
+    whit_isa isa;                          /* the highest level that may run here */
     uint32_t features;                     /* WHIT_CPU_ bits */
     char model[64];                        /* for display; "unknown" if it cannot be found */
     uint32_t n_logical;                    /* processors this process may use */
@@ -43,8 +43,8 @@ typedef struct whit_cpu {
 void whit_cpu_detect(whit_cpu *cpu);
 /* Detects only `isa` and `features`, for which no file is read. */
 void whit_cpu_detect_isa(whit_cpu *cpu);
-/* Empties all caches of these bytes, so that the next read of them comes from memory. False where
- * this architecture gives programs no way. */
+/* Evicts these bytes from all caches, so that the next read comes from memory. False if this architecture gives
+ * programs no means to do so. */
 bool whit_cpu_flush(const void *data, size_t size_bytes);
 /* Returns how many processors' worth of time control groups leave this process: the smallest quota of its groups and
  * their parents, version 1 or 2; 0 without a quota. `list` is a file like /proc/self/cgroup, `mount` the folder where

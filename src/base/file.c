@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-#define WAIT_NS UINT64_C(10000000000) /* for a pipe, from when it first has nothing to read */
+#define WAIT_NS UINT64_C(10000000000) /* limit for a pipe, from the first read without data */
 
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
                              whit_error *error)

@@ -41,10 +41,10 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 typedef struct whit_writer {
     int fd; /* -1 when closed */
     bool open;
-    uint64_t offset_bytes; /* where the next append goes */
+    uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;
     bool unnamed;    /* `temporary` names nothing yet */
-    bool is_new;     /* never takes the place of another file */
+    bool is_new;     /* never replaces another file */
     bool is_special; /* `path` is a device or a pipe, open as `special` */
     int special;
     uint8_t *pending; /* gathers: the n_pending bytes before offset_bytes, not yet written */

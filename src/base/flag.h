@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Flags that another thread or a signal handler sets while they are looked at. */
+ * Flags that another thread or a signal handler sets while they are read. */
 #ifndef WHIT_BASE_FLAG_H
 #define WHIT_BASE_FLAG_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* NULL is a flag that nobody sets. */
+/* NULL is a flag that is never set. */
 static inline bool whit_flag_is_set(const volatile bool *flag)
 {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);

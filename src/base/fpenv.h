@@ -60,7 +60,7 @@ static inline void whit_fpenv_write(uint64_t state)
 
 #elif defined(__wasm__)
 
-#define WHIT_FPENV_STATE 0 /* WebAssembly has no other environment */
+#define WHIT_FPENV_STATE 0 /* WebAssembly has only the default environment */
 
 static inline uint64_t whit_fpenv_read(void)
 {

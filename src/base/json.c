@@ -71,7 +71,7 @@ static bool read_hex4(parser *p, uint32_t *value)
     return true;
 }
 
-/* One escape, after its backslash, into `strings`. */
+/* Reads one escape, after its backslash, into `strings`. */
 static whit_status read_escape(parser *p)
 {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -423,7 +423,7 @@ whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error
     va_end(arguments);
     const whit_json_node *node = node_at(json, at);
     if (!node) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", json->name, what);
-    /* A string with escapes does not know its place in the text; the node before it does. */
+    /* An escaped string has no place in the text: use the place of the node before it. */
     while (node->escaped && node > nodes_of(json)) node--;
     return fail_at(json, node->escaped ? 0 : node->start, error, what);
 }

@@ -71,7 +71,7 @@ bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);
 bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
 /* True where the node is a finite number; correctly rounded, whatever the locale. */
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
-/* The same of a text that is one number and nothing else. */
+/* The same for a text that consists of one number only. */
 bool whit_parse_f64(const char *number, double *value);
 
 /* A failure at a node: "name:line:column: ..." (format error). Returns WHIT_ERROR_FORMAT. */

@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Extended attributes, access lists among them. False where one cannot be kept. */
+/* Copies extended attributes, including access lists. False if one cannot be copied. */
 static bool copy_attributes(int from, int to)
 {
     char names[4096], value[4096];
@@ -32,6 +32,6 @@ bool whit_copy_metadata(int from, int to)
     if (fstat(from, &about) || fstat(to, &made)) return false;
     if ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) && fchown(to, about.st_uid, about.st_gid))
         return false;
-    /* The mode comes last: a new owner takes bits of it away, and a list of rights has some of its own. */
+    /* The mode is set last: changing the owner clears some of its bits, and an access list sets some. */
     return copy_attributes(from, to) && fchmod(to, about.st_mode & 07777) == 0;
 }

@@ -113,10 +113,10 @@ void whit_piped_kill(const whit_piped *child)
 {
     if (!child->process) return;
     if (child->has_group) kill(-(pid_t)child->process, SIGKILL);
-    kill((pid_t)child->process, SIGKILL); /* it may not have its group yet */
+    kill((pid_t)child->process, SIGKILL); /* the child may not be in its own group yet */
 }
 
-/* Has it ended? It stays a zombie, so that its number, and its group's, are those of no other. */
+/* Whether it has ended. It stays a zombie, so that its process and group numbers are not reused. */
 static bool has_ended(const whit_piped *child)
 {
     siginfo_t about = {0};

@@ -12,8 +12,8 @@
 /* Zero-initialise. */
 typedef struct whit_piped {
     int64_t process; /* 0: nothing runs */
-    void *job;       /* Windows: what holds all its processes, and its own handle */
-    bool has_group;  /* it leads a process group of its own */
+    void *job;       /* Windows: the job that contains all its processes, and its process handle */
+    bool has_group;  /* it leads its own process group */
     int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
 } whit_piped;
 
@@ -21,8 +21,9 @@ typedef struct whit_piped {
 typedef struct whit_piped_how {
     const char *folder;         /* NULL: this process's */
     const char *const *changes; /* to this process's variables, then NULL: NAME=VALUE sets one, NAME removes one */
-    bool at_terminal;           /* its stderr is this process's, and so is its process group, in which it may ask at the
-                       * terminal; then what it has started is not ended with it (on Windows it is) */
+    /* Its stderr and process group are this process's, so that it can ask questions at the terminal; the processes
+     * that it starts then do not end with it (on Windows they do). */
+    bool at_terminal;
 } whit_piped_how;
 
 /* Starts words[0], which is looked for in PATH, with the words that follow; `words` ends with NULL. It and what it has
@@ -33,7 +34,7 @@ whit_status whit_piped_start_line(whit_piped *child, const char *line, const cha
 /* Turns the line ends that this system's shell writes into '\n', in place; returns the size that is left. */
 size_t whit_piped_plain(char *text, size_t size_bytes);
 void whit_piped_close_input(whit_piped *child);
-/* Ends it and what it has started, at once; whit_piped_end releases it then. */
+/* Kills it and the processes that it started, at once; whit_piped_end must still be called. */
 void whit_piped_kill(const whit_piped *child);
 /* Closes its input and waits up to patience_ms for its end; after half of that it is asked to end (SIGTERM; not on
  * Windows). Then ends what still runs of it, and releases it. Returns its exit status, or

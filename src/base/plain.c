@@ -83,7 +83,7 @@ bool whit_plain_has_hidden(const char *text, size_t n)
     return false;
 }
 
-/* Are these bytes, which are not a character, the incomplete beginning of one? */
+/* Whether these bytes, which are not a character, are the incomplete beginning of one. */
 static bool is_unfinished(const uint8_t *text, size_t n, size_t length)
 {
     uint8_t first = text[0];
@@ -101,7 +101,7 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
 {
     size_t n_out = 0, i = 0;
     while (i < n || state->n_held) {
-        /* The character begins with the held bytes, where there are some. */
+        /* The character begins with the held bytes, if there are any. */
         uint8_t bytes[4];
         size_t n_held = state->n_held, n_bytes = n_held, length;
         memcpy(bytes, state->held, n_held);
@@ -115,7 +115,7 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
             state->n_held = (uint8_t)n_bytes;
             return n_out;
         }
-        /* A maximal part of a character holds all that was held before it. */
+        /* A maximal part of a character includes all held bytes. */
         state->n_held = 0;
         i += length - n_held;
         bool hidden = hides(code, &state->n_joiners);

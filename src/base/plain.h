@@ -12,7 +12,7 @@ typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
     uint8_t n_joiners; /* joiners that may still follow the last character, which was outside ASCII and seen */
-    bool is_narrow;    /* hidden characters become '?', so that nothing grows */
+    bool is_narrow;    /* hidden characters become '?', so that the text does not grow */
 } whit_plain;
 
 #define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */

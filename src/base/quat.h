@@ -39,7 +39,7 @@ typedef struct whit_quat_map {
 /* out = f(a, b) over n_words words; out may be a or b. */
 typedef void whit_quat_binary_fn(whit_quat_planes out, whit_quat_view a, whit_quat_view b, uint32_t n_words);
 typedef void whit_quat_unary_fn(whit_quat_planes out, whit_quat_view a, uint32_t n_words);
-/* Bit 1 where the relation holds. */
+/* Sets bit i of `mask` if the relation holds for element i. */
 typedef void whit_quat_compare_fn(uint64_t *mask, whit_quat_view a, whit_quat_view b, uint32_t n_words);
 /* Lanes of a where the mask's bit is 1, of b elsewhere; out may be any of them. */
 typedef void whit_quat_select_fn(whit_quat_planes out, const uint64_t *mask, whit_quat_view a, whit_quat_view b,

@@ -19,7 +19,7 @@ enum { WHIT_SKETCH_SHINGLE_BYTES = 48, WHIT_SKETCH_HASHES_MAX = 512 };
 
 /* Zero-initialised: empty. Of fixed size, without allocations. */
 typedef struct whit_sketch {
-    uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest so far, and newer ones */
+    uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest hashes so far, and newer ones */
     size_t n;
     bool is_full;   /* hashes above `limit` were left out */
     uint64_t limit; /* if is_full: the largest hash that may belong to the sketch */

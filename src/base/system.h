@@ -25,7 +25,8 @@ bool whit_system_interleave(void *memory, size_t size_bytes);
 uint64_t whit_system_draw(void);
 /* A pipe for waking a thread that polls: reading and writing never wait, no child inherits it. False, with errno. */
 bool whit_system_pipe(int ends[2]);
-/* Columns that this system's terminals give a character; -1 for one that is not shown. POSIX: by the locale. */
+/* Number of columns that a character takes in this system's terminals; -1 if it is not shown. POSIX: depends on the
+ * locale. */
 int whit_system_columns(uint32_t code);
 /* Can a file be replaced, renamed and cut while it is mapped? */
 bool whit_system_replaces_mapped(void);

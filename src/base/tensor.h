@@ -57,7 +57,7 @@ typedef enum whit_scale_type {
     WHIT_SCALE_K4 = 3,   /* scale d (b & 15), offset -(e (b >> 4)) */
     WHIT_SCALE_K8 = 4,   /* scale d (b - 128) */
     WHIT_SCALE_ODD4 = 5, /* scale d (2 b + 1) / 8, b of four bits */
-    /* A byte per group that is a float of its own, halved: */
+    /* One byte per group that encodes a float, halved: */
     WHIT_SCALE_E8 = 6, /* E8M0: 2^(b - 128) */
     WHIT_SCALE_E4 = 7, /* E4M3 without a sign, times the type's `scale` */
     /* Two bytes per group, u: scale f16((u >> 6) << 5) / 64 and the low level r = u & 63: */
@@ -69,12 +69,12 @@ typedef enum whit_scale_type {
 
 /* How this tensor's input activations are quantised. */
 typedef enum whit_tensor_act {
-    WHIT_TENSOR_ACT_AUTO = 0,  /* float matrices f32; coded ones as the session says */
+    WHIT_TENSOR_ACT_AUTO = 0,  /* f32 for float matrices; chosen by the session for coded ones */
     WHIT_TENSOR_ACT_TOKEN = 1, /* W1.58A8: int8 with one scale per token, always */
     WHIT_TENSOR_ACT_FIXED = 2, /* wNa8o8: int8 inputs and outputs with fixed scales, `scale` and `scale_b` */
 } whit_tensor_act;
 
-/* Parts of one tensor: each with its own place and length in the file. */
+/* Parts of one tensor, each with its own place and length in the file. */
 typedef enum whit_part {
     WHIT_PART_CODES = 0,      /* main codes with interleaved group scales */
     WHIT_PART_ROW_SCALES = 1, /* per row: f32, f16, or the f16 of WHIT_SCALE_U8; q2: (a, b) pairs */

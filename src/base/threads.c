@@ -46,14 +46,14 @@
 #define REST_PER_LATENESS 16
 /* A process that was stopped is late by as long as it was; no scheduler's slice is longer than this. */
 #define REST_MAX_NS 100000000
-/* Kernels keep up to 400 KB there; a thread's own variables lie there, too, of which ThreadSanitizer has 785 KB. */
+/* Kernels use up to 400 KB of stack; thread-local variables are on it too, 785 KB with ThreadSanitizer. */
 #define WORKER_STACK_BYTES (2u << 20)
 
 typedef struct worker {
     _Alignas(64) _Atomic uint64_t run;
     whit_pool *pool;
     pthread_t thread;
-    uint32_t index; /* the number that a job is told; 0: the caller, which has no thread here */
+    uint32_t index; /* the index that a job receives; 0: the caller, which has no thread in the pool */
     uint32_t cluster;
     uint16_t processor;
 } worker;
@@ -76,7 +76,7 @@ struct whit_pool {
     uint32_t n_items, chunk;
     /* fixed at open */
     uint32_t n_threads, n_started, n_clusters;
-    uint32_t caller; /* its place among the workers */
+    uint32_t caller; /* the worker's index of the calling thread */
     uint64_t spin_ns;
     const whit_allocator *allocator;
     size_t size_bytes;
@@ -91,7 +91,8 @@ static void relax(void)
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* waits about as long as x86's pause; yield is a nop */
 #elif defined(__riscv)
-    __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory"); /* pause; a nop where it is not known */
+    /* Pause; a nop on processors that do not know it. */
+    __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");
 #endif
 }
 
@@ -100,7 +101,7 @@ static uint64_t run_of(uint32_t epoch, uint32_t first, uint32_t end)
     return (uint64_t)epoch << 32 | first << 16 | end;
 }
 
-/* Takes chunks off a run: the first ones of a worker's own, the last one of another's. */
+/* Claims chunks of a run: the first ones of the worker's own run, the last one of another worker's. */
 static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
 {
     uint64_t run = atomic_load_explicit(&from->run, memory_order_relaxed);
@@ -194,7 +195,8 @@ static void *worker_main(void *argument)
     const uint32_t place = (uint32_t)(self - pool->workers);
     whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
     for (;;) {
-        /* First the epoch: the last one comes after `stop`, and nobody would wake who waits for another. */
+        /* The epoch is read first: the last epoch is published after `stop`, and nobody would wake a thread that
+         * waits for a later one. */
         uint32_t epoch = atomic_load_explicit(&of->epoch, memory_order_acquire);
         if (atomic_load_explicit(&pool->stop, memory_order_acquire)) break;
         uint64_t late_ns;
@@ -233,7 +235,7 @@ static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
     }
 }
 
-/* Tells every cluster of a new job, and wakes as many sleepers as have chunks. */
+/* Announces a new job to every cluster, and wakes as many sleeping threads as there are chunks. */
 static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
 {
     for (uint32_t i = 0; i < pool->n_clusters; i++) {
@@ -331,7 +333,7 @@ whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context,
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* Gives each thread a core, and its cluster. */
+/* Assigns each thread a core and the core's cluster. */
 static void place_workers(whit_pool *pool, const whit_topology *topology, unsigned callers_core)
 {
     whit_topology_core cores[WHIT_CPU_MAX_CORES];
@@ -400,7 +402,7 @@ static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_to
     self->n_clusters = 1;
     if (topology) place_workers(self, topology, callers_core);
     self->clusters[self->n_clusters - 1].end = n_threads;
-    /* Where threads outnumber cores a spinning one keeps a working one from its core. */
+    /* If there are more threads than cores, a spinning thread would keep a working one from its core. */
     self->spin_ns = n_threads <= n_cores ? SPIN_NS : 0;
     int code = start_workers(self);
     if (code != 0) {
@@ -432,7 +434,7 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
         return open_pool(n_threads, cpu.n_cores, NULL, 0, allocator, pool, error);
     whit_topology topology;
     whit_topology_find(&cpu, &topology);
-    /* A core is named by a processor that this process may use, not by its lowest one. */
+    /* A core is identified by a processor that this process may use, which need not be its lowest one. */
     unsigned core = whit_processor_core(whit_thread_processor());
     for (uint32_t i = 0; i < topology.n_cores; i++)
         if (whit_processor_core(topology.cores[i].processor) == core) {

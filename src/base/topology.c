@@ -43,7 +43,7 @@ void whit_topology_turn(whit_topology *t, unsigned core_processor)
     uint32_t first = 0;
     while (first < t->n_cores && t->cores[first].processor != core_processor) first++;
     if (first == t->n_cores) return;
-    /* Numbers that are counted from those of the first core have the wanted order. */
+    /* Distances from the first core's numbers give the required order. */
     const whit_topology_core from = t->cores[first];
     const uint32_t n_package = t->n_packages, n_node = t->n_nodes, n_cluster = t->n_clusters;
     for (uint32_t i = 0; i < t->n_cores; i++) {

@@ -23,12 +23,12 @@ typedef struct whit_topology {
 /* Finds the topology of cpu's cores: by sysfs, and by hwloc (opened only here) if sysfs shows several nodes or
  * clusters. Without either all cores share one cluster. */
 void whit_topology_find(const whit_cpu *cpu, whit_topology *topology);
-/* Finds it by the files below `root`, which are like those of /sys/devices/system. */
+/* Reads the topology from files below `root`, which have the layout of /sys/devices/system. */
 void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *topology);
 /* Finds it by hwloc. Without `cpu` it takes every core of hwloc's machine, which the environment variable
  * HWLOC_SYNTHETIC may describe. False where hwloc cannot be opened or knows no core. */
 bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology);
-/* Sorts cores whose numbers are those of the system, makes the numbers dense, and counts them. */
+/* Sorts the cores by the system's numbers, renumbers them densely, and counts them. */
 void whit_topology_sort(whit_topology *topology);
 /* Turns the order so that the core of logical processor `core_processor` is the first one, its cluster the first of its
  * node, its node of its package, and that the first of all; each stays in one piece. No such core: no change. */

@@ -9,8 +9,8 @@
 
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
-    /* ppoll is never taken up again after a handler, while read would be. Signals are held until it waits, so that none
-     * comes between; SIGCONT, which follows Ctrl-Z, ends no wait. */
+    /* Ppoll is never restarted after a signal handler, while read would be. Signals are blocked until it waits, so
+     * that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
     sigset_t held, before, waiting;
     struct pollfd wait = {.fd = terminal, .events = POLLIN};
     sigemptyset(&held);

@@ -25,7 +25,7 @@
 /* ---- names ---------------------------------------------------------------------------------- */
 
 #define TEMPORARY_BYTES (sizeof ".tmp-XXXXXX" - 1)
-#define MAX_LINKS       40 /* as the kernel's own limit */
+#define MAX_LINKS       40 /* the kernel's own limit */
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -132,7 +132,7 @@ static int create_named(char *suffix, const char *name)
         if (!random_suffix(suffix)) return -1;
         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0) continue;
-        /* Between the two calls another writer may have taken it for a leftover. */
+        /* Between the two calls another writer may have taken the file for a leftover and removed it. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) break;
         close(fd);
         fd = -1;
@@ -303,8 +303,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Gives a file without a name its own: at once where nothing has it yet, else by way of a temporary
- * one, since only a rename replaces a file. */
+/* Gives a nameless file its name: directly if the name is free, else through a temporary name, since only a rename
+ * replaces a file. */
 static int name_it(whit_writer *writer)
 {
     char self[64];

@@ -46,7 +46,7 @@ void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_
 void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
 {
     condition *shared = condition_of(word);
-    (void)n; /* other words may have the same condition, so all are woken */
+    (void)n; /* all waiters are woken, because those of other words may share the condition variable */
     pthread_mutex_lock(&shared->lock);
     pthread_cond_broadcast(&shared->changed);
     pthread_mutex_unlock(&shared->lock);

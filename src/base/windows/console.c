@@ -21,7 +21,7 @@ int whit_posix_isatty(int fd)
     return 0;
 }
 
-/* Text of a console that is read but not yet taken, in UTF-8; one console has one reader. */
+/* UTF-8 text of the console that was read but not yet consumed; one console has one reader. */
 static struct {
     char text[4 * 512];
     size_t begin, end;
@@ -33,7 +33,7 @@ static HANDLE open_output(void)
                        OPEN_EXISTING, 0, NULL);
 }
 
-/* Takes what was typed until now, key by key, where lines are not wanted. */
+/* Reads the keys that were typed so far, if input is not read by lines. */
 static bool take_typed(HANDLE console)
 {
     INPUT_RECORD records[32];
@@ -53,7 +53,7 @@ static bool take_typed(HANDLE console)
             if (is_held) records[i--].Event.KeyEvent.wRepeatCount--;
             typed.end += length;
             if (sizeof typed.text - typed.end < 2 * WHIT_CONSOLE_KEY_BYTES)
-                break; /* further repeats of a key that is held are dropped */
+                break; /* further repeats of a held key are dropped */
         }
         CloseHandle(output);
     }
@@ -119,7 +119,7 @@ ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes)
     if (is_console(handle)) return read_console(handle, bytes, n_bytes);
     if (ReadFile(handle, bytes, n_bytes < 1u << 30 ? (DWORD)n_bytes : 1u << 30, &n, NULL)) return (ssize_t)n;
     if (GetLastError() == ERROR_BROKEN_PIPE || GetLastError() == ERROR_HANDLE_EOF) return 0;
-    if (GetLastError() == ERROR_NO_DATA) { /* a pipe that does not wait */
+    if (GetLastError() == ERROR_NO_DATA) { /* a pipe in non-blocking mode */
         errno = EAGAIN;
         return -1;
     }
@@ -197,7 +197,7 @@ int ioctl(int fd, unsigned long request, ...)
 pid_t getsid(pid_t process)
 {
     (void)process;
-    return 1; /* a process has one console at most */
+    return 1; /* a process has at most one console */
 }
 
 pid_t tcgetsid(int fd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Consoles as terminals of xterm's kind: what is typed comes as its bytes, and consoles that do not understand its
- * sequences are painted here. */
+ * Consoles as xterm-like terminals: keys arrive as xterm's bytes, and consoles that do not understand its sequences are
+ * painted here. */
 #ifndef WHIT_BASE_WINDOWS_CONSOLE_H
 #define WHIT_BASE_WINDOWS_CONSOLE_H
 

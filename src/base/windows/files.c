@@ -32,7 +32,7 @@ int whit_posix_open(const char *path, int flags, ...)
         access_rights = GENERIC_READ | GENERIC_WRITE;
     DWORD attributes = FILE_ATTRIBUTE_NORMAL, creation = OPEN_EXISTING;
     if (flags & O_NOFOLLOW) attributes |= FILE_FLAG_OPEN_REPARSE_POINT;
-    if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* folders, too, as POSIX opens them */
+    if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* folders, too, because POSIX opens them */
     if (flags & _O_CREAT) {
         if (flags & _O_EXCL)
             creation = CREATE_NEW;
@@ -111,7 +111,7 @@ ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
     if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode))
         return whit_console_write(handle, bytes, n_bytes);
     if (!WriteFile(handle, bytes, at_most(n_bytes), &n, NULL)) return whit_wide_error();
-    /* A pipe that does not wait takes all of a piece or nothing where there is little room. */
+    /* A non-blocking pipe with little space accepts a whole piece or nothing. */
     for (DWORD piece = 4096; !n && n_bytes && piece; piece /= 8)
         if (!WriteFile(handle, bytes, n_bytes < piece ? (DWORD)n_bytes : piece, &n, NULL)) return whit_wide_error();
     if (n || !n_bytes) return (ssize_t)n;
@@ -186,7 +186,7 @@ int whit_posix_flock(int fd, int operation)
     HANDLE handle = handle_of(fd);
     OVERLAPPED place = {.OffsetHigh = LOCK_OFFSET_HIGH};
     if (handle == INVALID_HANDLE_VALUE) return -1;
-    /* A lock is exchanged for one of the other kind by giving it up first, as flock does, too. */
+    /* A lock is converted to the other kind by releasing it first, as flock does. */
     bool was_held = UnlockFileEx(handle, 0, 1, 0, &place);
     if (operation & LOCK_UN) return 0;
     (void)was_held;
@@ -236,7 +236,8 @@ int dprintf(int fd, const char *format, ...)
 
 int fchmod(int fd, mode_t mode)
 {
-    /* Access is by lists that a file inherits from its folder; a user's own folders are closed to other users. */
+    /* Access is controlled by lists that a file inherits from its folder; a user's own folders are closed to other
+     * users. */
     (void)mode;
     return handle_of(fd) == INVALID_HANDLE_VALUE ? -1 : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Programs that are started in a job, which ends all their processes when it is closed. */
+ * Starts programs in a job object, which kills all their processes when it is closed. */
 #ifndef WHIT_BASE_WINDOWS_JOB_H
 #define WHIT_BASE_WINDOWS_JOB_H
 

@@ -50,7 +50,7 @@ static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
 {
     const DWORD state = key->dwControlKeyState;
     const bool ctrl = state & (LEFT_CTRL_PRESSED | RIGHT_CTRL_PRESSED), shift = state & SHIFT_PRESSED;
-    const bool alt_graph = state & RIGHT_ALT_PRESSED && ctrl; /* it makes characters, and is no Alt */
+    const bool alt_graph = state & RIGHT_ALT_PRESSED && ctrl; /* AltGr, which produces characters and is not Alt */
     const bool alt = state & (LEFT_ALT_PRESSED | RIGHT_ALT_PRESSED) && !alt_graph;
     const wchar_t letter = key->uChar.UnicodeChar;
     /* A character that was typed as a number comes when Alt is let go. */

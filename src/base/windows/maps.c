@@ -33,7 +33,7 @@ static void *map_fd(size_t size_bytes, int protection, int flags, int fd, off_t 
     if (protection & PROT_WRITE) way = copies ? FILE_MAP_COPY : FILE_MAP_WRITE;
     void *begin = MapViewOfFile(section, way, (DWORD)((uint64_t)offset >> 32), (DWORD)offset, size_bytes);
     if (!begin) whit_wide_error();
-    CloseHandle(section); /* the view keeps it */
+    CloseHandle(section); /* the view keeps the section open */
     return begin ? begin : MAP_FAILED;
 }
 
@@ -43,7 +43,7 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
         errno = EINVAL;
         return MAP_FAILED;
     }
-    if (flags & MAP_FIXED) { /* no place that is taken can be mapped over */
+    if (flags & MAP_FIXED) { /* an address range that is in use cannot be mapped over */
         errno = ENOTSUP;
         return MAP_FAILED;
     }
@@ -58,7 +58,7 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
 int munmap(void *begin, size_t size_bytes)
 {
     MEMORY_BASIC_INFORMATION info;
-    (void)size_bytes; /* mappings are given back as a whole */
+    (void)size_bytes; /* a mapping can only be released completely */
     if (!VirtualQuery(begin, &info, sizeof info)) return whit_wide_error();
     bool ok = info.Type == MEM_MAPPED ? UnmapViewOfFile(begin) : VirtualFree(begin, 0, MEM_RELEASE);
     return ok ? 0 : whit_wide_error();

@@ -32,7 +32,7 @@ static int examine_handle(HANDLE handle, struct whit_posix_stat *info)
     bool is_link = found.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
         GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag) &&
         (tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT);
-    /* Folders of a user are closed to other users, and what is in them inherits that. */
+    /* A user's folders are closed to other users, and their content inherits that. */
     unsigned rights = 0600;
     if (is_folder)
         rights = 0700;
@@ -213,7 +213,7 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 int symlink(const char *target, const char *path)
 {
     (void)target, (void)path;
-    errno = EPERM; /* needs a right that users do not have */
+    errno = EPERM; /* needs a privilege that users do not have */
     return -1;
 }
 

@@ -15,7 +15,7 @@ enum { N_NUMBERS = 16, TEXT_UNITS = 1024 };
 
 /* One console is painted by one thread. */
 static struct {
-    HANDLE first, other; /* both screens while the other one is shown; NULL otherwise */
+    HANDLE first, other; /* both screen buffers while the alternate one is shown; NULL otherwise */
     WORD plain;          /* the colours that the console began with */
     int ink, paper;      /* numbers of the sixteen; -1: the console's own */
     bool bold, dim, underline, reverse;
@@ -80,7 +80,7 @@ static WORD attributes_now(void)
     return (WORD)(colors | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
 }
 
-/* Takes the extended colour that begins at numbers[i]; returns how many numbers follow it. */
+/* Parses the extended colour at numbers[i]; returns how many numbers belong to it. */
 static size_t take_color(const int *numbers, size_t n, size_t i, int *color)
 {
     if (i + 4 < n && numbers[i + 1] == 2) {
@@ -136,7 +136,7 @@ static void fill_cells(HANDLE screen, COORD from, DWORD n_cells)
     FillConsoleOutputAttribute(screen, attributes_now(), n_cells, from, &n);
 }
 
-/* Shows the other screen, or the first one again. */
+/* Switches to the alternate screen, or back to the first one. */
 static void show_other(HANDLE output, bool is_other)
 {
     CONSOLE_SCREEN_BUFFER_INFO info;
@@ -186,7 +186,7 @@ static void take_sequence(HANDLE output, HANDLE screen, bool is_private, const i
         take_look(numbers, n);
         SetConsoleTextAttribute(screen, attributes_now());
     } else if (final == 'H') {
-        /* Places count from 1; 0 and a number that is not given are 1. */
+        /* Positions count from 1; 0 and an absent number mean 1. */
         const int row = numbers[0] - (numbers[0] > 0), column = numbers[1] - (numbers[1] > 0);
         SetConsoleCursorPosition(screen, (COORD){(SHORT)(corner.X + column), (SHORT)(corner.Y + row)});
     } else if (final == 'J' && numbers[0] == 2) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Both kinds of children are lines of cmd.exe, which alone finds programs that are scripts (.cmd), as many language
- * servers are. */
+ * Both kinds of children run through cmd.exe, which alone finds scripts (.cmd), as many language servers are. */
 #include "job.h"
 
 #include "base/piped.h"
@@ -16,7 +15,7 @@ struct held {
     HANDLE job, process;
 };
 
-/* A pipe one of whose ends a child inherits; the other becomes a descriptor that never waits. */
+/* Creates a pipe. The child inherits one end; the other becomes a non-blocking descriptor. */
 static bool make_pipe(bool is_input, HANDLE *theirs, int *ours)
 {
     SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
@@ -84,7 +83,7 @@ static whit_status start_line(whit_piped *child, const char *line, const whit_pi
     whit_buf whole = {0}, block = {0};
     *child = (whit_piped){.in = -1, .out = -1};
     whit_status status = WHIT_OK;
-    /* With /s the outer quotes alone are taken away, whatever stands between them. */
+    /* With /s only the outer quotes are removed, whatever is between them. */
     if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) ||
         !whit_buf_append(&whole, "", 1) || (how->changes && !make_environment(how->changes, &block)))
         status = whit_fail_memory(error, "a command", whole.size_bytes);

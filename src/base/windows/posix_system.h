@@ -142,7 +142,7 @@ int whit_posix_isatty(int fd);
 #undef isatty
 #define isatty whit_posix_isatty
 
-#define pollfd whit_posix_pollfd /* winsock2.h has another */
+#define pollfd whit_posix_pollfd /* winsock2.h defines another one */
 struct pollfd {
     int fd;
     short events, revents;

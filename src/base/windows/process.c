@@ -18,7 +18,7 @@ typedef struct variable {
 static variable *variables;
 static pthread_mutex_t variables_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Names that Windows has for the places where POSIX programs keep things. */
+/* Windows' names for environment variables in which POSIX programs find folders. */
 static const struct {
     const char *name, *windows;
     bool is_path;
@@ -188,7 +188,7 @@ int sigdelset(sigset_t *signals, int number)
 
 int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before)
 {
-    /* Handlers run in a thread of their own here: nothing has to be kept from the others. */
+    /* Handlers run in a separate thread here, so blocking signals is not needed. */
     (void)how, (void)signals;
     if (before) *before = 0;
     return 0;

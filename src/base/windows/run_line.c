@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A job holds all processes of a line, so that none outlives it. */
+ * A job object contains all processes of a command line, so that none outlives it. */
 #include "run_line.h"
 
 #include "job.h"
@@ -81,7 +81,7 @@ static bool start_line(const whit_run_line *command, wchar_t *line, const wchar_
     return ok;
 }
 
-/* Takes what the pipe holds now. */
+/* Reads the bytes that are in the pipe. */
 static bool take_output(const struct running *r, uint64_t most, whit_run_line_result *result)
 {
     static const size_t piece = PIECE_BYTES;
@@ -105,7 +105,7 @@ whit_status whit_run_line_wait(const whit_run_line *command, whit_run_line_resul
     struct running r = {0};
     const uint64_t begin_ns = whit_now_ns(), wall_ns = command->wall_s * UINT64_C(1000000000);
     DWORD code = 1;
-    /* With /s the outer quotes alone are taken away, whatever stands between them. */
+    /* With /s only the outer quotes are removed, whatever is between them. */
     bool ok = wide && whit_buf_append_str(&line, "cmd.exe /d /s /c \"") && whit_buf_append_str(&line, command->line) &&
         whit_buf_append(&line, "\"", 2) && make_environment(command, &block);
     whit_status status = ok ? WHIT_OK : whit_fail_memory(error, "a command", line.size_bytes);

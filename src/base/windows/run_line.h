@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 typedef struct whit_run_line {
-    const char *line;               /* as a person types it at cmd.exe; one line */
+    const char *line;               /* the line as typed at cmd.exe */
     const char *folder;             /* initial working folder */
     const char *home;               /* HOME, USERPROFILE, TEMP and TMP */
     const char *const *environment; /* further "NAME=VALUE", ended by NULL; may be NULL */
@@ -20,7 +20,7 @@ typedef struct whit_run_line {
 typedef struct whit_run_line_result {
     int status;
     bool timed_out, was_cancelled, output_is_cut;
-    whit_buf output; /* stdout and stderr as they came */
+    whit_buf output; /* stdout and stderr in the order of arrival */
 } whit_run_line_result;
 
 /* Runs a line to its end with an empty stdin and a clean environment, and ends all processes that it has left. Errors:

@@ -8,7 +8,7 @@
 
 #include "base/sockets.h"
 
-/* Results of WSAPoll, whose names are those of other values in base/windows/posix.h. */
+/* Results of WSAPoll; base/windows/posix.h uses the same names for other values. */
 enum { POLLED_ERROR = 1, POLLED_CLOSED = 2, POLLED_INVALID = 4 };
 
 static const struct {

@@ -66,7 +66,7 @@ typedef struct sorting {
     void *context;
 } sorting;
 
-/* Merge sort of n items; `spare` has room for as many. */
+/* Merge sort of n items; `spare` has space for n items. */
 static void merge_sort(const sorting *by, char *items, size_t n, char *spare)
 {
     size_t size = by->item_bytes, n_left = n / 2;

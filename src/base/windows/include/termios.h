@@ -5,6 +5,6 @@
 enum { TCIFLUSH = 0 };
 /* Forgets what was typed and not yet read. */
 int tcflush(int fd, int queue);
-/* Keys as they are typed, Ctrl-C among them, and none shown. */
+/* Raw mode: keys arrive as they are typed, including Ctrl-C, and are not echoed. */
 void cfmakeraw(struct termios *settings);
 #endif

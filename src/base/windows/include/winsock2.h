@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The sockets of Windows. Their struct pollfd and its constants have the names of those in base/windows/posix.h, which
- * keep them. */
+ * Sockets of Windows. base/windows/posix.h defines a struct pollfd and constants with the same names, which stay in
+ * effect. */
 #ifndef WHIT_WINDOWS_WINSOCK2_H
 #define WHIT_WINDOWS_WINSOCK2_H
 #undef pollfd
