@@ -176,7 +176,7 @@ whit_status cli_agent_show_all(cli_call *call, const whit_changes *set, whit_buf
     return WHIT_OK;
 }
 
-/* Asks for agreement where it is needed; CLI_OK if it was given or is not needed. */
+/* Asks for approval if it is needed; CLI_OK if it was given or is not needed. */
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;
@@ -337,7 +337,7 @@ int cli_agent_latest(cli_call *call, const char *project)
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Joins operands that are a task: several words, or one text with blanks. False where they are not. */
+/* Joins operands to a task: several words, or one text with blanks. False if they are not a task. */
 static bool join_task(const cli_call *call, whit_buf *task)
 {
     bool is_task = call->n_operands > 1 || strpbrk(call->operands[0], " \t\n");

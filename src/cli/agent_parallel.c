@@ -61,8 +61,8 @@ static void close_task(struct task *task)
     whit_snapshot_free(&task->before);
 }
 
-/* Gives the copy the project's settings where it lacks them, since ignored files are not copied: a task's own gate runs
- * the same checks as the gate after it. */
+/* Copies the project's settings into the copy if it lacks them, since ignored files are not copied: the checks
+ * inside a task must be those that run afterwards. */
 static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
 {
     char from[PATH_MAX + 32], to[PATH_MAX + 32];
@@ -98,7 +98,7 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
 static void become(char *const arguments[], int log)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    setsid(); /* has no terminal, so that nobody is asked */
+    setsid(); /* without a terminal, no questions are asked */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
@@ -141,7 +141,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
         if (values->hides_key) unsetenv("WHIT_API_KEY");
-        setenv("XDG_CACHE_HOME", cache, 1); /* an agent writes nothing where it keeps files of its own */
+        setenv("XDG_CACHE_HOME", cache, 1); /* an agent cannot write into the folders of its own files */
         setenv("XDG_STATE_HOME", state, 1);
         become((char *const *)arguments, fd);
     }
@@ -174,7 +174,7 @@ static void note_failure(const struct parallel *p, const struct task *task)
 
 /* ---- applying ------------------------------------------------------------------------------- */
 
-/* Runs a task once more, or gives it up if it was run again before. */
+/* Runs a failed task again, or gives it up after the second failure. */
 static void retry_task(struct parallel *p, struct task *task, const char *reason)
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
@@ -283,7 +283,7 @@ static int run_tasks(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
     whit_error error;
-    size_t at = 0; /* tasks before this one are done */
+    size_t at = 0; /* all tasks before this one have been merged */
     while (at < p->n_tasks && !*cli_cancelled()) {
         for (size_t i = at; i < p->n_tasks && p->n_running < values->n_jobs; i++) {
             if (p->tasks[i].state != TASK_WAITS || start_task(p, &p->tasks[i], &error) == WHIT_OK) continue;

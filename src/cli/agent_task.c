@@ -105,7 +105,7 @@ static void note_no_tools(const char *said)
     cli_note("%s; the tools are described to it, and it calls them by JSON in its text", said);
 }
 
-/* Shows an answer as it comes, on a terminal. */
+/* Shows an answer while it is generated, on a terminal. */
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
@@ -175,8 +175,8 @@ static void task_keep(void *user)
     (void)cli_tasks_keep(user, &ignored);
 }
 
-/* Chooses the file where the conversation is kept, and reserves it. If another agent that works in this project has the
- * usual file, a new one is taken beside it. */
+/* Chooses and locks the file of the conversation. If another agent in this project uses the usual file, a new one in
+ * the same folder is used. */
 static whit_status choose_file(struct cli_tasks *t, whit_error *error)
 {
     const struct agent_values *values = t->call->values;
@@ -321,7 +321,7 @@ int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     if (ran != WHIT_OK) end_view(t);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
-    /* Keep the conversation after a failure, too. */
+    /* Save the conversation after a failure, too. */
     if (cli_tasks_keep(t, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A model and the resources of its tasks, which are typed or given by an editor. */
+ * A model and the resources of its tasks, which are typed or sent by an editor. */
 #ifndef WHIT_CLI_AGENT_TASKS_H
 #define WHIT_CLI_AGENT_TASKS_H
 
@@ -16,7 +16,7 @@ struct cli_tasks {
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces; may be NULL */
     void *user;
     const char *project;
-    const char *id; /* an editor's session, which has a file of its own; NULL: the project's conversation */
+    const char *id; /* an editor's session, which has its own file; NULL: the project's conversation */
     whit_buf key;
     whit_endpoint *endpoint;
     whit_remote_model remote;
@@ -33,7 +33,7 @@ struct cli_tasks {
     whit_buf why;        /* the person's words about the last refusal */
     whit_buf shown;      /* differences since the last question, for a terminal that has not seen them */
     whit_buf attached;   /* texts that go with the next task */
-    char *name;          /* model's name that was given by /model; NULL: that of the options */
+    char *name;          /* name of the model chosen by /model; NULL: the one from the options */
     char kept[PATH_MAX]; /* file of the conversation */
     int kept_lock;       /* reserves that file; -1: not yet */
     uint64_t begun_ns;
@@ -48,14 +48,14 @@ int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 /* Runs a task and keeps the conversation. only_reads: a plan is wanted, and nothing is written. */
 int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
-/* Runs tasks as they are typed, until the input ends. */
+/* Reads and runs typed tasks until the input ends. */
 int cli_tasks_type(struct cli_tasks *tasks);
 /* Writes the path of the file that keeps an editor's session. Errors: io. */
 whit_status cli_tasks_path(const struct agent_values *values, const char *project, const char *id, char path[PATH_MAX],
                            whit_error *error);
 /* Keeps the conversation in its file. Errors: io. */
 whit_status cli_tasks_keep(const struct cli_tasks *tasks, whit_error *error);
-/* Prints what was spent so far. */
+/* Prints the number of answers, calls and tokens so far. */
 void cli_tasks_cost(const struct cli_tasks *tasks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tasks that are typed to whit agent, and the commands beside them. */
+ * Tasks typed to whit agent, and its commands. */
 #include "agent/guard.h"
 #include "agent/light.h"
 #include "base/items.h"
@@ -318,8 +318,8 @@ static int do_help(struct cli_tasks *t, const char *nothing)
     return CLI_OK;
 }
 
-/* Runs a typed line. is_person: it was typed at a terminal; other input may be a text that nobody has read, so it runs
- * no commands. *over: it was a command that leaves. */
+/* Runs a typed line. is_person: it was typed at a terminal; other input may be a text that nobody has read, so it
+ * cannot run commands. *over: the line is a command that ends the program. */
 static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
 {
     size_t n_name = strcspn(line, " \t"), i = 0;

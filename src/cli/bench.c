@@ -127,7 +127,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-/* Under mpirun: rank 0 makes the models, then the other ranks, which find them in the cache if they share one. */
+/* Under mpirun: rank 0 makes the models first; then the other ranks find them in the cache if they share it. */
 static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, whit_error *error)
 {
     uint8_t is_made = 1;

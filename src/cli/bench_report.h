@@ -11,7 +11,7 @@ typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
 
 typedef enum bench_kind { BENCH_TEXT, BENCH_COUNT, BENCH_REAL } bench_kind;
 
-/* Columns that are there with some options alone. */
+/* Columns that exist only with certain options. */
 enum { BENCH_WITH_STOLEN = 1, BENCH_WITH_DRAFT = 2 };
 
 typedef struct bench_column {
@@ -20,7 +20,7 @@ typedef struct bench_column {
     int digits;    /* in the table */
     double factor; /* in the table */
     bool is_main;  /* also shown on a terminal */
-    unsigned with; /* BENCH_WITH_...: the option that it belongs to; 0: always there */
+    unsigned with; /* BENCH_WITH_...: the option that adds the column; 0: always present */
 } bench_column;
 
 typedef struct bench_cell {
@@ -33,7 +33,7 @@ typedef struct bench_cell {
 typedef struct bench_table {
     const bench_column *columns;
     size_t n_columns; /* at most BENCH_COLUMNS_MAX */
-    unsigned with;    /* the columns of options that are there */
+    unsigned with;    /* the columns that the options add */
     void (*make_cells)(const void *results, size_t i, bench_cell *cells);
     const void *results;
     size_t n;

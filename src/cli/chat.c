@@ -116,7 +116,7 @@ static bool answer_once(cli_chat *chat)
     whit_answer answer = whit_answer_default();
     whit_error error;
     uint64_t seed;
-    flags.seed += (int64_t)chat->n_answers; /* so that a repeated question gets another answer */
+    flags.seed += (int64_t)chat->n_answers; /* another seed, so that a repeated question gets another answer */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
@@ -195,7 +195,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
     const bool is_whole = json_is_object(arguments);
     json_decref(arguments);
-    if (!is_whole) { /* cut off, or written by a model that is too small */
+    if (!is_whole) { /* malformed: cut off, or written by a small model */
         whit_buf_append_str(result, "error: the arguments are not a JSON object");
         return true;
     }

@@ -34,7 +34,7 @@ typedef struct cli_chat {
 /* Prints the greeting: the model's name and its abilities. */
 void cli_chat_greet(const cli_chat *chat, const char *path);
 
-/* Runs a command, a line that begins with '/'. */
+/* Runs a command: a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 /* Is the line a word that leaves other programs: exit, quit, :q? */
 bool cli_chat_leaves(const char *line, size_t n_bytes);

@@ -289,7 +289,7 @@ static void set_format(cli_chat *chat, const char *text)
     cli_note(form, is_off || is_json ? "" : text);
 }
 
-/* Settings of other programs that are options of the command here. */
+/* Settings of other programs and the command line options that replace them. */
 static const struct {
     const char *name, *line;
 } elsewhere[] = {
@@ -378,7 +378,7 @@ static void clear(cli_chat *chat, char *nothing)
     cli_chat_keep_messages(chat);
 }
 
-/* Answers again; the previous answer is kept until there is a new one. */
+/* Answers again; the previous answer stays until the new one is complete. */
 static void answer_again(cli_chat *chat, char *nothing)
 {
     (void)nothing;
@@ -420,7 +420,7 @@ static void undo(cli_chat *chat, char *nothing)
 /* The longest file that /read takes; the context is smaller in most cases, which is said when it is answered. */
 enum { READ_BYTES_MAX = 4 << 20 };
 
-/* Takes a file as a message, after the words that follow its name. */
+/* Makes a message from a file, after the words that follow its name. */
 static void read_message(cli_chat *chat, char *path)
 {
     char *words = next_word(path);

@@ -32,7 +32,7 @@ typedef struct cli_chat_answer {
     whit_buf ids;  /* int32_t[]: the prompt's and the answer's, except its last */
     size_t n_prompt;
     uint32_t n_calls, n_parsed, n_valid; /* calls; with an object as arguments; and of a tool whose schema holds */
-    bool is_right, is_held;              /* has the wanted text; a grammar held its calls */
+    bool is_right, is_held;              /* contains the expected text; a grammar constrained its calls */
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
@@ -46,7 +46,7 @@ typedef struct cli_chat_tally {
 } cli_chat_tally;
 
 void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const cli_chat_answer *answer);
-/* Says on stderr that a grammar held calls, if it did. */
+/* Reports on stderr that a grammar constrained calls, if so. */
 void cli_chat_tally_note(const cli_chat_tally *tally);
 
 /* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. CLI_OK or a

@@ -13,7 +13,7 @@
 #include "base/plain.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63, CANNOT_START = 127 };
-enum { END_MS = 10000 }; /* for a program that has closed its output */
+enum { END_MS = 10000 }; /* limit for a program that has closed its output but does not end */
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -127,7 +127,7 @@ bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation
     return ok && (!command || whit_buf_append_str(text, "\n"));
 }
 
-/* Writes what the program takes of its input, and closes it after the last byte, or where it takes no more. */
+/* Writes the part of the input that the program accepts; closes the pipe after the last byte or an error. */
 static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, size_t *n_written)
 {
     while (child->in >= 0 && *n_written < n_bytes) {

@@ -10,7 +10,7 @@
 
 /* Zero-initialised: no tools. */
 typedef struct cli_chat_tools {
-    json_t *list;     /* as OpenAI's chat API has them */
+    json_t *list;     /* as in OpenAI's chat API */
     json_t *commands; /* lists of words by the name of a tool: how to run it */
     whit_agent_config config;
     whit_mcp *mcp;

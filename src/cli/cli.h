@@ -18,13 +18,13 @@ enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,      /* any other failure */
     CLI_USAGE = 2,       /* invalid command line */
-    CLI_REFUSED = 3,     /* a file is damaged, not what it says, or not supported */
+    CLI_REFUSED = 3,     /* a file is damaged, of another format, or not supported */
     CLI_LIMIT = 4,       /* out of memory, or over a limit */
     CLI_IO = 5,          /* a file could not be read or written */
     CLI_INTERRUPTED = 6, /* Ctrl-C or SIGTERM */
     CLI_NUMERIC = 7,     /* the model computed something that is not a number */
     CLI_MAPPING = 8,     /* a file was cut short while it was in use */
-    CLI_FOLLOWED = -1,   /* not an exit status: the process has followed another one until its end (ranks.h) */
+    CLI_FOLLOWED = -1,   /* not an exit status: this process has run as another rank until the end (ranks.h) */
 };
 
 /* ---- the tables ---------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ enum cli_exit {
 typedef enum cli_kind {
     CLI_FLAG,   /* bool: present or not */
     CLI_TEXT,   /* const char * */
-    CLI_FILE,   /* const char *: a path; completed as such */
+    CLI_FILE,   /* const char *: a path; shells complete it as such */
     CLI_COUNT,  /* uint32_t in [min, max] */
     CLI_AUTO,   /* uint32_t in [min, max]; 0 or -1: all, or automatic */
     CLI_INT,    /* int32_t in [min, max] */
@@ -52,7 +52,7 @@ typedef struct cli_option {
     cli_kind kind;
     size_t offset;        /* offset of the value in the group's struct */
     const char *argument; /* "N", "FILE"; the words of a choice; NULL for a flag */
-    const char *help;     /* one sentence, with its default */
+    const char *help;     /* one sentence, including the default */
     double min, max;      /* bounds of a number; both 0: unbounded */
 } cli_option;
 
@@ -77,7 +77,7 @@ typedef struct cli_verb {
     const char *description;          /* paragraphs; a line that begins with two spaces is an example */
     cli_group groups[CLI_GROUPS_MAX]; /* ends with title NULL */
     size_t values_bytes;              /* size of the verb's struct */
-    const void *defaults;             /* one such struct */
+    const void *defaults;             /* a struct of default values */
     cli_run_fn *run;
     bool takes_variables; /* options not given are read from the environment: WHIT_PORT for --port, ... */
     const char *words;    /* "apply|undo": the words of the operand at i_words, for completion; NULL: no such operand */

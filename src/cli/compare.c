@@ -41,7 +41,7 @@ static const cli_option options[] = {
 
 /* ---- subjects ------------------------------------------------------------------------------- */
 
-/* Reads what the file says of the text that it was made with. */
+/* Reads the file's record of its calibration text. */
 static void read_sketch(cli_subject *subject)
 {
     whit_value value;
@@ -63,7 +63,8 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;
-    if (values->chats && !values->session.n_ctx) { /* windows are short, chats as long as the model knows */
+    /* Windows are short by default, chats as long as the model's context. */
+    if (values->chats && !values->session.n_ctx) {
         const uint32_t n_usual = cli_usual_context(subject->model);
         if (n_usual > c->n_ctx) wanted.n_ctx_tokens = n_usual;
     }

@@ -15,7 +15,7 @@ typedef struct cli_unit {
     double kl;        /* divergence from the original */
     double log_ratio; /* log-likelihood of the original less this model's */
     double n_same;    /* equal first choices */
-    double n_right;   /* likeliest tokens that came; the original's too */
+    double n_right;   /* number of tokens that were the likeliest; the same for the original */
 } cli_unit;
 
 typedef struct cli_subject {
@@ -26,7 +26,7 @@ typedef struct cli_subject {
     cli_score score;
     whit_buf units; /* cli_unit[] of the current text, or chats */
     whit_sketch sketch;
-    bool has_sketch; /* the file says what text it was made with */
+    bool has_sketch; /* the file has a record of its calibration text */
 } cli_subject;
 
 enum { CLI_SUBJECTS_MAX = 33 };

@@ -36,9 +36,9 @@ static const struct compress_values defaults = {
     .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
-/* Matrices that b1 keeps as t within its budget: a fifth to a quarter of the weights. */
+/* Matrices that b1 stores as t within its budget: a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
-/* Options that --bits takes the place of. */
+/* Options that --bits replaces. */
 static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
                                         "--scales", "--outliers", "--plane", "--rank"};
 static const char *const scale_types[] = {"f16", "u8"};
@@ -385,7 +385,7 @@ static int fail_interrupted(cli_call *call, const char *work)
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
-/* A run that the disk ended, a full one for instance, says what it left for another one. */
+/* Reports a failed write, such as on a full disk, and what is left to resume from. */
 static int fail_written(cli_call *call, const char *work, const whit_error *error)
 {
     if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
@@ -393,7 +393,7 @@ static int fail_written(cli_call *call, const char *work, const whit_error *erro
                     work);
 }
 
-/* Refuses outputs that would replace an input, names that promise another kind of file, and texts that are not. */
+/* Refuses outputs that would replace an input, names that promise another format, and texts that are not text files. */
 static int check_files(cli_call *call, const struct compress_values *v)
 {
     const cli_named_file outputs[] = {{"-o", v->output}, {"--report", v->page}};
@@ -409,7 +409,8 @@ static int check_files(cli_call *call, const struct compress_values *v)
     return status == CLI_OK ? cli_check_output(call, v->page, CLI_OUTPUT_PAGE) : status;
 }
 
-/* Says so if the layers have five bits or fewer already: their own loss stays, and that of this rounding is added. */
+/* Warns if the layers have five bits or fewer already: their own loss stays, and the loss of this rounding adds to
+ * it. */
 static void note_rounded(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -550,7 +551,7 @@ static int run_compress(cli_call *call)
     const char *output = tuned ? paths.untuned : v->output;
     if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled() ? fail_interrupted(call, paths.work) : fail_written(call, paths.work, &error);
-    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the others wait for this one */
+    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the other ranks wait for this one */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);

@@ -87,7 +87,7 @@ whit_status cli_compress_page_sample(cli_compress_page *page, const whit_model *
         WHIT_TRY(text_of(original, prompt + begin, n, &sample->prompt, error));
         WHIT_TRY(write_after(original, prompt, n + begin, &sample->before, error));
         WHIT_TRY(write_after(compressed, prompt, n + begin, &sample->after, error));
-        if (n == n_ids) break; /* the text has one place only */
+        if (n == n_ids) break; /* the text has only one place to sample from */
     }
     return WHIT_OK;
 }

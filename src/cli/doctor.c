@@ -38,7 +38,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Facts are collected in one JSON object, problems in its list; both forms of output are printed from it. */
+/* Facts are collected in one JSON object, problems in its list; both output forms are printed from it. */
 static void problem(json_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void problem(json_t *report, const char *format, ...)
 {

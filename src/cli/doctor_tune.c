@@ -11,7 +11,7 @@
 enum { N_ROUNDS = 7, N_CTX = 1280, ANSWER_PROMPT = 192, ANSWER_TOKENS = 16, LONG_PROMPT = 1024, COLUMN_STEPS = 6 };
 enum { USUAL_GUESSES = 7 };
 
-/* The work that a setting is measured by, and what its default is called. */
+/* The work by which a setting is measured, and the name of its default. */
 static const struct {
     const char *work, *usual;
     cli_tune_candidates candidates; /* threads are listed from the processor */
@@ -25,7 +25,7 @@ static const struct {
 
 struct tuning {
     whit_model *model;
-    const cli_profile *chosen; /* settings that were chosen already */
+    const cli_profile *chosen; /* settings that were chosen before */
     whit_error error;
     whit_status status;
 };

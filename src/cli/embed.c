@@ -15,7 +15,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* Texts that are computed before their vectors are written: so many that the last step of them weighs little. */
+/* Number of texts that are computed before their vectors are written: enough that the last, partly filled step costs
+ * little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 

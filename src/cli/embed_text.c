@@ -7,7 +7,7 @@
 #include "cli/flags.h"
 #include "cli/parts.h"
 
-/* As sentence-transformers counts: the prompt alone with its special tokens, but for one at its end. */
+/* As sentence-transformers counts: the prompt alone with its special tokens, except one at its end. */
 static int count_prompt(cli_call *call, const whit_model *model, const char *prompt, size_t *n_prompt)
 {
     int32_t *ids = NULL;

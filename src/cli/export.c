@@ -71,7 +71,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
 {
     whit_source source;
     whit_status status = whit_source_open(path, NULL, &source, error);
-    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* it may have corrections */
+    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the matrix may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: has corrections beside its codes, which no type of GGUF holds exactly; name a type to "
@@ -98,14 +98,14 @@ static whit_status export_rounded(const struct export_values *values, const char
     if (status == WHIT_OK) {
         whit_export_options exact = *wanted;
         bool inexact;
-        exact.coded = NULL; /* every matrix has a type that holds it now */
+        exact.coded = NULL; /* every matrix now has a type that stores it */
         status = export_file(rounding->path, &exact, values->output, &inexact, error);
     }
     cli_rounding_end(rounding);
     return status;
 }
 
-/* Refuses outputs that would replace an input, or that are no GGUF file by their names. */
+/* Refuses outputs that would replace an input, or whose names do not end as GGUF files do. */
 static int check_output(cli_call *call, const struct export_values *values, const char *path)
 {
     const cli_named_file output = {"-o", values->output}, source = {"SRC", path};
@@ -117,7 +117,7 @@ static int check_output(cli_call *call, const struct export_values *values, cons
     return status == CLI_OK ? cli_check_output(call, values->output, CLI_OUTPUT_GGUF) : status;
 }
 
-/* Prints the file that was written: its size, and the type that holds most of it. */
+/* Prints the size of the written file, and the type of most of its weights. */
 static void say_what_was_written(const char *path)
 {
     uint64_t bytes[WHIT_GGML_KIND_COUNT] = {0}, all_bytes = 0, file_bytes;

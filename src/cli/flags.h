@@ -30,7 +30,7 @@ typedef struct cli_model_flags {
     const char *path, *family;
     cli_list overrides;
     bool no_cache, strict;
-    bool announces; /* a line says that a conversion begins, where no terminal shows its progress */
+    bool announces; /* prints a line when a conversion begins, if no terminal shows its progress */
 } cli_model_flags;
 extern const cli_option cli_model_options[];
 /* For the option tables of verbs that open or convert a model: AT is the offset of their cli_list. */

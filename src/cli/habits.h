@@ -16,8 +16,9 @@ typedef enum cli_habit_value {
 typedef struct cli_habit {
     const char *names; /* as in cli_option */
     cli_habit_value value;
-    const char *needless_in; /* "": in every verb nothing is lost without it, so it is taken and a line
-                              * says why; a verb's name: in that one; NULL: refused with the line */
+    /* "": accepted by every verb with a note, because nothing is lost without it; a verb's name: accepted by that
+     * verb; NULL: refused with the note */
+    const char *needless_in;
     const char *line;
 } cli_habit;
 

@@ -44,7 +44,7 @@ static const struct {
      "Only the hub itself is sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
-/* Does the list of names have one of the option's? */
+/* Whether the list of names contains one of the option's names. */
 static bool is_usual(const char *usual, const cli_option *option)
 {
     char name[32], other[32];
@@ -61,7 +61,7 @@ static void option_item(cli_page *page, const cli_option *option)
     cli_page_item(page, tag, option->help);
 }
 
-/* The options that most calls need, before the sections that have the others. */
+/* Prints the options that most calls need, before the sections with the others. */
 static void usual_options(cli_page *page, const cli_verb *verb)
 {
     const cli_option *option;

@@ -126,8 +126,8 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
-/* Pasted text comes between these marks (bracketed paste, as in xterm), including its line feeds: it is one message,
- * not one for each line. */
+/* Pasted text arrives between these marks (bracketed paste, as in xterm), including its line feeds: it is one
+ * message, not one for each line. */
 #define PASTE_ON    "\x1b[?2004h"
 #define PASTE_OFF   "\x1b[?2004l"
 #define PASTE_BEGIN "\x1b[200~"
@@ -149,7 +149,7 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
             say_to_terminal(PASTE_ON);
-            el_set(editor, EL_PREP_TERM, 0); /* the editor believes that the terminal has its modes still */
+            el_set(editor, EL_PREP_TERM, 0); /* libedit believes that the terminal still has its modes */
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }
@@ -181,7 +181,7 @@ static bool read_paste(EditLine *editor, whit_buf *text)
     while (n_matched < n_end && get_byte(editor, &byte) > 0) {
         n_matched = byte == (uint8_t)PASTE_END[n_matched] ? n_matched + 1 : byte == 0x1B;
         if (byte == '\r') byte = '\n'; /* terminals send line feeds as \r */
-        if (byte == '\t') byte = ' ';  /* the editor would show it as ^I */
+        if (byte == '\t') byte = ' ';  /* libedit would show it as ^I */
         if (text->size_bytes < PASTE_BYTES_MAX && !whit_buf_append(text, &byte, 1)) return false;
     }
     if (n_matched == n_end && text->size_bytes < PASTE_BYTES_MAX) text->size_bytes -= n_end;
@@ -204,8 +204,7 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
-/* Handler of Tab: completes the line, where it is the beginning of words, as far as these agree, and lists them where
- * nothing can be added. */
+/* Handler of Tab: completes the line as far as the matching words agree, and lists them if nothing can be added. */
 static unsigned char complete_word(EditLine *editor, int key)
 {
     (void)key;

@@ -93,7 +93,7 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     return tensor;
 }
 
-/* Collects the facts as one object, from which the text is printed too. */
+/* Collects the facts as one object, which is also printed as text. */
 static json_t *describe_model(const char *path, const whit_model *model, const whit_session_options *session,
                               const cli_adapters *adapters)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect, inside: what its files share. */
+ * whit inspect: declarations shared by its files. */
 #ifndef WHIT_CLI_INSPECT_H
 #define WHIT_CLI_INSPECT_H
 

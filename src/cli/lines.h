@@ -9,8 +9,8 @@
 /* A reader of lines; zero-initialised: of stdin. */
 typedef struct cli_reader {
     int fd;
-    whit_buf bytes; /* with a limit where lines are bounded */
-    size_t next;    /* where the next line begins */
+    whit_buf bytes; /* limited in size if lines are bounded */
+    size_t next;    /* offset of the next line */
     bool ended;
 } cli_reader;
 

@@ -136,7 +136,7 @@ static void print_rows(cli_call *call, const json_t *rows)
     {
         char size[32];
         cli_bytes((uint64_t)json_integer_value(json_object_get(row, "bytes")), size);
-        /* A name that is too long has a line of its own: it is what a person copies. */
+        /* A name that is too long for its column gets a line of its own, because a person copies it. */
         const char *name = json_string_value(json_object_get(row, "name"));
         bool fits = json_string_length(json_object_get(row, "name")) <= widest;
         if (!fits) cli_print(call, "%s\n", name);

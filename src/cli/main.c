@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit: finds the verb, parses its options, runs it, and says how it ended. */
+ * whit: finds the verb, parses its options, runs it, and returns its exit status. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void join_words(int argc, char **argv, char *line, size_t line_bytes)
     }
 }
 
-/* Handles options without a verb, as other programs accept them. */
+/* Handles options without a verb, which other programs accept. */
 static int options_first(const cli_call *call, int argc, char **argv)
 {
     static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};

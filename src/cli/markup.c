@@ -156,7 +156,7 @@ static bool end_code_line(cli_markup *m)
     return ok;
 }
 
-/* Number of fence marks that the held line begins with, after blanks; *at: the place after them. */
+/* Number of fence marks after blanks at the beginning of the held line; *at: the offset after them. */
 static size_t count_fence(const cli_markup *m, char mark, size_t *at)
 {
     size_t begin = 0;
@@ -190,7 +190,7 @@ static bool add_start_code(cli_markup *m, char c)
     m->held[m->n_held++] = c;
     size_t n = count_fence(m, m->fence, &at);
     if (at == m->n_held && m->n_held < 80) return true; /* blanks, and marks after them */
-    if (n >= m->n_fence && c == '\n') {                 /* the marks alone end it */
+    if (n >= m->n_fence && c == '\n') {                 /* only a line of marks ends the block */
         bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
         m->state = START;
         return ok;
@@ -223,7 +223,7 @@ static size_t mark_bytes(const cli_markup *m)
 
 static bool add_text(cli_markup *m, char c);
 
-/* Writes the held span as it is, but for the mark, which is no mark: the rest may hold others. */
+/* Writes the first held mark literally, because it begins no span; the rest may contain other marks. */
 static bool give_up_span(cli_markup *m)
 {
     char rest[sizeof m->held];
@@ -236,7 +236,7 @@ static bool give_up_span(cli_markup *m)
     return ok;
 }
 
-/* Writes the held span without its marks, if these end it; c is the byte after them. */
+/* Writes the held span without its marks, if they end it; c is the byte after them. */
 static bool close_span(cli_markup *m, char c, bool *is_closed)
 {
     size_t n_mark = mark_bytes(m), n = m->n_held, n_end = 0;
@@ -342,7 +342,7 @@ static bool add_start(cli_markup *m, char c)
     return begin_text(m, 0);
 }
 
-/* The rest of the line that begins a block of code. */
+/* Collects the rest of the line that begins a block of code: its label. */
 static bool add_label(cli_markup *m, char c)
 {
     size_t at;

@@ -12,7 +12,7 @@
 
 enum { CLI_MARKUP_BYTES = 400 };
 
-/* Styles are sums of these. */
+/* Styles are bit masks. */
 enum {
     CLI_STYLE_BOLD = 1,
     CLI_STYLE_ITALIC = 2,
@@ -33,7 +33,7 @@ typedef struct cli_markup {
     void *user;
     char held[CLI_MARKUP_BYTES]; /* the beginning of a line, a span, or a word of code, not yet written */
     size_t n_held;
-    int state;        /* what is held, and where in the text this is */
+    int state;        /* the text that is held back, and the parser's state */
     unsigned line;    /* style of the line: of a heading or a quote */
     char before;      /* the last byte that was written; a line feed at first */
     char quote;       /* the open quote in a line of code, or 0 */
@@ -42,17 +42,17 @@ typedef struct cli_markup {
     size_t n_fence;   /* marks that opened the block of code */
     char fence;       /* '`' or '~' */
     bool has_comment; /* the rest of this line of code is a comment */
-    /* Bytes for the receiver, all of one style, so that it gets whole characters. */
+    /* Bytes for the receiver, all of one style, so that it receives whole characters. */
     char out[256];
     size_t n_out;
     unsigned out_style;
     bool out_verbatim;
 } cli_markup;
 
-/* Begins an answer; `write` gets its pieces. */
+/* Begins an answer; `write` receives its pieces. */
 cli_markup cli_markup_begin(cli_markup_fn *write, void *user);
 bool cli_markup_add(cli_markup *markup, const char *text, size_t n_bytes);
-/* Writes what is held, as it is. */
+/* Writes the held text literally. */
 bool cli_markup_end(cli_markup *markup);
 
 #endif

@@ -149,7 +149,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? whit_chars(&out) : "", out.size_bytes);
-    /* Source lines may hold bytes that are not UTF-8: replace these, and send the rest. */
+    /* Source lines may contain invalid UTF-8: replace it, and send the rest. */
     if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path(whit_chars(&out));
     wrong = wrong || !value;
     whit_buf_free(&out);
@@ -205,7 +205,7 @@ static int run_mcp(cli_call *call)
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add wants --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
-            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version has */
+            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version of the protocol allows */
             const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
             if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700, reason)) break;
             continue;

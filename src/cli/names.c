@@ -60,7 +60,7 @@ static bool is_piece(const char *words, size_t *n_stem)
     return false;
 }
 
-/* Whether the name ends as those of downloads that other programs have not finished. */
+/* Whether the name has the suffix of an unfinished download of another program. */
 static bool is_unfinished(const char *words)
 {
     static const char *const endings[] = {".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2"};
@@ -103,7 +103,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
                          "%.200s: a piece of a file that was cut; join them in order: cat %.*s%s > %.*s", words, n,
                          words, others, n, words);
     }
-    /* Text that cannot be a name is opened as a path, which fails with its own reason. */
+    /* Text that cannot be a name is opened as a path, whose error is reported. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
         return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);
     return WHIT_OK;

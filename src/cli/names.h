@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finding models by the name or path that a user gives. */
+ * Finding models by a name or path from the user. */
 #ifndef WHIT_CLI_NAMES_H
 #define WHIT_CLI_NAMES_H
 
@@ -15,7 +15,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
  * a model's file? */
 bool cli_looks_like_path(const char *words);
 
-/* Do both exist, and are they the same file? Links are followed. */
+/* Whether both paths exist and are the same file; links are followed. */
 bool cli_is_same_file(const char *a, const char *b);
 
 /* Is it a regular file? *n_bytes is its size then. */

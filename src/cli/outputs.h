@@ -13,11 +13,11 @@ typedef enum cli_output_kind {
     CLI_OUTPUT_PAGE,    /* a page for browsers */
     CLI_OUTPUT_PICTURE, /* SVG */
     CLI_OUTPUT_LOG,     /* lines of JSON, appended */
-    CLI_OUTPUT_OWN,     /* a form of the verb's own, such as a checkpoint */
+    CLI_OUTPUT_OWN,     /* a format of the verb's own, such as a checkpoint */
 } cli_output_kind;
 
 typedef struct cli_named_file {
-    const char *option; /* "--calib", as a message names it */
+    const char *option; /* "--calib", as named in messages */
     const char *path;   /* NULL: not given */
 } cli_named_file;
 

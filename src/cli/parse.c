@@ -94,7 +94,7 @@ static int refuse_unknown(const cli_call *call, const char *given)
     if (n_given > 4)
         fewest = 3;
     else if (n_given > 2)
-        fewest = 2; /* one letter gives no hint */
+        fewest = 2; /* for one letter there is no suggestion */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)

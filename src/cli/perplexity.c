@@ -65,7 +65,7 @@ struct window_plan {
     bool second_half, bos;
 };
 
-/* Scores one window of n tokens; `tokens` are as the models take them, with want_logits set. */
+/* Scores one window of n tokens; `tokens` have the form of session steps, with want_logits set. */
 static whit_status score_window(struct subject *subject, struct subject *base, const whit_step_token *tokens, size_t n,
                                 const struct window_plan *plan, cli_score *score, whit_error *error)
 {

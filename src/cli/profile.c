@@ -120,7 +120,7 @@ static bool read_value(const char **at, int which, cli_profile *profile)
     return true;
 }
 
-/* Whether the last line is the checksum of the others; *end: where it begins. */
+/* Whether the last line is the checksum of the others; *end: its offset. */
 static bool is_whole(const char *text, const char **end)
 {
     whit_buf same = {0};

@@ -14,7 +14,7 @@ typedef struct cli_machine {
     uint32_t memory_gb;
 } cli_machine;
 
-/* Settings that are tuned. */
+/* Settings that can be tuned. */
 typedef enum cli_tuned { CLI_TUNED_THREADS, CLI_TUNED_BATCH, CLI_TUNED_DRAFT, CLI_TUNED_COUNT } cli_tuned;
 
 typedef struct cli_profile {

@@ -7,7 +7,7 @@
 #include "runtime/split.h"
 
 static whit_ranks ranks;  /* `user` is NULL before the process has joined them */
-static bool have_a_model; /* the ranks run one model already */
+static bool have_a_model; /* the ranks already run one model */
 
 int cli_split_model(cli_call *call, whit_model *model)
 {

@@ -13,7 +13,7 @@ int cli_split_model(cli_call *call, whit_model *model);
 bool cli_under_mpirun(void);
 /* Under mpirun: joins the ranks, for a verb that shares its work itself; else *ranks is NULL. */
 int cli_join_ranks(cli_call *call, const whit_ranks **ranks);
-/* Notes what rank 0 has sent and received; nothing without ranks. */
+/* Reports the traffic of rank 0; no effect without ranks. */
 void cli_note_ranks(const whit_session *session);
 /* Leaves the ranks at the end of the program. `failed`: ends the others, too. */
 void cli_ranks_end(bool failed);

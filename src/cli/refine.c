@@ -105,7 +105,7 @@ static int run_refine(cli_call *call)
         return cli_fail_error(call, &error);
     uint32_t n_replaced = 0;
     cli_rounding rounding = {.output = values->output,
-                             .codec = "f16", /* for matrices whose types are not solved: these keep the file's bytes */
+                             .codec = "f16", /* type for matrices that are not refined: these keep the file's bytes */
                              .like = &file,
                              .calib = &values->calib,
                              .max_tokens = values->max_tokens,

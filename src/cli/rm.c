@@ -31,9 +31,9 @@ static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_
         if (whit_cache_remove(&entries[i])) {
             *freed_bytes += entries[i].size_bytes;
             ++*n_removed;
-        } else if (errno == EWOULDBLOCK) { /* its lock is held */
+        } else if (errno == EWOULDBLOCK) { /* another process holds its lock */
             status = whit_fail(error, WHIT_ERROR_IO, "%s: a process is about to use it; try again", entries[i].path);
-        } else if (errno != ENOENT) { /* else another process has removed it */
+        } else if (errno != ENOENT) { /* otherwise another process has removed it */
             status = whit_fail_errno(error, entries[i].path, "remove");
         }
     }

@@ -339,7 +339,7 @@ static int begin_text(cli_call *call, const whit_model *model, const cli_keep *k
     return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : status;
 }
 
-/* The last id's logits are needed: if the sequence has it, it is removed and fed again. */
+/* The last id's logits are needed: if the sequence contains it, it is removed and fed again. */
 static int leave_last(cli_call *call, whit_session *session, const struct text *text)
 {
     whit_error error;
@@ -431,7 +431,7 @@ static whit_generate_options generate_options(const struct run_values *values, c
     const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
     uint32_t room = n_given < n_ctx ? (uint32_t)(n_ctx - n_given) : 0;
     if (values->session.endless) room = INT32_MAX;
-    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts by itself */
+    uint32_t usual = cli_is_tales(values->model.path) ? room : USUAL_TOKENS; /* tales ends its texts itself */
     if (values->n_tokens == NOT_GIVEN)
         generate.n_tokens = usual;
     else if (values->n_tokens < 0)
@@ -479,7 +479,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     generate.n_stages = c->grammar.n_stages;
     cli_keep_begin(&c->keep, c->sampler, c->grammar.n_stages);
     const cli_text *prompt = &c->text.prompt;
-    bool fits = values->session.endless || n_given <= n_ctx; /* else it is refused, not shown */
+    bool fits = values->session.endless || n_given <= n_ctx; /* otherwise the prompt is refused */
     if (!values->json && !values->no_display_prompt && fits) on_text(&output, prompt->data, prompt->size_bytes);
     whit_generate_result result = whit_generate_result_default();
     whit_status ended = whit_generate(c->session, c->sampler, ids, n_given, &generate, &result, &error);
@@ -540,7 +540,7 @@ static int take_operands(cli_call *call, whit_buf *joined)
     return CLI_OK;
 }
 
-/* A model with a chat template answers, unless an option says otherwise; one line says which. */
+/* Answers through the chat template if the model has one and no option forbids it; a line on stderr says so. */
 static int run_by_template(cli_call *call)
 {
     const struct run_values *values = call->values;

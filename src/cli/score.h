@@ -13,7 +13,7 @@
 typedef struct cli_score {
     uint64_t n;              /* predictions scored */
     double sum, sum_squares; /* sums over negative log-likelihoods, nats */
-    uint64_t n_right;        /* predictions whose likeliest token came */
+    uint64_t n_right;        /* number of predictions whose likeliest token was right */
     /* Only with a base model: */
     double base_sum;
     double squared_change; /* summed squared change of the target tokens' probabilities */

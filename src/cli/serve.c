@@ -120,11 +120,11 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
-/* What is said once the server listens. */
+/* Data of the message that is printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
     const whit_model *first; /* open while the server runs */
-    const bool *is_textual;  /* one for each model: it has no chat template */
+    const bool *is_textual;  /* one flag for each model: it has no chat template */
 };
 
 /* Says which requests will disappoint: chats with a model without a template, texts beyond the trained context. */

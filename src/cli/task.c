@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Prompts are those of EleutherAI's lm-evaluation-harness, so that figures compare. */
+ * The prompts are those of EleutherAI's lm-evaluation-harness, so that results are comparable. */
 #include "base/phrase.h"
 #include "cli/task.h"
 

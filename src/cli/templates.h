@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chat templates that are known by name, as other programs have them (--chat-template). */
+ * Chat templates that are known by name (--chat-template), under the names of other programs. */
 #ifndef WHIT_CLI_TEMPLATES_H
 #define WHIT_CLI_TEMPLATES_H
 

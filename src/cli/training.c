@@ -259,7 +259,7 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
-/* Says what was learned: with a teacher the divergence from it, which was trained, else the cross-entropy. */
+/* Describes the loss: with a teacher the divergence from it, which was minimised, else the cross-entropy. */
 static void describe_loss(const struct listener *listener, char *text, size_t text_bytes)
 {
     int n = listener->has_teacher && listener->plots_kl
@@ -269,7 +269,7 @@ static void describe_loss(const struct listener *listener, char *text, size_t te
              listener->last_ce, exp(listener->last_ce), listener->n_steps, whit_plural(listener->n_steps));
 }
 
-/* Says so if the run has made the model worse on the held-out text. */
+/* Warns if training has made the model worse on the held-out text. */
 static void compare_ends(const struct listener *listener)
 {
     bool by_teacher = listener->has_teacher && listener->plots_kl;
@@ -295,7 +295,7 @@ static void say_what_was_made(const char *path, const struct listener *listener)
     if (listener->is_measured && listener->was_measured) compare_ends(listener);
 }
 
-/* Writes what a cancelled run has learned, and says how it can be resumed. */
+/* Writes the model of a cancelled run, and says how to resume it. */
 static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
     char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could be resumed";
@@ -352,7 +352,7 @@ whit_trainer_options cli_training_wanted(const cli_training_flags *v)
     return o;
 }
 
-/* Trains as another rank than the first, which alone reports and writes. */
+/* Trains on a rank other than 0; only rank 0 reports and writes. */
 static int train_quietly(cli_call *call, const whit_model *start, const whit_model *teacher,
                          whit_trainer_options *options)
 {

@@ -102,7 +102,7 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     return status;
 }
 
-/* Prints the kind of a loose file by its first frame, whose type is that of the chain. */
+/* Prints the kind of a loose file, which is the type of its first frame. */
 static void print_loose(cli_call *call, const whit_ndf *ndf)
 {
     char identity[2 * WHIT_HASH_BYTES + 1];

@@ -44,7 +44,8 @@ static bool put_word(cli_view *view)
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
     if (view->word_bytes) view->begins = view->is_joined = false;
-    if (view->column > view->width) view->column = (view->column - 1) % view->width + 1; /* wrapped by it */
+    /* Column after wrapping at the terminal's edge. */
+    if (view->column > view->width) view->column = (view->column - 1) % view->width + 1;
     view->word_bytes = 0;
     return ok;
 }
@@ -132,7 +133,7 @@ cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup)
     return view;
 }
 
-/* Writes what is held, in its style, and begins a new text. */
+/* Writes the held text in its style, and begins a new text. */
 static bool end_markup(cli_view *view)
 {
     view->markup.user = view;

@@ -32,8 +32,8 @@ typedef struct cli_view {
 cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
 /* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
-/* Makes the view the receiver of an answer: of its events on a terminal or if there are tools, else of its text as the
- * model writes it. The view must stay where it is. */
+/* Makes the view receive an answer: events on a terminal or with tools, else the model's text. The view must not
+ * move. */
 void cli_view_receive(cli_view *view, bool has_tools, whit_answer_options *options);
 /* Ends the line and resets the style. */
 bool cli_view_end(cli_view *view);
