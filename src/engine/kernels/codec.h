@@ -91,7 +91,7 @@ static inline bool whit_scale_has_factors(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_U8 || whit_scale_in_superblocks(scale_type);
 }
-/* Whether a group has a minimum beside its scale, and so a type of such scales an offset. */
+/* Whether a group has a minimum in addition to its scale, so that a type with such scales has an offset. */
 static inline bool whit_scale_has_minima(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_K4 || scale_type == WHIT_SCALE_K16;

@@ -192,7 +192,7 @@ void whit_superblock_offsets(const whit_tensor_type *type, const whit_geometry *
 uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t group, uint32_t field,
                            uint32_t row)
 {
-    uint64_t line;  /* where the block of scales begins */
+    uint64_t line;  /* offset of the block of scales */
     uint32_t index; /* index of the field among this row's fields in the block */
     if (type->codec == WHIT_CODEC_T5) {
         uint32_t half = type->group == 128 ? group & 1 : 0;

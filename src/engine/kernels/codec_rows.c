@@ -159,7 +159,7 @@ static float tensor_field(const whit_tensor_type *type, uint32_t field)
     return field == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b : type->offset;
 }
 
-/* A field as stored; u8 scales without their factor. */
+/* A stored field; u8 scales are not multiplied by their factor. */
 static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t group,
                           uint32_t field)
 {
@@ -286,7 +286,7 @@ static uint8_t *copy_group_bytes(const whit_tensor_type *type, const whit_geomet
     return out;
 }
 
-/* Scales of one row as they are stored. */
+/* The stored scales of one row. */
 static void unpack_byte_scales(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *bytes,
                                float *fields)
 {
@@ -483,7 +483,7 @@ void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n
 
 /* ---- canonical bytes ------------------------------------------------------------------------ */
 
-/* The unsigned code that a canonical row holds. */
+/* The unsigned code in a canonical row. */
 static unsigned canonical_code(whit_codec codec, int code)
 {
     if (codec == WHIT_CODEC_B1) return code > 0;

@@ -18,7 +18,7 @@ typedef struct whit_codec_info {
     int16_t bias;           /* kernels multiply unsigned numbers u: the code is u - bias */
     uint8_t largest;        /* largest u */
     bool is_sign;           /* u is 0 or 1, and the code 2 u - bias */
-    uint8_t planes;         /* sums that a product needs: 2 for q2, else 1 */
+    uint8_t planes;         /* number of sums per product: 2 for q2, else 1 */
     int8_t code_min, code_max;
     uint16_t group_min;   /* smallest group of scales; 0: scales cannot be interleaved */
     uint16_t scale_types; /* bit whit_scale_type is set if the codec allows that scale type */

@@ -41,7 +41,7 @@ typedef void whit_matmul_gated_fn(const whit_tensor *gate, const whit_tensor *w,
 
 typedef struct whit_matmul_kernel {
     const char *name;                /* grammar in docs/dev/kernels.md */
-    whit_isa isa;                    /* lowest level that may run it */
+    whit_isa isa;                    /* lowest level on which it may run */
     uint32_t features;               /* WHIT_CPU_ bits it needs beside the level */
     uint32_t min_tokens, max_tokens; /* numbers of tokens it is selected for; it is correct for any */
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
@@ -109,7 +109,7 @@ typedef void whit_norm_acts_fn(const whit_norm_rows *rows, const whit_acts *acts
 
 /* Index of the largest of x (n > 0), the lowest of equal ones; x is finite, else any index below n. */
 typedef uint32_t whit_argmax_fn(const float *x, uint32_t n);
-/* False where x (n) holds a NaN or an infinity. */
+/* False if x (n) contains a NaN or an infinity. */
 typedef bool whit_all_finite_fn(const float *x, uint32_t n);
 
 /* ---- attention, one kernel per type of cache ------------------------------------------------ */

@@ -87,7 +87,7 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
 static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
-    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* packed types read queries as f16 does */
+    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* packed types read queries in the form of f16 */
 }
 static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
 {
@@ -156,7 +156,7 @@ typedef struct whit_kv_packing {
     uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: not rotated, rope may be NULL */
 } whit_kv_packing;
 
-/* Positions of a group that one query sees: [begin, end), empty where begin >= end. */
+/* Positions of a group that one query attends to: [begin, end), empty if begin >= end. */
 typedef struct whit_kv_span {
     uint16_t begin, end;
 } whit_kv_span;

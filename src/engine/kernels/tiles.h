@@ -86,7 +86,7 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
  * no step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    if (whit_scale_in_superblocks(type->scale_type)) return false; /* these have separate kernels */
+    if (whit_scale_in_superblocks(type->scale_type)) return false; /* superblocks have separate kernels */
     if (type->codec == WHIT_CODEC_I8S) return spec->step % 128 == 0;
     return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
 }

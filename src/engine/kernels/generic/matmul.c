@@ -172,7 +172,7 @@ typedef struct step_sums {
     lane_ints main, extra;
 } step_sums;
 
-/* With planes, codes are s + 2 e and two sums are taken. */
+/* With planes, a code is s + 2 e and two sums are computed. */
 static void add_i8(step_sums *sums, bool is_q2, const int8_t *codes, const int8_t *q, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++, codes += ROWS) {
@@ -206,7 +206,7 @@ typedef struct super_sums {
     lane_ints scaled, minima;
 } super_sums;
 
-/* A group is at its end: its sum, times its numbers. */
+/* Ends a group: multiplies its sum by its scales. */
 static void add_group(super_sums *total, step_sums *sums, int32_t numbers[2][ROWS], int32_t sum_q)
 {
     for (uint32_t r = 0; r < ROWS; r++) {

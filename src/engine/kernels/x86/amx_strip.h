@@ -29,8 +29,9 @@ enum { AWAKE_SLICES = 8 };
 
 /* Tiles of a matrix, perhaps all the same. */
 typedef struct strip {
-    uint32_t tile;     /* the first one */
-    uint32_t n_known;  /* tiles whose outputs exist already, as a strip that ends a run overlaps the one before */
+    uint32_t tile; /* the first one */
+    /* Tiles whose outputs exist already, because a strip at the end of a run overlaps the preceding one. */
+    uint32_t n_known;
     size_t tile_bytes; /* distance of its tiles; 0: a single tile */
 } strip;
 
@@ -111,7 +112,7 @@ INLINE void strip_add_part(const int codec, const int n_a, strip_work *s, const 
     strip_add(codec, n_a, s, c, part % 2 ? half : 0, part % 2 ? n : half);
 }
 
-/* Makes a step the next whose sums are added. */
+/* Selects the step whose sums are added next. */
 INLINE void strip_expect(const int n_a, strip_work *s, const strip *of, uint32_t step)
 {
     strip_sums *sums = &s->sums;

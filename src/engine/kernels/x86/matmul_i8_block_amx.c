@@ -34,7 +34,7 @@ typedef struct work {
     float *y;
     size_t y_stride;
     bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* outputs are too many to stay in a cache until they are read */
+    bool streams; /* the outputs exceed the cache, so they are written by streaming stores */
     amx_state amx;
 } work;
 
@@ -50,7 +50,7 @@ static uint32_t cached_tiles(uint32_t n_cols, int planes)
     return n < B_TILES ? B_TILES : n / B_TILES * B_TILES;
 }
 
-/* Turns unsigned numbers into the codes that they stand for, so that nothing is left to subtract from sums. */
+/* Converts unsigned numbers to the codes that they represent, so that sums need no correction. */
 INLINE void sign_quads(const int codec, uint8_t *quads, size_t n_bytes)
 {
     const __m512i bias = _mm512_set1_epi8((char)whit_codec_bias((unsigned)codec));
@@ -140,7 +140,7 @@ INLINE void add_all(const int codec, const bool has_offset, const pending *p, ui
     }
 }
 
-/* Says where the fields of a step and the scales of its activations are. */
+/* Records the addresses of a step's fields and of its activation scales. */
 INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slots, uint32_t step)
 {
     for (uint32_t b = 0; b < B_TILES; b++)
@@ -149,7 +149,7 @@ INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slo
     p->sum_q = s->sum_q + (size_t)step * BLOCK_TOKENS;
 }
 
-/* Stores C tile c, which holds the step before, and clears it. */
+/* Stores C tile c, which holds the preceding step, and clears it. */
 #define BEGIN(c)                                                                                                       \
     if (i == 0 && !is_first) AMX_STORE(amx, c, last->sums[(c) / B_TILES][(c) % B_TILES], 64);                          \
     if (i == 0) AMX_ZERO(amx, c);

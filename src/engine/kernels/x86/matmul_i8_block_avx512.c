@@ -99,7 +99,7 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
     for (int c = 0; c < n; c++)
         for (int i = 0; i < PLANES; i++) {
             _mm512_store_ps(out + (c * PLANES + i) * WHIT_TILE_ROWS, _mm512_setzero_ps());
-            /* by the end of the block its line is here */
+            /* Prefetch the line that is needed at the end of the block. */
             if ((uint32_t)i < n_tiles) __builtin_prefetch(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, 1);
         }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {

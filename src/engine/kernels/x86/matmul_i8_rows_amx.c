@@ -64,7 +64,7 @@ typedef struct work {
     float *y;
     size_t y_stride;
     bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* outputs are too many to stay in a cache until they are read */
+    bool streams; /* the outputs exceed the cache, so they are written by streaming stores */
     amx_state amx;
 } work;
 

@@ -52,7 +52,7 @@ INLINE int quads_of_line(const int codec)
     return 8 / whit_codec_bits((unsigned)codec);
 }
 
-/* Lines that n_cols columns take, where no scales stand between them. */
+/* Number of lines for n_cols columns, without scales between them. */
 INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
 {
     uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
@@ -105,7 +105,7 @@ INLINE void unpack_period(const int codec, const uint8_t *from, uint8_t *out, si
     for (int j = 0; j < 8; j++) _mm512_storeu_si512(out + (size_t)j * stride, quad_of_period(codec, lines, j));
 }
 
-/* Unpacks one line of any codec but i8s, whose low nibbles are in another part. */
+/* Unpacks one line of any codec except i8s, whose low nibbles are in another part. */
 INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     if (codec == WHIT_CODEC_T5)
