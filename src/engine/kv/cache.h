@@ -29,10 +29,10 @@
 /* A layer's requirements of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
-    uint32_t window;                        /* positions that a query sees, its own included; 0: all */
+    uint32_t window;                        /* positions that a query attends to, its own included; 0: all */
     bool is_bidirectional;                  /* a query sees positions at most window / 2 away, on both sides */
     uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
-    uint32_t rope;                          /* index of the RoPE table that they are rotated by */
+    uint32_t rope;                          /* index of the RoPE table of its keys */
     bool has_key_bias;
     whit_state_layer state; /* shape of a recurrent layer's state */
 } whit_kv_layer;
@@ -57,12 +57,12 @@ typedef struct whit_kv_class {
     uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
     uint32_t window;                      /* positions that a query sees; 0: all */
-    uint32_t beyond;                      /* positions that are kept before it */
-    bool is_bidirectional;                /* queries see both sides, and all blocks are kept: */
+    uint32_t beyond;                      /* positions before the window that are kept */
+    bool is_bidirectional;                /* queries attend to both sides, and all blocks are kept: */
     uint32_t sides;                       /* positions at most this far away; UINT32_MAX: all */
     uint32_t n_window_blocks, rope_pairs; /* packed types only; rope_pairs: rotated pairs per key head, */
     uint32_t rope;                        /* rope: index of the RoPE table that rotates them */
-    uint32_t n_sinks;                     /* positions that every query sees beside its window */
+    uint32_t n_sinks;                     /* first positions that every query attends to in addition to its window */
     bool keeps_all;                       /* whit_kv_settle drops nothing: no window, or one that saves no memory */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
@@ -77,7 +77,7 @@ typedef struct whit_kv {
     struct whit_kv_place {
         uint16_t class, layer;
     } * layers;         /* (n_layers) class, and the layer's index within that class */
-    uint32_t *n_tokens; /* (n_sequences) positions that have a block */
+    uint32_t *n_tokens; /* (n_sequences) number of positions with a block */
     whit_state state;   /* state of the recurrent layers */
 } whit_kv;
 

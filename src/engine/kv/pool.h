@@ -57,7 +57,7 @@ void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
-/* Names a full block; does nothing and returns false if it has a name or another block has this one. */
+/* Names a full block; false without effect if it has a name or another block has this one. */
 bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Removes the name of a block that is about to be overwritten. */
@@ -65,7 +65,7 @@ void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block);
 /* The number of the block, in use or kept, that is named by `key` and `ids`; UINT32_MAX if not found. */
 uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES],
                            const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Whether the pool has a block, in use or kept, that is named by `key`. */
+/* Whether the pool contains a block named `key`, in use or cached. */
 bool whit_kv_pool_knows(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES]);
 
 /* The piece of a block that belongs to one head of one layer. */

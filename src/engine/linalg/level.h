@@ -6,8 +6,8 @@
 
 #include "base/cpu.h"
 
-/* whit_cpu_detect, with `isa` and `features` under the cap. OpenBLAS chooses its own kernels: of it
- * the cap `generic` alone has a say, by keeping it out (blas.h). */
+/* whit_cpu_detect with `isa` and `features` limited by the cap. OpenBLAS chooses its own kernels: only the cap
+ * `generic` affects it, by not loading it (blas.h). */
 void whit_linalg_detect(whit_cpu *cpu);
 /* Whether VDPBF16PS does more multiply-adds in a cycle than VFMADD, `cpu` being from whit_linalg_detect. Cores with AMX
  * start a quarter as many VDPBF16PS as VFMADD (measured on Sapphire Rapids: 1.87 and 7.51 G a second), which is half

@@ -53,7 +53,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights);
 
 /* ---- making one ---- */
 
-/* One pair in floats; `b` is scaled by alpha / rank already. */
+/* One pair of factors as floats; `b` is already multiplied by alpha / rank. */
 typedef struct whit_adapter_floats {
     const char *name;
     uint32_t n_rows, n_cols, rank;

@@ -52,7 +52,7 @@ typedef enum whit_rope_scaling {
 /* A RoPE table. */
 typedef struct whit_rope {
     double theta;
-    uint32_t dims;         /* dimensions of a head that turn; even */
+    uint32_t dims;         /* number of rotated dimensions of a head; even */
     uint8_t scaling;       /* whit_rope_scaling */
     bool has_factors;      /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
     bool rounds;           /* yarn: the ends of its ramp are rounded to integers */
@@ -70,7 +70,7 @@ typedef struct whit_config {
     uint32_t n_heads;
     uint32_t n_kv_heads;
     uint32_t head_dim;
-    uint32_t rope_dim; /* leading dimensions of a head that turn; even */
+    uint32_t rope_dim; /* number of rotated leading dimensions of a head; even */
     uint32_t n_vocab;
     uint32_t n_ctx;    /* as trained, in tokens */
     uint32_t window;   /* sliding window in tokens; 0: no window */
@@ -88,7 +88,7 @@ typedef struct whit_config {
     double embedding_scale;   /* factor of embeddings */
     double residual_scale;    /* factor of what a sublayer adds */
     double attention_scale;   /* factor of scores, in place of 1 / sqrt(head_dim) */
-    double logit_divisor;     /* logits are divided by it */
+    double logit_divisor;     /* logits are divided by this */
     double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
     uint32_t temperature_length; /* with this length in tokens */
     double logit_cap;            /* logits become logit_cap tanh(logit / logit_cap) */
@@ -100,31 +100,32 @@ typedef struct whit_config {
      * whether there are signs. */
     uint32_t hadamard_block, hadamard_matrices;
     bool hadamard_signs;
-    bool delta_grouped;       /* value heads of a key head follow each other, else they are tiled (kernels/delta.h) */
+    bool delta_grouped;       /* value heads of a key head are consecutive, else they are tiled (kernels/delta.h) */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
     bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */
     bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */
     uint32_t n_shared_layers; /* last layers that attend to keys and values of earlier ones */
     uint32_t side_width;      /* width of per-layer embeddings */
-    /* Experts: layers whose n_ff is 0 have them in place of the feed-forward part, layers of gemma.ndl beside it. */
+    /* Experts: layers with n_ff 0 have experts instead of a feed-forward part, layers of gemma.ndl in addition to
+     * it. */
     uint32_t n_experts, n_experts_used; /* number of experts in a layer; number that a token takes */
     uint32_t n_expert_ff;               /* width of an expert; a multiple of 16 */
     uint32_t n_shared_ff;               /* width of the expert that every token takes; 0: no such expert */
-    bool router_sigmoid;                /* scores are sigmoids of the router's outputs; else their softmax */
+    bool router_sigmoid;                /* scores are the sigmoid of the router's outputs; else their softmax */
     bool router_bias;                   /* tensor "router_choice" is added to the scores for the choice only */
-    bool router_norm;                   /* the chosen scores are divided by their sum, */
+    bool router_norm;                   /* the scores of the chosen experts are divided by their sum, */
     double router_norm_eps;             /* to which this is added */
     double router_scale;                /* factor of the scores; 0: 1 */
     bool expert_bias;                   /* the router and the experts' matrices have biases */
     double gate_limit;                  /* gates are at most this, what they gate is within this; 0: no limit */
     bool attn_sinks;           /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
-    bool input_norms;          /* each projection has a norm of its own input */
+    bool input_norms;          /* each projection has its own norm of the input */
     bool bidirectional;        /* tokens attend to both sides: a text is computed in one pass */
     uint32_t n_positions;      /* rows of the table of learned positions */
     uint32_t n_token_types;    /* rows of the table of token types */
     uint32_t activation;       /* whit_activation (kernels.h) of a feed-forward without a gate */
     uint32_t dense_1, dense_2; /* widths of the dense layers after the final norm, which make a text's vector */
-    uint32_t n_labels;         /* scores that a classification head gives in place of a vector */
+    uint32_t n_labels;         /* number of scores of a classification head, which replace the vector */
     bool score_dense;          /* a dense layer with tanh precedes the classification head */
     /* Draft models (docs/dev/drafts.md). n_draft_layers: layers after the last, which predict one more token and are no
      * part of the model's own pass; at most 1. Their kind is that of the last layer with attention. */
@@ -141,9 +142,9 @@ typedef struct whit_config {
     const char *program; /* source of the forward pass (families.h), NULL: the family's; lives as long as its file */
 } whit_config;
 
-/* Returns the kind of a layer, made from the scalars if there are no kinds. */
+/* Returns the kind of a layer; if there are no kinds, made from the scalar fields. */
 whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
-/* Reads one field of a kind by its name in the struct; false if there is no such field. */
+/* Reads one field of a kind, given by its name in the struct; false if there is no such field. */
 bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
 /* Return the number of RoPE tables, at least 1, and table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads seldom wait for them. */
+/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads rarely wait for them. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 /* Mapped pages of the source count as this process's memory until dropped; they are dropped after this many weights. */
 #define DROP_ELEMS ((uint64_t)64 << 20)
@@ -117,7 +117,8 @@ static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uin
     const whit_codec_info *codec = whit_codec_find(type->codec);
     bool u8 = g.row_bytes > 0;
     *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1)};
-    if (!codec->is_float) buffer->n_fields = g.row_fields; /* one at least: readers may give the one scale again */
+    /* At least one, because readers may return the only scale several times. */
+    if (!codec->is_float) buffer->n_fields = g.row_fields;
     buffer->n_fields_u8 = g.row_bytes;
     buffer->rows.elems = whit_zalloc_array(a, n, buffer->elem_bytes);
     if (buffer->n_fields) buffer->rows.fields = whit_zalloc_array(a, n, buffer->n_fields * sizeof(float));
@@ -325,7 +326,7 @@ static void to_planes(const whit_tensor_type *to, const whit_rows *from, const w
         row->fields_u8[2 * g] = row->fields_u8[2 * g + 1] = from->fields_u8[g];
 }
 
-/* Rows [begin, begin + n) of the chunk. */
+/* Converts rows [begin, begin + n) of the chunk. */
 static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t begin, uint32_t n, whit_error *error)
 {
     struct chunk *chunk = t->now;

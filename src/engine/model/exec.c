@@ -97,7 +97,7 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
 {
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
     uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
-    if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed by sixteens */
+    if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed in groups of 16 */
     if (n_rows == 1)
         whit_exec_run_rows(&run, 0, 0, 1); /* not worth waking other threads */
     else

@@ -25,7 +25,7 @@ typedef struct whit_batch {
     const int32_t *ids;        /* (n_rows), each below the vocabulary's size */
     const uint32_t *sequences; /* (n_rows); rows of a sequence are in ascending order of position */
     const uint32_t *positions; /* (n_rows); each has a slot in the KV cache */
-    const uint32_t *selected;  /* (n_selected) rows whose outputs are wanted, in the order wanted */
+    const uint32_t *selected;  /* (n_selected) rows whose outputs are requested, in the requested order */
     const uint8_t *types;      /* (n_rows) token types; NULL: all 0 */
     uint32_t n_selected;
     uint32_t selected_begin; /* index of the first one among the selected rows of the whole step */
@@ -48,7 +48,7 @@ typedef struct whit_exec_options {
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */
 } whit_exec_options;
 
-/* Counts of the values that this rank has exchanged with others so far. */
+/* Number of values that this rank has exchanged with others so far. */
 typedef struct whit_exec_traffic {
     uint64_t n_gathers, n_messages, sent_bytes, received_bytes;
 } whit_exec_traffic;
@@ -95,7 +95,7 @@ typedef struct whit_exec_schedules {
     uint32_t n_choices, capacity;
     struct whit_exec_scheduled {
         whit_schedule schedule;
-        uint32_t bucket; /* the first bucket that it serves */
+        uint32_t bucket; /* the first bucket of its rows */
         uint8_t rows, mode;
     } list[WHIT_ROWS_COUNT * WHIT_EXEC_MODES * WHIT_EXEC_BUCKETS];
     uint32_t n;
@@ -158,7 +158,7 @@ typedef struct whit_exec_pairs {
     int32_t *expert_of; /* (rows) expert of a row */
     uint32_t *row_of;   /* (tokens, n_used) row of the pair of a token and the rank of its expert */
     uint32_t n_active;
-    uint64_t n_read; /* experts of all layers that passes have read so far */
+    uint64_t n_read; /* number of experts read by passes so far, over all layers */
 } whit_exec_pairs;
 
 /* ---- the executor ----------------------------------------------------------------------------- */

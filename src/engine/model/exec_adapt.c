@@ -12,12 +12,12 @@
 #include <stdatomic.h>
 
 enum {
-    ITEM_ROWS = 64, /* rows of a segment that one thread takes at a time */
+    ITEM_ROWS = 64, /* rows of a segment that one thread processes at a time */
     FEW_ROWS = 8,
 };
 
 struct whit_exec_low_state {
-    atomic_uint n_left; /* items of x Aᵀ that are not done */
+    atomic_uint n_left; /* items of x Aᵀ that are not finished */
     bool deferred[];    /* (tiles of the largest phase) */
 };
 

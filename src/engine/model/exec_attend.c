@@ -53,7 +53,8 @@ static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* The end of the positions that row `row` of a step sees: after its own, or after those of its other side. */
+/* The end of the positions that row `row` of a step attends to: its own, or the end of its text if it attends to
+ * both sides. */
 static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     const whit_kv_class *class = step->cache->class;
@@ -136,7 +137,7 @@ static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker,
     return converted;
 }
 
-/* Returns the entry of group g: its own if cached, else a free one, else the last. */
+/* Returns the cached entry of group g, else a free one, else the last. */
 static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
 {
     for (uint32_t i = 0; i < converted->n_kept; i++)

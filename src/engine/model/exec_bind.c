@@ -77,7 +77,7 @@ static whit_row_source source_of(const whit_plan_step *step)
 {
     if (step->op == WHIT_PLAN_ADD_NORM_ACTS) return WHIT_ROW_SUM;
     if (step->op != WHIT_PLAN_GATE_NORM_ACTS) return WHIT_ROW_GIVEN;
-    return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU; /* no others are fused */
+    return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU; /* other gates are not fused */
 }
 
 static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *scheduled, whit_exec_step *step)
@@ -314,7 +314,7 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
-/* The state of a recurrent layer; false if the layer has another of its kind. */
+/* Notes the state of a recurrent layer; false if the layer has another state of this kind. */
 static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
 {
     if (node->op == WHIT_OP_CONV) {

@@ -30,7 +30,7 @@ void whit_exec_place_pairs(whit_exec *exec, uint32_t n_batch_rows, whit_arena *a
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* A row of a route holds indices of experts as floats, which hold them exactly, then weights. */
+/* A row of a route contains expert indices as floats, which represent them exactly, then weights. */
 void whit_exec_route(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_plan_step *plan = step->plan;
@@ -96,7 +96,7 @@ void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* The matrix of one expert: its rows are whole tiles of the stacked one. */
+/* The matrix of one expert: its rows are whole tiles of the stacked matrix. */
 static whit_tensor matrix_of(const whit_tensor *stacked, uint32_t expert, uint32_t n_rows)
 {
     whit_tensor matrix = *stacked;

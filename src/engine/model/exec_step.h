@@ -39,7 +39,7 @@ struct whit_exec_step {
     whit_exec_tiles_fn *run_tiles; /* NULL for all other steps */
     whit_exec_ready_fn *ready;     /* attention */
     const whit_plan_step *plan;
-    uint8_t *input[3], *output, *made;     /* made: the activations that a fused norm writes */
+    uint8_t *input[3], *output, *made;     /* made: activations written by a fused norm */
     size_t input_stride[3], output_stride; /* floats */
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
@@ -53,7 +53,7 @@ struct whit_exec_step {
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
     bool releases_pages;               /* look-up in a large table: gives back pages that no matrix reads here, */
-    uint32_t kept_begin, kept_end;     /* all but those of these tiles, which this rank multiplies by */
+    uint32_t kept_begin, kept_end;     /* pages of all other tiles are released; this rank multiplies by these */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
     whit_gate_fn *gate;
@@ -215,7 +215,7 @@ typedef struct whit_exec_converted {
     _Alignas(64) uint64_t run; /* avoids false sharing: each worker writes its own entry constantly */
     uint32_t head, sequence, n_kept;
     struct {
-        uint32_t group, valid; /* valid: as whit_kv_group has it */
+        uint32_t group, valid; /* valid: as in whit_kv_group */
     } of[WHIT_EXEC_CONVERTED_GROUPS];
 } whit_exec_converted;
 

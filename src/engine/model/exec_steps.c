@@ -16,7 +16,7 @@
 
 #define RELEASE_ROWS 16 /* looked-up rows after which the pages of a large table are given back */
 
-/* Gives back the pages of a table but those of the tiles that are kept. */
+/* Releases the pages of a table except those of the tiles that are kept. */
 static void release_table(const whit_exec_step *step)
 {
     const uint64_t n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;

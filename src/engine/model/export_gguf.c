@@ -23,9 +23,9 @@ struct target {
     const whit_source_tensor *from; /* the first of its parts */
     struct part parts[PARTS_MAX];
     uint32_t n_parts, n_rows; /* n_rows: those of the file's tensor */
-    uint32_t n_taps;          /* a convolution by channel, ordered by tap in ours; 0: another tensor */
-    uint32_t n_experts;       /* matrices that follow each other, a dimension of their own in the file; 0: one */
-    bool is_float;            /* F32 whatever other matrices are: other programs read no other type here */
+    uint32_t n_taps;          /* a convolution by channel, which our format orders by tap; 0: another tensor */
+    uint32_t n_experts;       /* stacked matrices, which are a separate dimension in the file; 0: one matrix */
+    bool is_float;            /* always F32, because other programs read no other type here */
     char name[96];
     whit_ggml_kind kind;
     bool is_vector, permuted;
@@ -85,7 +85,7 @@ static uint32_t our_row(const struct export *e, const struct target *target, uin
     return row - in_head + in_head / 2 + (in_head % 2) * (c->rope_dim / 2);
 }
 
-/* The part that has row `row` of the file, and its row there. */
+/* Finds the part that contains row `row` of the file, and the row's index in it. */
 static const struct part *find_part(const struct target *target, uint32_t row, uint32_t *found)
 {
     *found = row;
@@ -203,9 +203,9 @@ static whit_status choose_type(struct export *e, struct target *target)
     static const whit_ggml_kind codes[] = {WHIT_GGML_Q4_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
-    const bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have another type */
+    const bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have other types */
     const bool is_unnamed_l2 =
-        type->codec == WHIT_CODEC_L2 && !e->options->coded; /* floats hold it, ten times larger */
+        type->codec == WHIT_CODEC_L2 && !e->options->coded; /* floats could store it, in ten times the size */
     if (type->codec == WHIT_CODEC_Q2 || is_unnamed_l2 || type->scale_type == WHIT_SCALE_U8)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,
@@ -376,7 +376,7 @@ static whit_status place_parts(struct export *e, struct target *t, const whit_im
     return WHIT_OK;
 }
 
-/* Makes the target of a tensor; *is_done: another part of its matrix has made it. */
+/* Makes the target of a tensor; *is_done: another part of its matrix has already made it. */
 static whit_status make_target(struct export *e, const whit_source_tensor *from, struct target *t, bool *is_done)
 {
     uint32_t layer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Writing a source as a GGUF file, so that other programs can run it. Nothing is rounded: a matrix
- * goes into a type that holds it exactly, or the export is refused with its name and the reason. */
+ * Writes a source as a GGUF file, so that other programs can run it. Nothing is rounded: each matrix gets a type that
+ * stores it exactly, or the export is refused, naming it and the reason. */
 #ifndef WHIT_MODEL_EXPORT_GGUF_H
 #define WHIT_MODEL_EXPORT_GGUF_H
 

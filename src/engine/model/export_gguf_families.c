@@ -12,7 +12,8 @@
 #define DELTA_NUMBERS                                                                                                  \
     "attn_gate", "conv_taps", "delta_heads", "delta_key_heads", "delta_key_dim", "delta_value_dim", "n_draft_layers"
 
-/* Numbers that an architecture of a later family says by its keys or by its name, beside those of every family. */
+/* Numbers that an architecture of a later family states by its keys or by its name, in addition to those of every
+ * family. */
 static const struct form {
     const char *architecture;
     uint8_t gate;            /* whit_gate */
@@ -129,7 +130,7 @@ static whit_status check_windows(const whit_source *source, const char *architec
     return WHIT_OK;
 }
 
-/* Layers that differ in more than their mixer, or in where experts are, have no keys. */
+/* No keys describe layers that differ in more than their mixer or the layers with experts. */
 static whit_status check_layers(const whit_source *source, const char *architecture, whit_error *error)
 {
     const whit_config *c = &source->config;
@@ -322,7 +323,7 @@ static void put_interval(const struct putting *p)
 static void put_delta(const struct putting *p)
 {
     const whit_config *c = p->config;
-    /* A text has one position in all sections of RoPE, so that any three of them say the same. */
+    /* All RoPE sections of a text have the same position, so any three sections are right. */
     const uint32_t pairs = c->rope_dim / 2;
     const int32_t sections[4] = {(int32_t)((pairs + 2) / 3), (int32_t)((pairs + 1) / 3), (int32_t)(pairs / 3), 0};
     if (!c->delta_grouped) put_array(p, "rope.dimension_sections", WHIT_GGUF_I32, sections, COUNT(sections));

@@ -9,7 +9,7 @@ struct like {
     const whit_source *source, *file;
     whit_gguf *gguf;
     whit_writer writer;
-    uint64_t written_bytes; /* bytes of the file that are done */
+    uint64_t written_bytes; /* number of bytes of the file that were written */
     uint8_t *encoded;       /* a tensor */
     int8_t *codes;          /* a row */
     float *fields;
@@ -17,7 +17,7 @@ struct like {
     whit_error *error;
 };
 
-/* Whether a row of `type` goes into blocks of `kind` as it is. */
+/* Whether a row of `type` can be stored in blocks of `kind` unchanged. */
 static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const whit_rows *rows, uint8_t *out)
 {
     whit_ggml_kind own;

@@ -9,8 +9,8 @@
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/scan.h"
 
-/* Names that every reader knows, for the patterns that it knows; a name also says whether words that are tokens are
- * taken whole, without merging. */
+/* Pattern names that every reader knows; a name also says whether words that are tokens are looked up without
+ * merging. */
 static const struct pattern_name {
     const char *pattern, *name;
     bool ignore_merges;
@@ -118,7 +118,7 @@ static bool has_step(const whit_tokenizer_view *view, enum whit_tokenizer_sectio
     return false;
 }
 
-/* GGUF has added tokens that are looked for anywhere, and no others. */
+/* GGUF supports added tokens that match anywhere, and no others. */
 static whit_status check_added(const whit_tokenizer_view *view, const char *path, whit_error *error)
 {
     size_t n;

@@ -76,7 +76,7 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_OUTPUT] = {"output", "hh:-"},                         /* input of the head, logits */
     [FN_WHEN] = {"when", "it:t"},                             /* the text where the number is not 0, else "" */
     [FN_TEMPERATURE] = {"temperature", "ithfi:h"},            /* layer, name, x, factor, length in tokens */
-    [FN_KIND] = {"kind", "it:i"},                             /* layer, field of its kind: a number */
+    [FN_KIND] = {"kind", "it:i"},                             /* (layer, field of its kind): a number */
     [FN_ATTENTION_SHARED] = {"attention_shared", "ithiif:h"}, /* layer, name, q, owner, head size, scale */
     [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, elements */
     [FN_SOFTCAP] = {"softcap", "ithf:h"},                     /* layer, name, x, cap */
@@ -91,8 +91,8 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_ACTIVATED] = {"activated", "ithi:h"},                 /* layer, name, x, activation */
     [FN_EMBED_POSITIONS] = {"embed_positions", "tti:h"},      /* name, table, rows */
     [FN_EMBED_TYPES] = {"embed_types", "tti:h"},              /* name, table, rows */
-    [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* as attention, to both sides */
-    [FN_VECTOR] = {"vector", "h:-"},                          /* the value that vectors are pooled from */
+    [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* like attention, but to both sides */
+    [FN_VECTOR] = {"vector", "h:-"},                          /* the value from which vectors are pooled */
     [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},      /* layer, attention, weight */
     [FN_JOINED] = {"joined", "ithh:h"},                       /* layer, name, a, b */
     [FN_GIVEN] = {"given", "ti:h"},                           /* name, width */
@@ -274,7 +274,7 @@ void whit_config_name_family(whit_config *config)
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
     const bool makes_vectors = config->input_norms || config->bidirectional || config->dense_1 || config->n_labels;
-    /* The newest extension names the family: a reader that knows it knows the older ones. */
+    /* The newest extension determines the family: a reader that knows it knows the older ones. */
     const struct {
         bool is_used;
         const char *name;
@@ -418,7 +418,7 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
         graph->status = run_program(name, config->program, config, graph, &error);
         if (graph->status == WHIT_OK) graph->status = check_graph(name, config, graph, &error);
         if (graph->status == WHIT_ERROR_ARGUMENT && !config->program_name)
-            graph->status = error.status = WHIT_ERROR_FORMAT; /* it came in a file */
+            graph->status = error.status = WHIT_ERROR_FORMAT; /* the program is part of a file */
         if (graph->status != WHIT_OK) *graph->error = error;
     } else if (!family)
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,

@@ -111,8 +111,8 @@ static bool takes_pairs(uint8_t op)
     }
 }
 
-/* Refuses inputs that are pairs where the operation takes none, or pairs of an earlier dispatch; the rows of such a
- * value are gone. */
+/* Refuses inputs with rows of experts if the operation takes none, or rows of an earlier dispatch, which no longer
+ * exist. */
 static bool check_pairs(whit_graph *graph, const char *name, const whit_node *node)
 {
     for (int j = 0; j < 3 && graph->status == WHIT_OK; j++) {
@@ -136,7 +136,7 @@ static uint8_t rows_of(const whit_graph *graph, const whit_node *node)
     return node->input[0] ? graph->values[node->input[0] - 1].rows : WHIT_ROWS_BATCH;
 }
 
-/* Appends a node and the value it makes. */
+/* Appends a node and the value that it computes. */
 static whit_ref push_node(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
 {
     if (graph->status != WHIT_OK || !check_pairs(graph, name, &node)) return 0;
@@ -239,7 +239,7 @@ static bool is_rotated(const whit_graph *graph, int layer, const char *weight)
 /* The input of a matrix: x, or its rotation, which all matrices that read x share. `name`: the product's. */
 static whit_ref input_of(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
 {
-    enum { NEAR = 64 }; /* matrices of one input are in one layer */
+    enum { NEAR = 64 }; /* matrices with the same input are in the same layer */
     char rotated[WHIT_VALUE_NAME_BYTES];
     if (!is_rotated(graph, layer, weight)) return x;
     for (uint32_t i = graph->n_nodes; i-- > 0 && graph->n_nodes - i <= NEAR;) {

@@ -27,7 +27,7 @@ typedef enum whit_op {
     WHIT_OP_GATE,             /* act(a) * b */
     WHIT_OP_ADD,              /* a + b */
     WHIT_OP_SCALE,            /* x * constant */
-    WHIT_OP_SELECT,           /* only the rows whose outputs are wanted */
+    WHIT_OP_SELECT,           /* selects the rows whose outputs are requested */
     WHIT_OP_TEMPERATURE,      /* x * (1 + constant ln(1 + floor(position / window))) */
     WHIT_OP_CONV,             /* causal convolution over time of each channel, with state */
     WHIT_OP_DELTA,            /* gated delta rule, with state */
@@ -38,7 +38,7 @@ typedef enum whit_op {
     WHIT_OP_ATTENTION_SHARED, /* attends to the keys and values of layer `owner` */
     WHIT_OP_CLAMP,            /* x within [-constant, constant], or at most constant */
     WHIT_OP_SCALE_ROWS,       /* x times the sigmoid of the row's only element of another value */
-    WHIT_OP_ROUTE,            /* the experts that each token takes, and their weights */
+    WHIT_OP_ROUTE,            /* chooses the experts of each token, and their weights */
     WHIT_OP_DISPATCH,         /* a row for each (token, expert) pair, grouped by expert */
     WHIT_OP_EXPERT_LINEAR,    /* x W^T (+ bias) with the matrix of the row's expert */
     WHIT_OP_COMBINE,          /* the weighted sum of each token's experts, in the order of their rank */
@@ -60,7 +60,7 @@ typedef struct whit_node {
     int32_t weight;        /* index of a tensor in the resolver, -1 if absent */
     int32_t bias;          /* likewise */
     uint32_t head_dim;     /* rope, attention: head size; norm: elements that share a mean: a head or all */
-    uint32_t rotary;       /* rope: leading dimensions that are rotated */
+    uint32_t rotary;       /* rope: number of leading dimensions that are rotated */
     uint32_t first;        /* slice: its first element */
     uint32_t owner;        /* shared attention: the layer whose keys and values it reads */
     uint32_t rope;         /* rope: index of the configuration's RoPE table */
@@ -74,7 +74,7 @@ typedef struct whit_node {
     uint16_t is_grouped;                      /* delta rule: order of value heads (kernels/delta.h) */
     uint16_t is_inverse; /* Hadamard: turns back; of 16 bits both, since nodes are compared without gaps */
     uint32_t n_experts;  /* route, dispatch, expert matrices, combine: experts of the layer, */
-    uint32_t n_used;     /* and the number that a token takes */
+    uint32_t n_used;     /* and the number of experts per token */
     float added;         /* route: what is added to the sum that divides the scores */
     float constant;      /* norm: eps; scale, temperature: factor; attention: scale of scores */
 } whit_node;
@@ -82,7 +82,7 @@ typedef struct whit_node {
 /* How a route scores experts. */
 typedef enum whit_route_flag {
     WHIT_ROUTE_SIGMOID = 1, /* scores are sigmoids; else the softmax over all experts */
-    WHIT_ROUTE_NORM = 2,    /* the chosen scores are divided by their sum */
+    WHIT_ROUTE_NORM = 2,    /* the scores of the chosen experts are divided by their sum */
 } whit_route_flag;
 
 /* Which number of a token is its row of a table. */
@@ -92,10 +92,10 @@ typedef enum whit_row_index {
     WHIT_INDEX_TYPE, /* token type: 0 in the first part of a text, 1 in the second */
 } whit_row_index;
 
-/* Which rows of a pass a value has. */
+/* The rows of a pass for which a value is computed. */
 typedef enum whit_row_set {
     WHIT_ROWS_BATCH,                    /* one per token */
-    WHIT_ROWS_SELECTED,                 /* one per token whose outputs are wanted */
+    WHIT_ROWS_SELECTED,                 /* one per token whose outputs are requested */
     WHIT_ROWS_COUNT,                    /* number of sets with schedules of their own */
     WHIT_ROWS_EXPERT = WHIT_ROWS_COUNT, /* one per (token, expert) pair, by expert, then by token; the batch's
                                          * schedules run them */
@@ -130,8 +130,8 @@ typedef struct whit_graph {
     whit_ref hidden;     /* the head's input */
     whit_ref vector;     /* the value that a text's vector is pooled from; the head's input if the program names none */
     whit_ref dispatched; /* newest value of a dispatch: the pairs of an earlier one are gone */
-    uint32_t n_experts, n_used;                 /* numbers of all its routes; 0: it has no experts */
-    uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: inputs of these matrices are rotated, */
+    uint32_t n_experts, n_used;                 /* numbers of all its routes; 0: no experts */
+    uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: the inputs of these matrices are rotated, */
     uint32_t hadamard_layers;                   /* in layers below this */
     bool hadamard_signs;
     whit_status status;

@@ -183,7 +183,7 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *k, const whit_gguf_ar
     c->expert_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate_exps.bias") != NULL;
     c->attn_sinks = whit_gguf_find_tensor(k->gguf, "blk.0.attn_sinks.weight") != NULL;
     WHIT_TRY(whit_gguf_key_u32(k, "expert_used_count", true, &c->n_experts_used));
-    c->n_expert_ff = c->n_ff; /* Granite's files have no key for it */
+    c->n_expert_ff = c->n_ff; /* Granite's files lack the key */
     WHIT_TRY(whit_gguf_key_u32(k, "expert_feed_forward_length", false, &c->n_expert_ff));
     WHIT_TRY(whit_gguf_key_u32(k, "expert_shared_feed_forward_length", false, &c->n_shared_ff));
     WHIT_TRY(whit_gguf_key_f64(k, "expert_weights_scale", &c->router_scale));

@@ -131,7 +131,7 @@ static whit_status add_linear_factors(whit_source *source, struct whit_gguf_impo
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* Copies general.* texts and numbers, so that `inspect` can show where a model comes from. */
+/* Copies general.* texts and numbers, so that `inspect` can show the model's origin. */
 static whit_status write_metadata(const whit_source *source, whit_ndf_writer *writer, whit_error *error)
 {
     const struct whit_gguf_importer *importer = source->importer;
@@ -181,7 +181,7 @@ static whit_status read_templates(whit_source *source, const whit_gguf *gguf, wh
     return WHIT_OK;
 }
 
-/* Refuses files that say that they are no model. */
+/* Refuses files whose type says that they are not models. */
 static whit_status check_type(const whit_gguf *gguf, const char *path, whit_error *error)
 {
     static const struct {

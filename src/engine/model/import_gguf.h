@@ -27,29 +27,29 @@ whit_status whit_gguf_key_u32(const whit_gguf_keys *keys, const char *suffix, bo
 whit_status whit_gguf_key_f64(const whit_gguf_keys *keys, const char *suffix, double *value);
 whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix, const char **text, size_t *n);
 
-/* Where an architecture has experts. */
+/* Which layers of an architecture have experts. */
 typedef enum whit_gguf_experts {
     WHIT_GGUF_NO_EXPERTS,
     WHIT_GGUF_EXPERTS,          /* in place of the feed-forward part */
-    WHIT_GGUF_EXPERTS_BY_LAYER, /* the same, in layers that have a router */
-    WHIT_GGUF_EXPERTS_BESIDE,   /* beside it, in models that have them */
+    WHIT_GGUF_EXPERTS_BY_LAYER, /* instead of it, in layers that have a router */
+    WHIT_GGUF_EXPERTS_BESIDE,   /* in addition to it, in models that have experts */
 } whit_gguf_experts;
 
 typedef struct whit_gguf_architecture {
     const char *name, *family;
     bool permuted; /* RoPE pairs lie side by side */
-    bool bitnet;   /* ternary matrices are W1.58A8 whatever type holds them */
+    bool bitnet;   /* ternary matrices are W1.58A8 regardless of their type in the file */
     bool sub_norm, qk_norm, attn_bias, norm_after_rope;
     bool is_encoder; /* its tokens attend to both sides */
     uint8_t gate;
     uint32_t no_rope_interval;         /* every layer of this number is without RoPE; 0: none is */
     uint32_t full_interval;            /* every layer of this number attends to all positions if there is a window */
-    double local_theta;                /* theta of layers with a window if no key says it; 0: as the others */
+    double local_theta;                /* theta of layers with a window if no key states it; 0: that of the others */
     uint8_t experts;                   /* whit_gguf_experts */
     bool scales_full_only;             /* layers with a window have unscaled RoPE */
-    const whit_import_name *names;     /* tensors beside the common ones */
-    const whit_import_number *numbers; /* keys that are optional numbers */
-    const char *const *keys;           /* further keys that are read, and a NULL */
+    const whit_import_name *names;     /* tensors in addition to the common ones */
+    const whit_import_number *numbers; /* optional keys with numbers */
+    const char *const *keys;           /* further keys that are read; NULL ends the list */
     /* Reads fields specific to this architecture, after all others; NULL if it has no such fields. */
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
@@ -85,7 +85,7 @@ struct whit_gguf_rotation {
     bool *is_rotated;  /* (tensors of the file) NULL: no tensor is */
     uint32_t plain;    /* bits of matrices that are not (model/hadamard.h) */
     bool groups_heads; /* value heads of delta rules, tiled in the file, become grouped ones */
-    float *signs;      /* (n_signs) those of each width in turn */
+    float *signs;      /* (n_signs) the signs of each width, concatenated */
     size_t n_signs;
     uint32_t widths[WHIT_GGUF_SIGN_WIDTHS_MAX], n_widths;
 };
@@ -107,7 +107,7 @@ void whit_import_gguf_pooling(const whit_gguf *gguf, whit_table_builder *meta);
 whit_status whit_import_gguf_gemma3(const whit_gguf_keys *keys, whit_config *config);
 whit_status whit_import_gguf_gemma4(const whit_gguf_keys *keys, whit_config *config);
 
-/* NULL if it is not known. */
+/* Returns NULL if it is not known. */
 const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size_t n);
 /* Whether files of an architecture, known or not, have RoPE pairs side by side. */
 bool whit_gguf_is_permuted(const char *name, size_t n);
@@ -123,7 +123,7 @@ void whit_gguf_row_name(const whit_import_name *row, uint32_t layer, char out[96
  * *rotary: its rows hold RoPE pairs. False if GGUF has no name for it. */
 bool whit_gguf_tensor_name(const char *ours, char out[96], bool *rotary);
 
-/* Refuses (unsupported, by name) a key that may change the arithmetic and that nobody here reads. */
+/* Refuses (unsupported, naming it) a key that may affect the computation and that the importer does not read. */
 whit_status whit_import_gguf_keys(const whit_gguf *gguf, whit_source *source,
                                   const whit_gguf_architecture *architecture, whit_error *error);
 whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_importer *importer,

@@ -118,7 +118,7 @@ static const whit_import_name gemma_embedding_names[] = {
     {"dense_3.weight", "dense_2"},
     {NULL},
 };
-/* Widths of dense layers are those of their tensors. */
+/* The widths of dense layers come from their tensors. */
 static const char *const gemma_embedding_keys[] = {"rope.freq_base_swa", "dense_2_feat_in",  "dense_2_feat_out",
                                                    "dense_3_feat_in",    "dense_3_feat_out", NULL};
 
@@ -165,7 +165,7 @@ static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
-/* The router's sigmoids and what divides them are the architecture's; keys may say the former, too. */
+/* The router's sigmoid and the divisor of its scores follow from the architecture; keys may also state the sigmoid. */
 static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
 {
     c->router_sigmoid = c->router_bias = true;
@@ -206,7 +206,7 @@ static const whit_import_name qwen3next_names[] = {
     GGUF_EXPERTS,
     {NULL},
 };
-/* The sections of RoPE are those of pictures: text has one position in all of them. */
+/* The sections of RoPE matter for pictures only: a text has the same position in all of them. */
 static const char *const qwen35_keys[] = {"attention.recurrent_layers",
                                           "full_attention_interval",
                                           "nextn_predict_layers",
@@ -253,7 +253,7 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
-/* Its files keep value heads grouped by key head. */
+/* The files keep value heads grouped by key head. */
 static whit_status finish_qwen3next(const whit_gguf_keys *k, whit_config *c)
 {
     WHIT_TRY(finish_qwen35(k, c));

@@ -58,7 +58,7 @@ static const struct neutral_key {
     {"residual_scale", 1},
 };
 
-/* Namespaces of other tools, which are only descriptive. */
+/* Namespaces of keys that only describe the file. */
 static const char *const describing[] = {"general", "tokenizer", "split", "quantize", "imatrix", "mradermacher"};
 
 static bool is(const char *name, size_t n, const char *wanted)

@@ -86,7 +86,7 @@ static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, w
     return WHIT_OK;
 }
 
-/* One table for all layers, and one for those with a window where the keys or the architecture say so. */
+/* One RoPE table for all layers, and another for those with a window if the keys or the architecture say so. */
 whit_status whit_import_gguf_ropes(const whit_gguf_keys *k, const whit_gguf_architecture *a, whit_config *c)
 {
     whit_rope *ropes = c->ropes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a GGUF file: canonical names, the types that hold them exactly, rows in our order.
- * Tensors that are not known are refused by name: they would change the result. */
+ * The weights of a GGUF file: canonical names, types that store them exactly, rows in our order. Unknown tensors are
+ * refused by name, because they would change the result. */
 #include "model/import_gguf.h"
 #include "format/ggml_encode.h"
 #include "format/ternary.h"
@@ -66,8 +66,8 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
         snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
 }
 
-/* Finds what a tensor is by its name. With `any` one that is not known keeps its own, with our beginning and no
- * ".weight". */
+/* Finds the meaning of a tensor by its name. With `any` an unknown tensor keeps its name, with our prefix and
+ * without ".weight". */
 static bool find_tensor(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, bool any,
                         struct found *found)
 {
@@ -320,7 +320,7 @@ static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf
     char name[128];
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
-    if (find_tensor(architecture, tensor, false, matrix)) return false; /* a tensor of its own */
+    if (find_tensor(architecture, tensor, false, matrix)) return false; /* a separate tensor */
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
     return find_tensor(architecture, &weight, false, matrix) && is_projection(matrix->ours);
@@ -372,8 +372,9 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];
         struct found found;
-        if (is_scale(architecture, file, ".scale", &found)) continue;       /* below, when its matrix is there */
-        if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are not taken */
+        /* Handled below, together with its matrix. */
+        if (is_scale(architecture, file, ".scale", &found)) continue;
+        if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are ignored */
         if (!find_tensor(architecture, file, source->config.program, &found))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,

@@ -164,6 +164,6 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
     WHIT_TRY(add_divisors(source, importer, error));
     WHIT_TRY(read_templates(source, importer->hf, error));
-    bool found; /* a folder without a vocabulary takes and gives ids */
+    bool found; /* a folder without a vocabulary works with token ids */
     return whit_tokenizer_from_hf(importer->hf, &found, &source->tokenizer, error);
 }

@@ -21,7 +21,7 @@
 
 struct whit_hf_importer;
 
-/* The experts of a class: what its code has for absent fields, or whatever they say. */
+/* The experts of a class: values for absent fields, and values fixed by its code. */
 typedef struct whit_hf_experts {
     bool is_optional;   /* the class has models without experts */
     bool zero_is_dense; /* num_experts 0 states a model without experts */
@@ -30,11 +30,11 @@ typedef struct whit_hf_experts {
     bool has_choice; /* a bias of the choice, if use_expert_bias does not say otherwise */
     bool is_normalised, always_normalised;
     uint8_t gate;      /* gate of the experts, if not the model's hidden_act; 0: that */
-    bool has_sinks;    /* attention has a logit for each head beside its keys */
+    bool has_sinks;    /* attention has one additional logit for each head */
     bool has_bias;     /* the router and the experts' matrices have biases */
     bool ff_is_width;  /* intermediate_size is the width of an expert */
     double added;      /* to the sum that divides the scores */
-    double gate_limit; /* if swiglu_limit does not say otherwise */
+    double gate_limit; /* unless swiglu_limit states another value */
 } whit_hf_experts;
 
 /* A model class of transformers, with the defaults that its code has for absent fields. */
@@ -42,8 +42,8 @@ typedef struct whit_hf_class {
     const char *name; /* as in "architectures", without "ForCausalLM" */
     const char *type; /* "model_type" */
     const char *family;
-    bool bitnet; /* float matrices that are ternary are W1.58A8 */
-    bool online; /* latent weights are made ternary whatever the quantization_config says */
+    bool bitnet; /* ternary matrices stored as floats are W1.58A8 */
+    bool online; /* latent weights are rounded to ternary regardless of quantization_config */
     bool sub_norm, qk_norm;
     bool qkv_bias; /* whatever attention_bias says */
     const char *act;
@@ -52,23 +52,23 @@ typedef struct whit_hf_class {
     bool window_always;                           /* a stated window is used, though the default is no window */
     bool window_switch;                           /* the window is used only if use_sliding_window is true, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
-    bool tied;                                    /* if config.json does not say */
+    bool tied;                                    /* unless config.json states it */
     bool is_nested;                  /* its fields may be in "text_config", its tensors after "language_model." */
-    const char *const *outer_fields; /* fields that stand beside text_config alone; NULL: none */
-    const char *draft_prefix;   /* begins the names of the block that predicts one more token; NULL: it has no block */
+    const char *const *outer_fields; /* fields that occur only outside text_config; NULL: none */
+    const char *draft_prefix;   /* prefix of the names of the block that predicts one more token; NULL: no such block */
     const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
     uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */
-    double rotary_share;        /* partial_rotary_factor if config.json does not say; 0: there is no such field */
+    double rotary_share;        /* partial_rotary_factor unless config.json states it; 0: the class has no such field */
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
     bool no_rope_in_full;              /* layers that attend to all positions are without RoPE */
     uint32_t no_rope_interval;         /* every n-th layer is without RoPE (no_rope_layers); 0: all layers have it */
     uint32_t full_interval;            /* without layer_types every n-th layer attends to all positions; */
     const char *full_interval_field;   /* field that may override full_interval */
-    const whit_import_name *names;     /* tensors beside the common ones */
-    const whit_import_number *numbers; /* fields that are optional numbers */
-    const char *const *fields;         /* further fields that are read, and a NULL */
-    bool last_is_full;                 /* and so does the last layer */
+    const whit_import_name *names;     /* tensors in addition to the common ones */
+    const whit_import_number *numbers; /* optional fields with numbers */
+    const char *const *fields;         /* further fields that are read; NULL ends the list */
+    bool last_is_full;                 /* the last layer has full attention, too */
     const struct whit_hf_experts *experts; /* NULL: the class has no experts */
     double local_theta;          /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
     bool scales_full_only;       /* layers with a window have unscaled RoPE */
@@ -91,7 +91,7 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
 /* How the projections are quantised, from quantization_config or the fields that replace it. */
 typedef struct whit_hf_quantisation {
     bool bitnet;       /* quant_method "bitnet": packed weights, or latent ones */
-    bool online;       /* float weights are latent: made ternary by their mean magnitude */
+    bool online;       /* float weights are latent: rounded to ternary by their mean magnitude */
     bool multiplies;   /* weight_scale multiplies (AutoBitLinear); else it divides (BitLinear) */
     bool is_fixed;     /* modules may have fixed scales of int8 inputs and outputs */
     whit_hf_form form; /* packed matrices */
@@ -104,9 +104,9 @@ typedef struct whit_hf_quantisation {
 struct whit_hf_import {
     const struct whit_hf_importer *importer;
     const whit_safetensor *file;
-    whit_safetensor flat;       /* the file's tensor with its first two dimensions as one */
+    whit_safetensor flat;       /* the file's tensor with its first two dimensions merged */
     whit_ggml_view view;        /* float weights */
-    float inverse;              /* 1 / scale, for float weights that are rounded to ternary ones */
+    float inverse;              /* 1 / scale, for float weights that are rounded to ternary */
     whit_packed_ternary packed; /* U8 weights */
     whit_hf_packed matrix;      /* weights in words, or floats of eight bits */
     const int8_t *codes;        /* I8 weights, row-major; blocks of MXFP4 */
@@ -143,7 +143,7 @@ struct whit_hf_importer {
     const whit_hf_class *class;
     whit_hf_quantisation quantisation;
     bool tied;          /* tie_word_embeddings */
-    bool told_rounding; /* the note about matrices that are not held exactly */
+    bool told_rounding; /* the note about matrices that are not stored exactly was given */
     struct whit_hf_divisors {
         const char *name; /* NULL: unused */
         float *values;
@@ -155,7 +155,7 @@ struct whit_hf_importer {
 
 /* Whether a value is null, false, "", [] or {}: a field with such a value counts as absent. */
 bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
-/* A field that changes nothing in any object: bookkeeping by its name, or with such a value. */
+/* Whether a field has no effect in any object: bookkeeping by its name, or by its value. */
 bool whit_hf_is_void(const whit_json *json, uint32_t key);
 
 /* Refuses fields that would change the mathematics and are not understood. */
@@ -163,7 +163,7 @@ whit_status whit_import_hf_fields(const struct whit_hf_importer *importer, whit_
 
 /* Finds the class and reads everything but what only the weights know. */
 whit_status whit_import_hf_config(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
-/* Reads RoPE tables and their scalings; divisors that are vectors are kept in the importer. */
+/* Reads RoPE tables and their scalings; divisors that are vectors are stored in the importer. */
 whit_status whit_import_hf_rope(struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 /* Reads windows, and what else differs between layers, into kinds. */
 whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);

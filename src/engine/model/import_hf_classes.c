@@ -27,7 +27,7 @@ static const whit_import_name hunyuan_names[] = {
     {"self_attn.key_layernorm.weight", "k_norm"},
     {NULL},
 };
-/* attention_head_dim says again what head_dim says; the class has norms of q and k whatever use_qk_norm says. */
+/* attention_head_dim repeats head_dim; the class has norms of q and k regardless of use_qk_norm. */
 static const char *const hunyuan_fields[] = {"attention_head_dim", "use_qk_norm", "eod_token_id", NULL};
 
 static const whit_import_name olmo_names[] = {
@@ -115,7 +115,7 @@ static const whit_import_number granite_numbers[] = {
         "conv.out_proj.weight", "conv_o", .is_projection = true                                                        \
     }
 static const whit_import_name lfm2_names[] = {LFM2_NAMES, {NULL}};
-/* Fields that say again what others say, that initialise weights, or that only one value of is known. */
+/* Fields that repeat others, that initialise weights, or of which only one value is known. */
 static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "block_dim",
                                           "block_ff_dim",
@@ -142,7 +142,7 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
 {
     const whit_hf_document *config = &importer->text;
     const whit_json *json = &config->json;
-    bool adjusts = !importer->class->experts, is_used = true; /* with experts, widths are as stated */
+    bool adjusts = !importer->class->experts, is_used = true; /* with experts, widths are exactly as stated */
     double multiplier = 1;
     uint32_t multiple = 256, taps = 3, list = whit_hf_node(config, "full_attn_idxs");
     WHIT_TRY(whit_hf_read_u32(config, "block_ff_dim", false, &c->n_ff, error));
@@ -484,7 +484,7 @@ static const whit_hf_class classes[] = {
 };
 /* clang-format on */
 
-/* A model whose program says what it computes. */
+/* A model whose program defines its computation. */
 static const whit_hf_class other = {CLASS("model of a program", "other", "other", "silu", 1e-6, 10000, 2048)};
 
 /* The name in "architectures" without its head: "Llama" of "LlamaForCausalLM" or "LlamaModel". */
@@ -522,8 +522,8 @@ static const whit_hf_class *find_nested(const whit_hf_document *config, const ch
     return class && class->is_nested ? class : NULL;
 }
 
-/* "architectures" decides where it is there, since checkpoints with code of their own keep the
- * model_type of what they grew from. */
+/* "architectures" takes precedence if present, since checkpoints with their own code keep the model_type of their
+ * ancestor. */
 whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const whit_hf_class **class, whit_error *error)
 {
     const whit_json *json = &config->json;

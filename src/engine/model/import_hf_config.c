@@ -47,8 +47,8 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     return WHIT_OK;
 }
 
-/* Rounds as GGUF files keep such numbers, and as the kernels take them, so that equal models are
- * equal. Through memory: GCC 12 at -O3 drops two neighbouring casts to float and back. */
+/* Rounds to float32, as GGUF files store such numbers and kernels read them, so that equal models are equal. Through
+ * memory: GCC 12 at -O3 drops two consecutive casts to float and back. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
@@ -152,7 +152,7 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
     return WHIT_OK;
 }
 
-/* Methods whose matrices are packed by themselves (format/hf_packed.h); false for others. */
+/* Reads methods that pack single matrices (format/hf_packed.h); false for others. */
 static whit_status read_packing(const whit_hf_document *config, uint32_t node, const char *method, size_t n,
                                 whit_hf_quantisation *q, bool *found, whit_error *error)
 {
@@ -226,7 +226,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     WHIT_TRY(read_packing(config, node, method, method_bytes, q, &packed, error));
     if (packed) return WHIT_OK;
     if (class->experts && class->experts->has_bias && whit_hf_text_is(method, method_bytes, "mxfp4"))
-        return WHIT_OK; /* the tensors' names say which are blocks */
+        return WHIT_OK; /* the tensors' names tell which of them are blocks */
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
         return whit_json_fail(
             json, node, error,
@@ -251,7 +251,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     if (!online && !whit_hf_text_is(mode, mode_bytes, "offline"))
         return whit_json_fail(json, node, error, "quantization_mode '%.*s' is neither online nor offline",
                               (int)(mode_bytes < 40 ? mode_bytes : 40), mode);
-    q->online |= online && q->multiplies; /* BitLinear has no such mode */
+    q->online |= online && q->multiplies; /* BitLinear does not have this mode */
     q->skipped = whit_hf_node(config, "quantization_config.modules_to_not_convert");
     return WHIT_OK;
 }
@@ -268,7 +268,7 @@ static whit_status read_switches(struct whit_hf_importer *importer, whit_config 
     if (!class->layers) WHIT_TRY(read_gate(config, class->act, c, error));
     WHIT_TRY(whit_hf_bool(config, "attention_bias", &c->out_bias, error));
     c->attn_bias = c->out_bias || class->qkv_bias;
-    if (class->qkv_bias) c->out_bias = false; /* Qwen2's class has no such field */
+    if (class->qkv_bias) c->out_bias = false; /* Qwen2's class does not have this field */
     WHIT_TRY(whit_hf_bool(config, "mlp_bias", &c->ffn_bias, error));
     importer->tied = class->tied;
     WHIT_TRY(whit_hf_bool(config, "tie_word_embeddings", &importer->tied, error));

@@ -189,7 +189,7 @@ bool whit_hf_says_nothing(const whit_json *json, uint32_t value)
 static bool is_neutral(const whit_json *json, uint32_t key)
 {
     double number;
-    if (whit_json_is(json, key, "activation")) /* a second name for what hidden_act says */
+    if (whit_json_is(json, key, "activation")) /* a synonym of hidden_act */
         return whit_json_is(json, key + 1, "swiglu") || whit_json_is(json, key + 1, "silu");
     for (size_t i = 0; i < COUNT(neutral); i++)
         if (whit_json_is(json, key, neutral[i].name))
@@ -197,7 +197,7 @@ static bool is_neutral(const whit_json *json, uint32_t key)
     return false;
 }
 
-/* Names that are bookkeeping by custom: a leading underscore, or output_*. */
+/* Names that are bookkeeping by convention: a leading underscore, or output_*. */
 static bool is_private(const char *name, size_t n)
 {
     return n && (name[0] == '_' || (n > 7 && memcmp(name, "output_", 7) == 0));
@@ -210,7 +210,7 @@ bool whit_hf_is_void(const whit_json *json, uint32_t key)
     return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
 }
 
-/* The fields for which "false" has a meaning. */
+/* Fields for which "false" has an effect. */
 static bool is_causal_field(const whit_json *json, uint32_t key)
 {
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");

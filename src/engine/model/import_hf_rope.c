@@ -13,7 +13,7 @@
 
 enum { SCALING_LLAMA3 = WHIT_ROPE_SCALING_COUNT, SCALING_PROPORTIONAL, N_SCALINGS };
 
-/* The fields that a scaling has beside its type and theta. */
+/* The fields of a scaling in addition to its type and theta. */
 static const struct scaling {
     const char *name;
     uint8_t kind;
@@ -38,7 +38,7 @@ static const struct scaling {
     {"proportional", SCALING_PROPORTIONAL, {"partial_rotary_factor"}},
 };
 
-/* Where a table's fields are. */
+/* The places of a table's fields. */
 struct reading {
     struct whit_hf_importer *importer;
     const whit_hf_document *config;
@@ -67,7 +67,7 @@ static whit_status get_positive(const struct reading *r, const char *name, doubl
 
 /* ---- which scaling --------------------------------------------------------------------------- */
 
-/* Fields that change nothing with the value that they have. */
+/* Whether a field has no effect with its value. */
 static bool is_idle(const struct reading *r, uint32_t key)
 {
     const whit_json *json = &r->config->json;
@@ -82,7 +82,7 @@ static bool is_idle(const struct reading *r, uint32_t key)
         whit_json_f64(json, key + 1, &number) && number == 1;
 }
 
-/* Every field of a scaling changes the result, so fields that its kind does not have are refused. */
+/* Every field of a scaling changes the result, so fields that its kind does not define are refused. */
 static whit_status check_fields(const struct reading *r, uint32_t node)
 {
     static const char *const always[] = {"type", "rope_type", "rope_theta"};
@@ -201,7 +201,7 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Numbers as GGUF files keep them, so that equal models are equal. */
+/* Rounds to float32, as GGUF files store numbers, so that equal models are equal. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
@@ -290,7 +290,7 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* The dimensions of a head that turn. */
+/* Reads the number of rotated dimensions of a head. */
 static whit_status read_dims(const struct reading *r, uint32_t *dims)
 {
     static const char *const names[] = {"rotary_pct", "partial_rotary_factor", "rope_parameters.partial_rotary_factor"};
@@ -342,7 +342,7 @@ static whit_status read_tables(struct reading *r)
     return read_table(r, &ropes[1]);
 }
 
-/* Says one plain or linear table by the scalars that the earliest families have. */
+/* Describes one plain or linear table by the scalar fields of the earliest families. */
 static whit_status settle_tables(struct reading *r)
 {
     whit_config *c = r->c;

@@ -12,7 +12,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* The names that all families have. */
+/* Names that all families share. */
 static const whit_import_name global_names[] = {
     {"embed_tokens.weight", "embed"},
     {"norm.weight", "final_norm"},
@@ -55,7 +55,7 @@ enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED }
 
 /* The meaning of a tensor of the file. */
 struct found {
-    const whit_import_name *row; /* NULL: only its name is known */
+    const whit_import_name *row; /* NULL: only the name is known */
     uint32_t layer;              /* UINT32_MAX outside the layers */
     uint32_t expert;             /* number of the expert, for WHIT_IMPORT_ONE_EXPERT */
     char ours[WHIT_VALUE_NAME_BYTES];
@@ -72,7 +72,7 @@ static bool begins_with(const char *text, const char *begin)
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* A tensor that only the program knows keeps its name, but for the ends. */
+/* A tensor that only the program knows keeps its name except for prefix and suffix. */
 static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
 {
     size_t n = strlen(name) - (ends_with(name, ".weight") ? strlen(".weight") : 0);
@@ -91,7 +91,7 @@ static const char *bare_name(const whit_hf_class *class, const char *name)
     return begins_with(name, prefix) ? name + strlen(prefix) : name;
 }
 
-/* Tensors that are not the language model's, by how their names begin. */
+/* Whether a tensor does not belong to the language model, by the prefix of its name. */
 static bool is_of_other_input(const whit_hf_class *class, const char *name)
 {
     static const char *const begins[] = {
@@ -454,7 +454,7 @@ static uint64_t columns_of(const whit_config *c, const char *name)
     return c->n_embd;
 }
 
-/* Bits of a code of a matrix whose bytes are all that a folder has: the width with which they are its columns. */
+/* Bits per code of a matrix for which the folder states only bytes: the width for which they are its columns. */
 static uint32_t gemma_bits(const struct reading *r, const char *name)
 {
     uint64_t n_cols = columns_of(&r->source->config, name), bytes = r->file->n_dims == 2 ? r->file->dims[1] : 0;
@@ -605,7 +605,7 @@ static void flatten(const whit_import_name *row, struct whit_hf_import *import, 
     if (!row || r->file->n_dims != 3 || (!whit_import_has_experts(row->rows) && row->rows != WHIT_IMPORT_ROW)) return;
     import->flat = *r->file;
     import->flat.n_dims = 2;
-    import->flat.dims[0] *= import->flat.dims[1]; /* their product is that of a file's bytes */
+    import->flat.dims[0] *= import->flat.dims[1]; /* the product of the dimensions stays the same */
     import->flat.dims[1] = import->flat.dims[2];
     r->file = &import->flat;
 }
@@ -737,7 +737,7 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
     return tied ? WHIT_OK : add_tensor(source, importer, head->file, head->file_name, "head", NULL, error);
 }
 
-/* BitNet's embedding models: each projection has a norm of its own, and its float weights are latent ones. */
+/* BitNet's embedding models: each projection has its own norm, and float weights are latent. */
 static void find_input_norms(struct whit_hf_importer *importer, whit_config *config)
 {
     static const char *const names[] = {"layers.0.self_attn.q_proj.norm.weight",
@@ -749,7 +749,7 @@ static void find_input_norms(struct whit_hf_importer *importer, whit_config *con
     whit_config_name_family(config);
 }
 
-/* The block that predicts one more token, if the folder has it and it reads the model's own embedding. */
+/* Finds the block that predicts one more token, if the folder contains it and it uses the model's own embedding. */
 static void find_draft_block(const struct whit_hf_importer *importer, whit_config *config)
 {
     const char *prefix = importer->class->draft_prefix;
@@ -808,7 +808,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         enum part part = fits ? find_part(importer->class, file_name, &source->config, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
             part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);
-        if (part == PART_UNKNOWN && !file->size_bytes) continue; /* there is nothing in it to be used */
+        if (part == PART_UNKNOWN && !file->size_bytes) continue; /* an unknown tensor without data */
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",
                              source->path, file_name, importer->class->name, source->config.n_layers);

@@ -46,7 +46,7 @@ static const char *weights_name(const struct importer *im)
 /* PEFT's LoraConfig. Read here: */
 static const char *const used[] = {"alpha_pattern", "init_lora_weights", "lora_alpha", "peft_type", "r",
                                    "rank_pattern",  "use_rslora"};
-/* About training and bookkeeping; which modules are adapted is said by the tensors. */
+/* Fields about training and bookkeeping; the tensors tell which modules are adapted. */
 static const char *const harmless[] = {
     "auto_mapping",      "base_model_class", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
     "eva_config",        "exclude_modules",  "inference_mode",          "layers_pattern", "layers_to_transform",
@@ -100,7 +100,7 @@ static whit_status check_fields(const struct importer *im)
     return WHIT_OK;
 }
 
-/* true, false, or a way that leaves the base weights as they were published. */
+/* Whether the initialisation is true, false, or a method that leaves the base weights as published. */
 static bool starts_beside_the_weights(const whit_json *json, uint32_t node)
 {
     return whit_json_type_of(json, node) <= WHIT_JSON_BOOL || whit_json_is(json, node, "gaussian") ||
@@ -127,7 +127,7 @@ static whit_status read_config(struct importer *im)
     return check_fields(im);
 }
 
-/* Does a module's name match a key of a pattern: "(.*\.)?(KEY)$" from its start, as PEFT has it? */
+/* Whether a module's name matches a key of a pattern: "(.*\.)?(KEY)$" from its start, as in PEFT. */
 static whit_status matches(const struct importer *im, uint32_t key, const char *module, bool *yes)
 {
     size_t n;
@@ -204,7 +204,7 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
     if (strncmp(module, "lm_head.", 8) == 0) return refuse_tensor(im, tensor, "an adapted head is not supported");
     if (strstr(module, "lora_magnitude_vector")) return refuse_tensor(im, tensor, "DoRA is not supported");
     if (!cut_suffix(module, ".weight")) return refuse_tensor(im, tensor, "only weights are supported");
-    (void)cut_suffix(module, ".default"); /* the adapter's own name, in files that keep it */
+    (void)cut_suffix(module, ".default"); /* the adapter's name, if the file contains it */
     *is_a = cut_suffix(module, ".lora_A");
     if (!*is_a && !cut_suffix(module, ".lora_B"))
         return refuse_tensor(im, tensor, "whole modules are not supported: only low-rank factors are");

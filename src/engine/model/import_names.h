@@ -10,7 +10,7 @@
 /* Which rows of a file's tensor form a canonical tensor. */
 typedef enum whit_import_rows {
     WHIT_IMPORT_ALL,
-    WHIT_IMPORT_Q, /* a part of q, k and v, which follow each other */
+    WHIT_IMPORT_Q, /* a part of the stacked matrix of q, k and v */
     WHIT_IMPORT_K,
     WHIT_IMPORT_V,
     WHIT_IMPORT_GATE, /* a part of gate and up */
@@ -24,7 +24,7 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_QKVZ_Z,       /* all z */
     WHIT_IMPORT_BA_BETA,      /* rows of b and a of the value heads, for each key head in turn: all b; */
     WHIT_IMPORT_BA_DECAY,     /* all a */
-    WHIT_IMPORT_ROW,          /* a vector that is a matrix of one row */
+    WHIT_IMPORT_ROW,          /* a vector stored as a matrix of one row */
     WHIT_IMPORT_COLUMNS_EVEN, /* every second column of a matrix from the first on, */
     WHIT_IMPORT_COLUMNS_ODD,  /* or from the second on */
     WHIT_IMPORT_ONE_EXPERT,   /* the matrix of one expert, whose number is the "*" of `theirs` */
@@ -60,10 +60,10 @@ typedef struct whit_import_name {
     const char *ours;   /* the canonical name; NULL: the tensor is skipped */
     uint8_t rows;       /* whit_import_rows; the rows of one tensor follow each other in a table */
     bool is_projection; /* a matrix of a layer, which may be quantised */
-    bool is_rotary;     /* its rows hold RoPE pairs */
+    bool is_rotary;     /* its rows are RoPE pairs */
     uint8_t form;       /* whit_import_form */
     uint8_t order;      /* whit_import_order */
-    bool keeps_value;   /* a norm that multiplies by w where the family's others multiply by 1 + w */
+    bool keeps_value;   /* a norm that multiplies by w, while the family's other norms multiply by 1 + w */
 } whit_import_name;
 
 /* A number of a file and the optional number of the configuration that it is. */
@@ -99,7 +99,7 @@ whit_status whit_import_order_heads(const whit_source *source, whit_source_tenso
 /* Reads the taps of a convolution, which files order by channel, into a vector ordered by tap. */
 void whit_import_read_taps(const whit_source_tensor *tensor, const whit_ggml_view *view, float *values);
 
-/* Makes the layers those of kinds[n_layers] in place of what they were. Errors: those of whit_config_set_kind. */
+/* Replaces the layers' kinds by kinds[n_layers]. Errors: those of whit_config_set_kind. */
 whit_status whit_import_set_kinds(whit_config *config, const whit_layer_kind *kinds, const char *path,
                                   whit_error *error);
 

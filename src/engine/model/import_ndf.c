@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An .ndf as a source, to change its codecs: everything is there already in our terms. The record
- * of where it came from is kept: its "whit.*" entries become "whit.previous.*". */
+ * An .ndf file as a source, to change its codecs: names and layouts are canonical already. The record of its origin is
+ * kept: "whit.*" entries become "whit.previous.*". */
 #include "kernels/corrections.h"
 #include "model/source.h"
 
@@ -34,7 +34,7 @@ static whit_status read_corrected_row(const whit_source_tensor *tensor, uint32_t
     return WHIT_OK;
 }
 
-/* t2 that was asked for where t5 would do says so again: then the default gives t5 back. */
+/* A t2 that was requested where t5 is possible is recorded as such: the default then gives t5. */
 static whit_status find_type(const whit_source *source, const whit_tensor *tensor, whit_tensor_type *type,
                              whit_error *error)
 {
@@ -47,7 +47,7 @@ static whit_status find_type(const whit_source *source, const whit_tensor *tenso
     size_t n_fields = (size_t)g.n_groups * g.n_fields + 1;
     int8_t *codes = whit_alloc(source->allocator, type->n_cols);
     float *fields = whit_alloc(source->allocator, n_fields * sizeof *fields);
-    uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* where scales are u8 */
+    uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* only if scales are u8 */
     whit_status status = codes && fields && fields_u8 ? WHIT_OK : whit_fail_memory(error, "a row", type->n_cols);
     bool ternary = true;
     for (uint32_t row = 0; status == WHIT_OK && ternary && row < type->n_rows; row++) {

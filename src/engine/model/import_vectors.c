@@ -41,7 +41,7 @@ whit_status whit_import_gguf_gemma_embedding(const whit_gguf_keys *k, whit_confi
     return WHIT_OK;
 }
 
-/* Layers without RoPE and of one kind. */
+/* Sets layers without RoPE and of one kind. */
 static void drop_ropes(whit_config *c)
 {
     c->n_ropes = c->n_kinds = c->rope_dim = c->window = 0;

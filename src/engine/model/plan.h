@@ -55,15 +55,15 @@ typedef enum whit_plan_op {
     WHIT_PLAN_LAYER_NORM,
     WHIT_PLAN_ACTIVATE,
     WHIT_PLAN_JOIN,
-    WHIT_PLAN_GATHER, /* completes input[0], of which each rank has its own columns */
+    WHIT_PLAN_GATHER, /* completes input[0], of which each rank has only its own columns */
     /* Fused operations, in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates the head's logits; rescoring follows */
-    WHIT_PLAN_LINEAR_GATED,   /* two matrices of one input: f(x gate) * (x other) */
-    WHIT_PLAN_LINEAR_ADDED,   /* input[1] + x weight, in its place */
+    WHIT_PLAN_LINEAR_GATED,   /* two matrices with the same input: f(x gate) * (x other) */
+    WHIT_PLAN_LINEAR_ADDED,   /* input[1] + x weight, written to input[1] */
     WHIT_PLAN_NORM_ACTS,      /* acts = format(norm(input[0])) */
     WHIT_PLAN_ADD_NORM_ACTS,  /* output = input[0] + input[1]; acts = format(norm(output)) */
     WHIT_PLAN_GATE_NORM_ACTS, /* acts = format(norm(f(input[0]) * input[1])) */
-    WHIT_PLAN_ROPE_ATTEND,    /* attention that rotates its queries */
+    WHIT_PLAN_ROPE_ATTEND,    /* attention that also rotates its queries */
     WHIT_PLAN_OP_COUNT
 } whit_plan_op;
 
@@ -78,7 +78,7 @@ typedef struct whit_plan_step {
     uint8_t op;   /* whit_plan_op */
     uint8_t gate; /* as in whit_node */
     uint16_t layer;
-    uint8_t rows;      /* whit_row_set that it runs over */
+    uint8_t rows;      /* whit_row_set of its rows */
     uint32_t number;   /* index in the plan; for a fused step, of its first step */
     uint32_t input[3]; /* plan values; 0: none */
     uint32_t output;
@@ -96,7 +96,7 @@ typedef struct whit_plan_step {
     bool is_shared;             /* attention: reads keys and values that layer `layer` has appended before */
     bool only_above;            /* clamp: no lower limit */
     uint8_t route;              /* route: whit_route_flag bits */
-    uint32_t n_experts, n_used; /* route and what reads its experts */
+    uint32_t n_experts, n_used; /* the route and the steps that read its experts */
     float added;                /* route: what is added to the divisor */
     float constant;
     bool is_split;    /* computes this rank's columns only */
@@ -128,7 +128,7 @@ typedef struct whit_plan_value {
     uint32_t width;
     whit_acts_spec acts;         /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
     uint8_t rows;                /* whit_row_set */
-    uint32_t n_reads;            /* number of step inputs that read it */
+    uint32_t n_reads;            /* number of step inputs that read the value */
     bool kept;                   /* its slot is not shared, from the first step to the last */
     bool external;               /* the caller fills it: an input of a range of nodes, or given rows */
     uint32_t n_units, unit_cols; /* split over ranks: number of units, and columns of each (the last may have fewer);
@@ -166,7 +166,7 @@ typedef struct whit_plan {
     uint32_t n_values, capacity_values;
     whit_plan_slot *slots;
     uint32_t n_slots;
-    uint32_t output, hidden;    /* plan values, hidden: of the graph's vector; 0 where the plan does not make them */
+    uint32_t output, hidden;    /* plan values, hidden: that of the graph's vector; 0 if the plan does not compute it */
     uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token takes; 0: no experts */
 } whit_plan;
 

@@ -64,7 +64,7 @@ static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_
     return true;
 }
 
-/* A matrix alone in its phase, and the sum that its product goes into where the sum's first term lies. */
+/* Fuses a matrix that is alone in its phase with the sum of its product and a value, written in place of that value. */
 static bool fuse_added(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *linear = &f->plan->steps[phase->first], *add = behind(f, phase);
@@ -121,7 +121,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
         step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
         drop_step(f, norm);
     }
-    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* not read by any other step */
+    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* no other step reads the value */
     step->weight = norm->weight;
     step->head_dim = norm->head_dim;
     step->constant = norm->constant;
@@ -129,7 +129,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
     drop_step(f, norm + 1);
 }
 
-/* Returns the step before attention that rotates its queries in place, if no other step reads them; else NULL. */
+/* Returns the step that rotates the queries of an attention in place, if no other step reads them; else NULL. */
 static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step *attend)
 {
     const whit_plan_step *rope = attend;

@@ -17,7 +17,7 @@
 
 typedef struct whit_fuse_options {
     whit_row_set rows;      /* the row set whose steps are scheduled */
-    bool is_adapted;        /* products are not fused: adapters are added to them */
+    bool is_adapted;        /* products are not fused, because adapters are added to them */
     bool is_screened;       /* the head's matrix is screened first instead of read whole */
     bool rotates_in_attend; /* attention rotates its queries */
     /* Whether kernels offer the fused product for this number of rows; the arguments are steps of the plan. */

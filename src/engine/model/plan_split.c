@@ -104,7 +104,7 @@ struct splitter {
     uint8_t *parts; /* (n_values + 1) which columns this rank has, from step to step */
 };
 
-enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as whit_split_channels has them; no gather completes them */ };
+enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as in whit_split_channels; without a gather */ };
 
 static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 {
@@ -163,7 +163,7 @@ static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t val
     return 0;
 }
 
-/* The number of heads by which a step cuts a value that it reads; 0: it does not. */
+/* The number of heads by which a step splits a value that it reads; 0: it does not. */
 static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value);
 
 /* The number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value, from step i

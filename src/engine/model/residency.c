@@ -17,7 +17,8 @@ struct layer_experts {
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;
-    uint32_t last_given;          /* unit whose pages are released with the next one's; n_units: no such unit */
+    /* Unit whose pages are released together with the next unit's; n_units: no such unit. */
+    uint32_t last_given;
     struct layer_experts *layers; /* (n_layers) */
     uint32_t *newer, *older;      /* (n_units + 1) */
     bool *is_in;                  /* (n_units) */
@@ -41,7 +42,7 @@ static void hint_unit(const whit_residency *r, uint32_t unit, void (*hint)(const
 static void add_matrix(whit_residency *r, uint32_t layer, const whit_tensor *matrix)
 {
     struct layer_experts *to = &r->layers[layer];
-    if (to->n_matrices == MATRICES_MAX) return; /* one more is read as without a budget */
+    if (to->n_matrices == MATRICES_MAX) return; /* further matrices are read without a budget */
     to->matrices[to->n_matrices++] = matrix;
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         to->bytes += matrix->part_bytes[p] / r->n_experts;
@@ -126,7 +127,8 @@ void whit_residency_want(whit_residency *r, uint32_t layer, const uint32_t *expe
     if (layer >= r->n_layers) return;
     const uint64_t bytes = r->layers[layer].bytes;
     uint64_t wanted = 0, kept = 0;
-    /* Chosen experts in memory become the newest first, so that they do not give way to the other chosen ones. */
+    /* Chosen experts that are in memory become the newest first, so that they are not evicted for the other chosen
+     * ones. */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t unit = layer * r->n_experts + experts[i];
         *(r->is_in[unit] ? &kept : &wanted) += bytes;

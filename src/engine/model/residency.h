@@ -15,7 +15,7 @@ typedef struct whit_residency whit_residency;
 whit_status whit_residency_open(const whit_plan *plan, const whit_tensor *tensors, uint64_t bytes_max,
                                 const whit_allocator *allocator, whit_residency **residency, whit_error *error);
 void whit_residency_close(whit_residency *residency); /* NULL is closed */
-/* A layer's routers have chosen these experts, (n). One thread at a time; allocates nothing. */
+/* Reports that a layer's router has chosen these experts, (n). One thread at a time; allocates nothing. */
 void whit_residency_want(whit_residency *residency, uint32_t layer, const uint32_t *experts, uint32_t n);
 /* Its counts, but for struct_bytes. */
 const whit_expert_counts *whit_residency_counts(const whit_residency *residency);

@@ -37,7 +37,7 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
 }
 
 struct lives {
-    uint32_t *last_step; /* per value: last step that reads it, NEVER where it is kept */
+    uint32_t *last_step; /* per value: last step that reads it, or NEVER if it is kept */
     uint32_t *last_phase;
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };

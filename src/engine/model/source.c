@@ -346,7 +346,7 @@ whit_status whit_source_open_as(const char *path, const whit_source_options *opt
     source->passed_over.allocator = allocator;
     set_program(source);
     whit_status status = import_source(source, error);
-    set_program(source); /* an .ndf may hold another program */
+    set_program(source); /* an .ndf may contain another program */
     if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);

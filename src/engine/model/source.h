@@ -21,7 +21,7 @@ typedef struct whit_source_section {
 #define WHIT_SOURCE_SECTIONS_MAX 3
 
 struct whit_source_tensor {
-    char name[WHIT_VALUE_NAME_BYTES]; /* canonical, as the graph asks for it */
+    char name[WHIT_VALUE_NAME_BYTES]; /* canonical name, as in the graph */
     whit_tensor_type type;            /* holds the source exactly */
     /* Reads row `row` (in canonical order) of the tensor into row 0 of `rows`. Called from any thread. */
     whit_status (*read_row)(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error);
@@ -35,12 +35,12 @@ struct whit_source_tensor {
     uint32_t n_sections;
     uint32_t order_begin, order_dim;       /* from this row on, heads of order_dim rows; 0: no such heads */
     uint32_t order_heads, order_key_heads; /* are grouped by key head in the file, and tiled in ours */
-    bool orders_columns;                   /* columns are ordered so, instead of rows */
+    bool orders_columns;                   /* the order applies to columns instead of rows */
     whit_source_tensor *parts; /* (n_parts) matrices of which it consists, one for each expert; NULL: no parts */
     uint32_t n_parts;
     uint32_t column_begin, column_step; /* columns of the file's rows: the first, and from each to the next; 0: all */
     bool is_recoded;                    /* `type` is that of another kind of GGUF tensor than the file's */
-    bool adds_one;                      /* a norm that multiplies by 1 + w, where the file holds w */
+    bool adds_one;                      /* a norm that multiplies by 1 + w, where the file stores w */
 };
 
 typedef struct whit_source {
@@ -68,7 +68,7 @@ typedef struct whit_source_options {
      * tensors that they do not know: the program says what they mean. Name and text must outlive the source. */
     const whit_family_program *program;
     bool is_strict;    /* refuse unknown fields, also fields that only describe */
-    bool reads_values; /* tensors with corrections beside their codes are f32 values */
+    bool reads_values; /* tensors with corrections are given as f32 values */
     /* (n_overrides) Metadata of a GGUF file to replace, as whit_gguf_override takes it; refused for other sources. */
     const char *const *overrides;
     size_t n_overrides;
@@ -76,7 +76,7 @@ typedef struct whit_source_options {
 /* The same with options, which must outlive the source. */
 whit_status whit_source_open_as(const char *path, const whit_source_options *options, const whit_allocator *allocator,
                                 whit_source *source, whit_error *error);
-/* The same as whit_source_open, but tensors that have corrections beside their codes are f32 values. */
+/* The same as whit_source_open, but tensors with corrections are given as f32 values. */
 whit_status whit_source_open_values(const char *path, const whit_allocator *allocator, whit_source *source,
                                     whit_error *error);
 void whit_source_close(whit_source *source);
@@ -99,7 +99,7 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
 /* Adds a chat template. The text is copied; a second template of a name replaces the first. */
 whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
                                      size_t text_bytes, whit_error *error);
-/* The element or row of the file that holds canonical one i, as far as value heads of a delta rule are reordered. */
+/* The index in the file of canonical element or row i, if value heads of a delta rule are reordered. */
 uint32_t whit_source_head_order(const whit_source_tensor *tensor, uint32_t i);
 /* Returns the row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);

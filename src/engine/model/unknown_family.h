@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The error for a model whose family has no graph here: its name, and what it would need. */
+ * The error for a model whose family is not supported: its name, and what it needs. */
 #ifndef WHIT_MODEL_UNKNOWN_FAMILY_H
 #define WHIT_MODEL_UNKNOWN_FAMILY_H
 
@@ -11,7 +11,7 @@
     "BitNet, Qwen3.5, LFM2, BERT, and with experts Qwen3, Qwen3-Next, Qwen3.5, LFM2, Gemma 4, gpt-oss, Granite and "   \
     "Maple"
 
-/* Says what a family that is not known would need, in words after "it needs"; NULL if nothing is known of it. */
+/* Describes what an unknown family would need, in words after "it needs"; NULL if the family is not listed. */
 const char *whit_family_needs(const char *name, size_t n);
 /* `name` is an architecture of a GGUF file or a class of transformers. Always fails. */
 whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);

@@ -34,7 +34,7 @@ void whit_quantise_put(const whit_tensor_type *type, const float stored[2], size
 /* out = w + share * (rounded(w) - w), (n). */
 void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                           const float stored[2], float share, float *out);
-/* Codes as whit_codec_pack takes them, (n). */
+/* Rounds to codes in the form of whit_codec_pack, (n). */
 void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
 /* dfields += the gradient of the scales, given that of the rounded values, (n). */
 void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,

@@ -275,7 +275,7 @@ static verdict read_arguments(whit_chat_parser *p, uint8_t byte)
 
 /* ---- sections of calls ----------------------------------------------------------------------- */
 
-/* Compares the held bytes with a marker. 1: they begin with it, -1: they may once there are more, 0: they do not. */
+/* Compares the held bytes with a marker. 1: they begin with it; -1: they are a prefix of it; 0: neither. */
 static int match(const whit_chat_parser *p, const char *marker)
 {
     size_t n = strlen(marker), held = p->held.size_bytes;
@@ -615,7 +615,7 @@ static bool read_start(whit_chat_parser *p, bool *wait)
             return true;
         }
     }
-    if (p->syntax == WHIT_CALLS_GEMMA) { /* its models may write the end of a section that they did not begin */
+    if (p->syntax == WHIT_CALLS_GEMMA) { /* its models may write the end of a section without its beginning */
         const char *rest = whit_chars(&p->held) + blank;
         size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_close);
         if (memcmp(rest, p->think_close, n < n_mark ? n : n_mark) == 0) {

@@ -60,7 +60,7 @@ struct whit_chat_parser {
     whit_buf raw;        /* source text of a call that may still turn out malformed */
     whit_call_reader call;
     whit_gemma_reader gemma;
-    whit_buf tools_text; /* the tools' JSON list; its schemas say which tagged arguments are strings */
+    whit_buf tools_text; /* the tools' JSON list; its schemas tell which tagged arguments are strings */
     whit_json tools;
     bool has_tools;
     size_t searched;                            /* number of held bytes already searched for an end tag */

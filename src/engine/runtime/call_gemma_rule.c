@@ -17,10 +17,10 @@ struct builder {
     const whit_json *json;
     uint32_t parameters;
     const char *name;
-    uint32_t any_value, any_pairs; /* rules; WHIT_AUTOMATON_NONE until they are made */
+    uint32_t any_value, any_pairs; /* rules; WHIT_AUTOMATON_NONE until they exist */
     struct value {
         uint32_t schema, rule;
-    } values[VALUES_MAX]; /* schemas that have a rule, so that references may lead back to them */
+    } values[VALUES_MAX]; /* schemas that have a rule, so that references may be recursive */
     uint32_t n_values, n_nested;
     whit_error *error;
 };
@@ -250,7 +250,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
     }
-    /* begins[1]: some member was written before, so that a comma precedes the next one. */
+    /* begins[1]: a member was written before, so that a comma precedes the next one. */
     uint32_t begins[2] = {WHIT_AUTOMATON_RET, WHIT_AUTOMATON_RET};
     while (n--) {
         uint32_t value;
@@ -354,7 +354,8 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
     return refuse_keyword(b, at, "type", "not a type that JSON has");
 }
 
-/* Several types: the keywords of each are looked at where it is built, so all must be known here. */
+/* Builds alternatives for several types: the keywords of each are checked when it is built, so all must be known
+ * here. */
 static whit_status types_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t types, uint32_t *way)
 {
     uint32_t ways[8], n = 0;

@@ -402,7 +402,7 @@ whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_gramm
     const char *spelled[8] = {NULL};
     whit_call_syntax syntax = whit_chat_template_style(chat)->syntax;
     size_t n = 0;
-    /* A generation that drops special tokens from its text would drop these, too. */
+    /* A generation that drops special tokens would drop the tokens of calls, too. */
     if (whit_chat_template_keep_special(chat)) {
         whit_chat_template_thinking(chat, &spelled[0], &spelled[1]);
         n = 2;

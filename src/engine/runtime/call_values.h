@@ -12,7 +12,8 @@ uint32_t whit_call_parameter(const whit_json *tools, const char *name, size_t n_
 /* Appends a tagged text as JSON: a string where `is_text`, else the JSON that it is, Python's True, False or None, or
  * a string. False: no memory. */
 bool whit_call_value_write(const char *text, size_t n_bytes, bool is_text, whit_buf *out);
-/* Whether a tagged text that begins as JSON ends within a string, so that the end tag after it belongs to it. */
+/* Whether a tagged text that begins as JSON ends inside a string, so that an end tag that follows is part of the
+ * string. */
 bool whit_call_value_is_open(const char *text, size_t n_bytes);
 
 #endif

@@ -56,7 +56,7 @@ static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {
     return candidates->n_heap + candidates->n_sorted;
 }
-uint64_t whit_candidates_max(const whit_candidates *candidates); /* its key; needs one candidate */
+uint64_t whit_candidates_max(const whit_candidates *candidates); /* the largest key; needs one candidate */
 /* Returns the key of the i-th greatest, i < count. */
 uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i);
 /* Keep the n greatest; the logits of at least `min_logit`; all except the n greatest. */

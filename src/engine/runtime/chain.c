@@ -203,7 +203,7 @@ static void typical(whit_candidates *c, double p)
     double middle = entropy(c, &s), mass = 0.0;
     uint32_t n = whit_candidates_count(c), begin = 0;
     while (begin < n && surprise(&s, whit_candidates_at(c, begin)) < middle - 1e-9) begin++;
-    uint32_t end = begin; /* [begin, end) is kept */
+    uint32_t end = begin; /* [begin, end) stays */
     do {
         double before = begin > 0 ? middle - surprise(&s, whit_candidates_at(c, begin - 1)) : INFINITY;
         double after = end < n ? surprise(&s, whit_candidates_at(c, end)) - middle : INFINITY;
@@ -214,7 +214,7 @@ static void typical(whit_candidates *c, double p)
     whit_candidates_drop_greatest(c, begin);
 }
 
-/* Keeps the fewest whose mass reaches p. */
+/* Keeps the fewest most probable candidates whose sum of probabilities reaches p. */
 static void top_p(whit_candidates *c, double p)
 {
     if (p >= 1.0) return;
@@ -227,7 +227,7 @@ static void top_p(whit_candidates *c, double p)
     whit_candidates_keep(c, kept);
 }
 
-/* Keeps what is at least p times as probable as the most probable. */
+/* Keeps candidates at least p times as probable as the most probable one. */
 static void min_p(whit_candidates *c, double p)
 {
     if (p <= 0.0) return;
@@ -280,7 +280,7 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     return k < n ? (uint32_t)k : n;
 }
 
-/* Version 2: keeps what surprises by at most mu bits. */
+/* Mirostat version 2: keeps candidates whose surprise is at most mu bits. */
 static uint32_t mirostat_count_2(whit_candidates *c, double temperature, double mu)
 {
     softmax s = softmax_of(c, temperature);
@@ -356,7 +356,7 @@ static uint64_t pick_by_chance(whit_chain *chain)
     min_p(c, o->min_p);
     xtc(c, o->xtc_probability, o->xtc_threshold, &chain->rng);
     double t = dynamic_temperature(c, o->temperature, o->dynatemp_range, o->dynatemp_exponent);
-    softmax s = softmax_of(c, fmax(t, 1e-30)); /* an entropy of 0 may have made t 0 */
+    softmax s = softmax_of(c, fmax(t, 1e-30)); /* an entropy of 0 may have set t to 0 */
     return draw(chain, &s);
 }
 

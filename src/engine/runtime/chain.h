@@ -38,8 +38,7 @@ void whit_chain_accept(whit_chain *chain, uint32_t id);
 /* Log-probabilities of the last pick and of n_top candidates, as whit_sampler_drawn (drawn.h) has them. */
 void whit_chain_drawn(whit_chain *chain, uint32_t n_top, whit_logprob *entries);
 void whit_chain_reset(whit_chain *chain);
-/* True where a pick depends on nothing but the *k greatest logits, so that others need not be
- * known exactly. */
+/* True if a pick depends only on the *k greatest logits, so that the others need not be exact. */
 bool whit_chain_needs_only_top(const whit_chain *chain, uint32_t *k);
 
 #endif

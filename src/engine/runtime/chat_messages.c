@@ -17,7 +17,7 @@ struct rewrite {
     bool is_rest;       /* the message's content is written already */
 };
 
-/* The text of a value, as it stands. */
+/* Copies the JSON text of a value. */
 static bool copy_value(const struct rewrite *r, uint32_t at)
 {
     size_t n;
@@ -121,7 +121,7 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Reasons against parts that have no text. */
+/* Errors for kinds of parts that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -184,8 +184,7 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     return WHIT_OK;
 }
 
-/* Whether a template writes messages of a role: one of the usual ones, one that its source has in quotes, or
- * any. */
+/* Whether a template writes messages of a role: a common role, one that its source contains in quotes, or any. */
 static bool role_is_written(const struct rewrite *r, uint32_t role)
 {
     static const char *const usual[] = {"system", "user", "assistant", "tool", "developer", NULL};
@@ -244,7 +243,7 @@ static bool is_same_text(const whit_json *json, uint32_t a, uint32_t b)
     return text_a && text_b && n_a == n_b && memcmp(text_a, text_b, n_a) == 0;
 }
 
-/* The call that a result belongs to: the first with its id, else the one in its place, at most the last. */
+/* The call to which a result belongs: the first with its id, else the call of the same index, at most the last. */
 static uint32_t call_of_result(const struct rewrite *r, uint32_t calls, uint32_t result, uint32_t place)
 {
     uint32_t id = whit_json_get(r->json, result, "tool_call_id"), found = WHIT_JSON_NONE, i = 0;

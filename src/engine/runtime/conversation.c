@@ -126,14 +126,14 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
         whit_status status = whit_chat_template_keep_special(c->chat)
             ? whit_call_vocabulary_open(c->chat, &c->vocabulary, error)
             : whit_grammar_vocabulary_open(c->session->model, &c->vocabulary, error);
-        /* Without a grammar a template that takes tools by description still works. */
+        /* Without a grammar, a template that describes tools in the prompt still works. */
         if (status == WHIT_ERROR_UNSUPPORTED && !is_wanted) return WHIT_OK;
         WHIT_TRY(status);
     }
     WHIT_TRY(whit_call_grammar_open(c->chat, c->prompt, c->vocabulary, &calls, &form->grammar, error));
     WHIT_TRY(whit_grammar_state_open(form->grammar, &form->state, error));
     form->stage = whit_grammar_stage(form->state);
-    form->stages[form->n_stages++] = &form->stage; /* last: it checks the tokens that the others allow */
+    form->stages[form->n_stages++] = &form->stage; /* last: it checks the tokens that the other stages allow */
     return WHIT_OK;
 }
 
@@ -369,7 +369,8 @@ whit_status whit_conversation_answer(whit_conversation *c, whit_sampler *sampler
         answer.n_left_out = (uint32_t)(c->n_left_out - n_left_out);
         status = generate_and_add(c, sampler, &options, &answer, error);
     }
-    if (whit_conversation_count(c) == n_messages) { /* the next prompt may have room for what this one had not */
+    /* The next prompt may have space for messages that this prompt left out. */
+    if (whit_conversation_count(c) == n_messages) {
         c->n_left_out = n_left_out;
         answer.n_left_out = 0;
     }

@@ -17,7 +17,7 @@ typedef enum whit_role {
 typedef struct whit_message {
     whit_role role;
     uint32_t n_calls; /* tool calls in it */
-    char *json;       /* one line; terminated by a zero that json_bytes does not count */
+    char *json;       /* one line; followed by a zero that json_bytes does not count */
     size_t json_bytes;
     size_t n_left_out; /* the list's n_left_out when the message was added */
 } whit_message;
@@ -42,7 +42,7 @@ struct whit_conversation {
 const whit_message *whit_messages_of(const whit_conversation *conversation);
 /* Returns the number of system messages at the beginning. */
 size_t whit_conversation_n_system(const whit_conversation *conversation);
-/* Appends one message, which is valid JSON on one line. */
+/* Appends one message: valid JSON on one line. */
 whit_status whit_conversation_add(whit_conversation *conversation, whit_role role, uint32_t n_calls, const char *json,
                                   size_t json_bytes, whit_error *error);
 /* Returns whether a call of the last answer has no result yet. */

@@ -201,7 +201,7 @@ whit_status whit_conversation_append(whit_conversation *c, const char *json, siz
 whit_status whit_conversation_set_system(whit_conversation *c, const char *text, size_t text_bytes, whit_error *error)
 {
     WHIT_NEED(c);
-    /* The new one is made first, at the end, so that a failure leaves everything as it was. */
+    /* The new message is appended first, so that a failure leaves the conversation unchanged. */
     if (text_bytes) WHIT_TRY(whit_conversation_say(c, "system", text, text_bytes, error));
     size_t n = whit_conversation_count(c);
     whit_message *items = items_of(c), made = {.role = WHIT_ROLE_SYSTEM};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/draft.h"
 
-enum { PLACES_MAX = 64 }; /* earlier occurrences that are looked at */
+enum { PLACES_MAX = 64 }; /* number of earlier occurrences that are examined */
 
 static void free_arrays(whit_draft *draft)
 {
@@ -47,7 +47,7 @@ static void enter_pair(whit_draft *draft, size_t position)
 
 void whit_draft_push(whit_draft *draft, int32_t id)
 {
-    if (draft->n_tokens == draft->capacity) { /* the older half makes room */
+    if (draft->n_tokens == draft->capacity) { /* the older half is dropped */
         draft->n_tokens -= (draft->capacity + 1) / 2;
         memmove(draft->history, draft->history + (draft->capacity + 1) / 2, draft->n_tokens * sizeof *draft->history);
         memset(draft->latest, 0, draft->n_buckets * sizeof *draft->latest);

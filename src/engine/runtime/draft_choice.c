@@ -3,8 +3,8 @@
 
 enum {
     FIRST_STEPS = 16,   /* plain steps before anything is tried on credit */
-    FIRST_CREDIT = 2,   /* steps that the account then holds */
-    CREDIT_MAX = 32,    /* steps that it holds at most */
+    FIRST_CREDIT = 2,   /* steps credited afterwards */
+    CREDIT_MAX = 32,    /* maximum number of credited steps */
     PLAIN_SHARE = 64,   /* a plain step adds 1 / 64 of its time */
     GAIN_SHARE = 4,     /* a gain adds a quarter */
     SAMPLES_ENOUGH = 3, /* measurements of a width, from which on it is not tried on credit */
@@ -12,7 +12,7 @@ enum {
 static const float fading = 0.9f; /* the weight of a count after one more guess */
 /* Odds before anything was seen, with the weight of one guess: of a lookup, of a draft model. */
 static const float prior = 0.3f, prior_of_model = 0.7f;
-static const float margin = 1.03f; /* least gain that counts: estimates are uncertain */
+static const float margin = 1.03f; /* smallest gain that is used, because estimates are uncertain */
 
 /* ---- odds ------------------------------------------------------------------------------------------ */
 

@@ -30,7 +30,7 @@ typedef struct whit_draft_odds {
 
 /* Compares a token of the text with the guess that is watched. */
 void whit_draft_odds_see(whit_draft_odds *odds, int32_t id);
-/* Watches a guess, unless another one is watched. */
+/* Observes a guess, unless another one is being observed. */
 void whit_draft_odds_watch(whit_draft_odds *odds, const int32_t *ids, uint32_t n, uint32_t n_matched);
 /* Odds, 0 to 1, that a guess after n_matched agreeing tokens is right. */
 float whit_draft_odds_of(const whit_draft_odds *odds, uint32_t n_matched);

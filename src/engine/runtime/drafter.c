@@ -9,7 +9,7 @@
 
 enum { ROWS = WHIT_DRAFTER_ROWS, BATCH = WHIT_DRAFTER_BATCH };
 
-/* The plan value that holds a graph value; 0 if the plan has dropped it. */
+/* Returns the plan value of a graph value; 0 if the plan has dropped it. */
 static uint32_t find_value(const whit_plan *plan, whit_ref value)
 {
     uint32_t v = plan->n_values;
@@ -57,7 +57,7 @@ static whit_status build_graph(whit_drafter *drafter, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the target's table of embeddings, and the factor that its program gives them. */
+/* Finds the target's embedding table, and the factor that its program multiplies by. */
 static bool find_embedding(whit_drafter *drafter)
 {
     const whit_graph *graph = &drafter->target->graph;
@@ -300,7 +300,7 @@ void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_
     whit_drafter_sequence *s = &drafter->sequences[sequence];
     if (s->end > n_tokens) s->end = n_tokens;
     if (s->begin >= s->end) s->begin = s->end = 0;
-    /* A row holds the token after its own position. */
+    /* a row also needs the token after its position */
     const uint32_t n_valid = n_tokens > s->first + 1 ? n_tokens - s->first - 1 : 0;
     if (s->n_fed > n_valid) s->n_fed = n_valid;
 }
@@ -384,8 +384,8 @@ static int32_t best_token(const whit_drafter *drafter)
     return (int32_t)best;
 }
 
-/* Begins the draft model's cache anew if it is empty, lacks rows that are no longer kept, or has no room. An empty one
- * may be that of a sequence that began further on. */
+/* Resets the draft model's cache if it is empty, lacks rows that are no longer stored, or has no space. An empty
+ * cache may belong to a sequence that began at a later position. */
 static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
 {
     whit_drafter_sequence *s = &drafter->sequences[sequence];
@@ -414,8 +414,8 @@ static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_token
     return done;
 }
 
-/* Feeds what precedes the first guess: to a draft model with a cache of its own the rows that it has not seen, else the
- * last one. */
+/* Feeds what precedes the first guess: the rows that the draft model has not seen if it has its own cache, else the
+ * last row. */
 static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
                           const volatile bool *cancel)
 {
@@ -442,7 +442,7 @@ uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n
     while (done) {
         ids[n] = best_token(drafter);
         if (++n == n_most) break;
-        /* Without a cache of its own it guesses all tokens from one position. */
+        /* A draft model without its own cache guesses all tokens from one position. */
         const uint32_t position = drafter->reads_target ? n_tokens - 1 : n_tokens - 1 - s->first + n;
         add_row(drafter, &rows, sequence, position, ids[n - 1], whit_exec_row(&drafter->exec, drafter->plan.hidden, 0));
         done = run_rows(drafter, &rows, true, cancel);

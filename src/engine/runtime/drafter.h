@@ -14,14 +14,14 @@
 #include "whit/session.h"
 
 enum {
-    WHIT_DRAFTER_ROWS = 256, /* hidden states that are kept of a sequence */
+    WHIT_DRAFTER_ROWS = 256, /* number of hidden states stored per sequence */
     WHIT_DRAFTER_BATCH = 32, /* rows of a pass of the draft model */
     WHIT_DRAFTER_CTX = 4096, /* positions of the draft model's own cache, at most; when it is full it begins anew */
 };
 
 /* State of a sequence in the draft model. Positions are the target's. */
 typedef struct whit_drafter_sequence {
-    uint32_t begin, end; /* hidden states are kept of positions [begin, end) */
+    uint32_t begin, end; /* hidden states of positions [begin, end) are stored */
     uint32_t first;      /* position of the first row in the draft model's cache */
     uint32_t n_fed;      /* rows in that cache */
 } whit_drafter_sequence;
@@ -38,7 +38,7 @@ typedef struct whit_drafter {
     whit_exec_schedules schedules;
     whit_exec exec;
     whit_kv kv;        /* cache of the draft model's own layers */
-    bool reads_target; /* it has no keys of its own, and reads the target's */
+    bool reads_target; /* it has no keys of its own, and reads those of the target */
     uint32_t *owners;  /* (config.n_layers) the target's layers whose keys and values its layers read; NULL: none */
     const whit_tensor *embedding; /* the target's table, for rows that begin with an embedding; NULL: they do not */
     float embedding_scale;        /* factor of these embeddings */
@@ -46,7 +46,7 @@ typedef struct whit_drafter {
     uint32_t n_sequences;
     uint32_t n_ctx_tokens; /* positions of a sequence in `kv` */
     uint32_t width;        /* elements of a hidden state */
-    whit_ref source;       /* the target's graph value before its final norm, of which rows are kept, */
+    whit_ref source;       /* the target's graph value before its final norm, whose rows are stored, */
     const whit_node *norm; /* and that norm */
     bool exact_head;
     whit_drafter_sequence *sequences; /* (n_sequences) */
@@ -60,7 +60,7 @@ typedef struct whit_drafter {
 whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
                               const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
 void whit_drafter_close(whit_drafter *drafter);
-/* Name of the target's value that must be kept by its plan. */
+/* Name of the target's value that its plan must keep. */
 const char *whit_drafter_source(const whit_drafter *drafter);
 /* Takes its memory from the arena, which counts it or hands it out. target: the session's cache, placed before. */
 void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The candidates from which a sampler made its last pick. */
+ * The candidates of a sampler's last pick. */
 #ifndef WHIT_RUNTIME_DRAWN_H
 #define WHIT_RUNTIME_DRAWN_H
 

@@ -61,8 +61,8 @@ struct batch {
     uint32_t sequence;   /* its sequence, counted from options.sequence */
 };
 
-/* The sequence of the i-th text of a step: the first text keeps `first`, where it may have begun in an earlier step,
- * and the others have the lowest ones beside it. */
+/* The sequence of the i-th text of a step: the first text stays in `first`, where an earlier step may have begun it,
+ * and the others use the lowest other sequences. */
 static uint32_t sequence_of(uint32_t first, uint32_t i)
 {
     if (i == 0) return first;

@@ -62,9 +62,9 @@ struct gathering {
     whit_step_token tokens[STEP_TOKENS];
     size_t capacity, n, n_logits, n_wanted;
     size_t n_columns;
-    size_t prompt_capacity, n_prompt; /* tokens of prompts that all steps of a call may take, and have taken */
+    size_t prompt_capacity, n_prompt; /* tokens of prompts that all steps of a call may feed, and have fed */
     size_t n_unfinished;
-    size_t share; /* tokens that every prompt may take, whatever the others want */
+    size_t share; /* tokens that every prompt may feed, regardless of the others */
 };
 
 /* Returns the room in a step if `spare` of it is left to the others: at least 1 if there is any. */
@@ -108,7 +108,7 @@ static void accept_step(const whit_session *session, whit_generation *g)
                                        "model's weights or scales are damaged"),
                              &reason);
     else
-        whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* whit_generation_error has it */
+        whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* whit_generation_error returns the error */
 }
 
 static bool is_waiting(const whit_generation *g)

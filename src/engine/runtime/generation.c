@@ -186,7 +186,7 @@ static whit_status finish_generation(whit_generation *g, whit_finish how, whit_e
     return flushed != WHIT_OK ? flushed : added;
 }
 
-/* Finishes the generation with an error, which it keeps. */
+/* Finishes the generation with an error, which it stores. */
 static whit_status fail_generation(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
 {
     g->error = *reason;
@@ -222,7 +222,7 @@ static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
     return n;
 }
 
-/* Chooses by cost how many guesses a draft model makes, and makes them. */
+/* Drafts tokens; the number of guesses minimises the expected cost. */
 static uint32_t guess_by_cost(whit_generation *g, uint32_t n_most)
 {
     const whit_session *s = g->session;

@@ -10,7 +10,7 @@ struct whit_generation {
     whit_session *session;
     whit_sampler *sampler;
     const whit_allocator *allocator;
-    whit_generate_options options; /* its stop strings are in `held`, its stages below */
+    whit_generate_options options; /* copies of the options; stop strings are in `held`, stages below */
     whit_stage *stages;            /* (n_stages) copies */
     float *edited;                 /* (n_vocab) logits that stages edit; NULL without */
     whit_logprob *logprobs;        /* (n_logprobs) NULL: not kept */
@@ -32,7 +32,7 @@ struct whit_generation {
         int32_t ids[WHIT_DRAFT_MAX];
         uint32_t n;       /* number of guesses that follow `next` */
         bool is_made;     /* since the last accepted step */
-        uint64_t made_ns; /* time that making them took */
+        uint64_t made_ns; /* time that drafting them took */
     } model;
     int32_t end_ids[16];
     bool finished, refused; /* refused: on_text asked to stop */

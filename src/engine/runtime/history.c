@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Penalties on what was said before. */
+ * Penalties for tokens that occurred before. */
 #include "runtime/history.h"
 #include "runtime/elementary.h"
 #include "base/mem.h"

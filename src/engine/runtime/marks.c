@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints of a session: their number, when they are made, and which one gives way. */
+ * Checkpoints of a session: their number, when they are made, and which one is evicted. */
 #include "base/options.h"
 #include "runtime/session.h"
 #include "runtime/split.h"
@@ -55,7 +55,7 @@ bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t 
     return n_tokens >= s->last_mark[sequence] + MESSAGE_TOKENS_MIN && whit_model_is_end(s->model, id);
 }
 
-/* Whether a mark's prefix is how a sequence begins, which has at least as many tokens. */
+/* Whether a mark's prefix is the beginning of a sequence with at least as many tokens. */
 static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
 {
     const whit_mark *m = &s->marks.items[i];

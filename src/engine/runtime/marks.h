@@ -23,11 +23,11 @@
 typedef struct whit_mark {
     uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */
     uint32_t n_tokens;            /* 0: free */
-    uint32_t first;               /* index of the block that its ids begin with */
+    uint32_t first;               /* index of the block with which its ids begin */
     uint32_t reach;               /* during a search: the position at which it can resume, or 0 */
     uint32_t gap;                 /* tokens since the nearest earlier mark of the same prefix */
     uint32_t n_uses;              /* how often a sequence resumed here */
-    uint64_t when;                /* when it was made or last used */
+    uint64_t when;                /* time of its creation or last use */
     uint64_t number, parent;      /* serial number, and that of the nearest earlier mark; 0: no such mark */
 } whit_mark;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opening: an .ndf in place; anything else through one conversion, cached on disk or in memory, so
- * that there is one way to run a model. */
+ * Opening a model: an .ndf file in place; any other format after a conversion, cached on disk or in memory, so that all
+ * models run the same way. */
 #include "runtime/model.h"
 
 #include "base/file.h"
@@ -37,7 +37,7 @@ static whit_status looks_like_ndf(const char *path, bool *yes, whit_error *error
     close(fd);
     if (n < 0) return whit_fail_errno(error, path, "read");
     size_t length = strlen(path);
-    /* A damaged .ndf is still an .ndf: its own reader says best what is wrong with it. */
+    /* A damaged .ndf file is still an .ndf file: its reader gives the best error. */
     *yes = whit_ndf_has_magic(head, (size_t)n) || (length > 4 && strcmp(path + length - 4, ".ndf") == 0);
     return WHIT_OK;
 }
@@ -115,7 +115,7 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
     if (access(entry.path, R_OK) == 0 && open_entry(model, entry.path)) return WHIT_OK;
     if (access(entry.folder, W_OK) != 0 || whit_cache_lock(&entry, &ignored) != WHIT_OK) return WHIT_OK;
     whit_status status = WHIT_OK;
-    /* Another process may have finished it while we waited. */
+    /* Another process may have finished the conversion while this one waited. */
     if (!open_entry(model, entry.path)) {
         whit_ndf_writer *writer = NULL;
         status = convert_to(path, options, entry.path, &writer, error);
@@ -339,7 +339,7 @@ bool whit_model_has_draft_block(const whit_model *model)
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
     const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
-    /* "general.architecture" is copied from the source; a model that was made here lacks it: return its family. */
+    /* "general.architecture" is copied from the source; a model that was trained here lacks it: return its family. */
     if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
     return text;
 }

@@ -13,7 +13,7 @@ struct whit_prompter {
     whit_template *template;
     char *place, *source;
     size_t source_bytes;
-    char *bos_token, *eos_token; /* NULL if the model does not have it */
+    char *bos_token, *eos_token; /* NULL if the model lacks it */
     whit_template_time now;
     const char *thinking_open, *thinking_close;
     int32_t turn_end; /* -1: none */

@@ -49,7 +49,8 @@ void whit_session_block_key(const whit_session *s, uint32_t sequence, uint32_t n
 void whit_session_name_blocks(whit_session *s, uint32_t sequence, uint32_t from, uint32_t to)
 {
     uint32_t n =
-        (to < s->options.n_ctx_tokens ? to : s->options.n_ctx_tokens) / BLOCK; /* ids beyond the context are not kept */
+        /* Ids beyond the context are not stored. */
+        (to < s->options.n_ctx_tokens ? to : s->options.n_ctx_tokens) / BLOCK;
     if (from / BLOCK >= n || s->is_mixed[sequence]) return;
     const int32_t *ids = whit_session_tokens_of(s, sequence);
     uint8_t key[WHIT_HASH_BYTES];

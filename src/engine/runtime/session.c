@@ -20,7 +20,7 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Refuses what a model that makes vectors only, or attends to both sides, cannot do. */
+/* Refuses operations that a model cannot do if it only computes vectors or attends to both sides. */
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
@@ -119,7 +119,7 @@ static whit_kv_shape kv_shape_of(const whit_session *s)
                            .n_window_blocks = o->n_kv_window};
 }
 
-/* Finds the largest tail that a rank of a split model has. All ranks make as many marks, so that they find the same. */
+/* Finds the largest tail on any rank of a split model, because all ranks need the same number of marks. */
 static whit_status measure_tails(whit_session *s, whit_error *error)
 {
     whit_kv_shape shape = kv_shape_of(s);
@@ -134,9 +134,10 @@ static whit_status measure_tails(whit_session *s, whit_error *error)
         uint64_t bytes;
         uint32_t n_ids;
         memset(layers, 0, layers_bytes);
-        if (!whit_exec_kv_layers(&s->model->graph, layers, shape.n_layers)) continue; /* compile_plan has checked it */
+        /* compile_plan has checked this */
+        if (!whit_exec_kv_layers(&s->model->graph, layers, shape.n_layers)) continue;
         whit_split_kv_layers(&ranks, &s->plan, layers, shape.n_layers);
-        if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* too large: place_arrays says so */
+        if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* too large: place_arrays reports it */
         bytes = whit_kv_tail_bytes_max(&kv, &n_ids);
         if (bytes > s->split_tail_bytes) s->split_tail_bytes = bytes;
     }
@@ -258,7 +259,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
     if (status == WHIT_OK) {
         if (s->arena_bytes >= HUGE_PAGE_BYTES) whit_system_interleave(s->arena, s->arena_bytes);
         whit_arena arena = {.memory = s->arena};
-        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations: they are the host's */
+        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations, whose functions belong to the host */
         place_arrays(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
@@ -575,7 +576,7 @@ static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whi
         s->model->path, s->options.n_batch_tokens);
 }
 
-/* Tells other ranks of a step, unless it is cancelled already. */
+/* Sends a step to the other ranks, unless it is cancelled already. */
 static whit_status tell_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each,
                              whit_error *error)
 {

@@ -53,7 +53,7 @@ struct whit_session {
     int32_t *ids; /* (n_batch_tokens) ids of the current pass; row_sequences and row_positions likewise */
     uint32_t *row_sequences, *row_positions;
     uint8_t *row_types;  /* token types */
-    uint32_t *wanted;    /* row -> its index among the wanted rows plus 1; 0: not wanted */
+    uint32_t *wanted;    /* row -> its index among the requested rows plus 1; 0: not requested */
     uint32_t *selected;  /* index among the wanted rows -> row */
     uint32_t *tops;      /* index among the wanted rows -> how many of its largest logits must be exact, 0: all */
     uint32_t n_selected; /* number of wanted rows of the last step */
@@ -64,7 +64,7 @@ struct whit_session {
 /* Refuses a number that is not that of a sequence of the session (argument). */
 whit_status whit_session_check_sequence(const whit_session *session, uint32_t sequence, whit_error *error);
 
-/* Opens a session in this process alone, where rank 0 has told other ranks to do the same. */
+/* Opens a session in this process alone; rank 0 has asked the other ranks to do the same. */
 whit_status whit_session_open_here(const whit_model *model, const whit_session_options *options, whit_session **session,
                                    whit_error *error);
 /* Runs a step in which no sequence can make another fail. If logits are not finite, whit_session_step fails; this
@@ -88,7 +88,7 @@ void whit_session_name_blocks(whit_session *session, uint32_t sequence, uint32_t
 /* The key of a sequence's first n_blocks blocks: a hash of everything that their contents depend on. */
 void whit_session_block_key(const whit_session *session, uint32_t sequence, uint32_t n_blocks,
                             uint8_t key[WHIT_HASH_BYTES]);
-/* Takes the memory of the marks from the arena, which counts it or hands it out. Their tails come last, so that their
+/* Places the memory of the marks in the arena, which measures it or hands it out. Tails come last, so that their
  * pages stay untouched until they are used. */
 void whit_session_place_marks(whit_session *session, whit_arena *arena);
 /* Whether a sequence is to be marked once it has n_tokens, the last of which is `id` (marks.h says where). */

@@ -401,7 +401,7 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
     }
     uint32_t n_stored = whit_session_record_n_blocks(record), n_closed = (uint32_t)(h.n_present / WHIT_KV_BLOCK_TOKENS);
     if (n_stored > n_keep / WHIT_KV_BLOCK_TOKENS) n_stored = (uint32_t)(n_keep / WHIT_KV_BLOCK_TOKENS);
-    /* If a sliding window has already dropped block n_stored, neither it nor the blocks after it are stored. */
+    /* If a sliding window has already dropped block n_stored, this block and the later ones are not stored. */
     if (!turn->tokens_only && n_closed > n_stored && whit_kv_holds(&file->session->kv, file->sequence, n_stored)) {
         h.first_block = n_stored;
         h.n_blocks = n_closed - n_stored;
@@ -427,7 +427,7 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
     whit_turn_view view = {.header = &h,
                            .ids = turn->ids + n_keep,
                            .note = turn->note,
-                           .blocks_offset = file->log.end_bytes, /* only their number matters from here on */
+                           .blocks_offset = file->log.end_bytes, /* only the number of tokens matters from here on */
                            .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
     /* The turn is in the file but not in `record`, so counts of a further turn would be wrong. */

@@ -16,7 +16,7 @@ enum { WHIT_SESSION_BEGIN = 1, WHIT_SESSION_TURN = 2 };
  * the blocks). */
 typedef struct whit_turn_header {
     uint32_t kind, finish;     /* finish: a whit_finish */
-    uint64_t n_keep;           /* number of ids of the turns before that are kept */
+    uint64_t n_keep;           /* number of ids of earlier turns that stay */
     uint64_t n_ids;            /* number of ids that this turn adds */
     uint64_t n_given;          /* how many of the added ids, from the first on, were given; the others were picked */
     uint64_t n_present;        /* length of the sequence after the turn: all ids, or all but the last */
@@ -31,12 +31,12 @@ typedef struct whit_turn_header {
 } whit_turn_header;
 _Static_assert(sizeof(whit_turn_header) == 128, "turn");
 
-/* One turn as it is read; pointers live during the call. */
+/* One turn while it is read; pointers are valid during the call. */
 typedef struct whit_turn_view {
     const whit_turn_header *header;
     uint32_t frame, number;     /* frame: index in the chain; number: index of the turn, from 0 */
     const int32_t *ids;         /* the (n_ids) ids that the turn adds */
-    const whit_table *settings; /* the settings in effect: its own, or an earlier turn's; NULL: none so far */
+    const whit_table *settings; /* the settings in effect: those of this turn or an earlier one; NULL: none so far */
     const char *note;
     uint64_t blocks_offset, tail_offset; /* offsets in the file */
 } whit_turn_view;
@@ -46,12 +46,12 @@ typedef struct whit_tail_view {
     uint64_t n_tokens, offset, n_bytes;
 } whit_tail_view;
 
-/* The contents of a session file except its blocks and tails, which are kept as file offsets. */
+/* The contents of a session file; blocks and tails are represented by file offsets. */
 typedef struct whit_session_record {
     whit_ndf_log *log;
     const whit_allocator *allocator;
     whit_buf begin;   /* bytes of the BEGIN table */
-    whit_table about; /* the BEGIN table, opened in `begin` */
+    whit_table about; /* the BEGIN table, which `begin` contains */
     whit_buf ids;     /* int32_t[]: the ids that no later turn undid */
     uint64_t n_present;
     whit_buf blocks; /* uint64_t[]: offset of each block in the file, from the first block on */
@@ -62,7 +62,7 @@ typedef struct whit_session_record {
     whit_sampler_state after;
     bool has_picks;     /* `settings` and `after` are set */
     whit_buf notes;     /* the notes of all turns, concatenated */
-    whit_buf note_ends; /* uint64_t[n_turns]: where each turn's note ends */
+    whit_buf note_ends; /* uint64_t[n_turns]: offset of the end of each turn's note */
     uint32_t n_turns;
 } whit_session_record;
 

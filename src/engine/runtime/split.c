@@ -4,7 +4,8 @@
 #include "base/flag.h"
 #include "base/options.h"
 
-/* A call that rank 0 makes and tells. A short step has its tokens in the message; other data follow. */
+/* A call that rank 0 makes and sends to the others. The tokens of a short step are part of the message; other data
+ * follow. */
 enum { TOKENS_INSIDE = 8 };
 struct order {
     uint32_t call, session, n, elem_bytes;
@@ -101,7 +102,7 @@ void whit_split_tell_close(const whit_session *session)
 {
     whit_model_ranks *split = session->model->split;
     whit_error ignored;
-    if (split->sessions[session->split_number] != session) return; /* not every rank has opened it */
+    if (split->sessions[session->split_number] != session) return; /* not every rank has opened the session */
     split->sessions[session->split_number] = NULL;
     if (!split->is_lost) whit_split_tell(session, WHIT_SPLIT_CLOSE, (uint32_t[3]){0}, NULL, 0, 0, &ignored);
 }
@@ -164,7 +165,7 @@ static whit_status open_told(whit_model *model, const struct order *order, whit_
     return WHIT_OK;
 }
 
-/* Makes a call that rank 0 has told. Where it fails it fails on rank 0, too, which says so. */
+/* Makes a call that rank 0 has sent. If it fails, it also fails on rank 0, which reports the error. */
 static void make_call(whit_session *session, const struct order *order, const void *data)
 {
     whit_error ignored;

@@ -17,13 +17,13 @@
 
 struct whit_model_ranks {
     const whit_ranks *ranks;
-    whit_session *sessions[WHIT_SPLIT_SESSIONS_MAX]; /* by number, which all ranks agree on */
+    whit_session *sessions[WHIT_SPLIT_SESSIONS_MAX]; /* by number, which is the same on all ranks */
     bool is_lost;                                    /* a rank is lost */
     uint64_t n_messages, sent_bytes;                 /* messages of rank 0 beside the exchanges of passes */
     uint64_t n_passes;
 };
 
-/* Calls that change a session, as rank 0 tells the others. */
+/* Calls that change a session, which rank 0 sends to the others. */
 typedef enum whit_split_call {
     WHIT_SPLIT_END, /* the model is closed */
     WHIT_SPLIT_OPEN,
@@ -45,7 +45,7 @@ void whit_split_close(whit_model *model);
 
 /* ---- for sessions ---- */
 
-/* Whether this process tells other ranks what it does with a model. */
+/* Whether this process leads the others that run parts of a model. */
 static inline bool whit_split_leads(const whit_model *model)
 {
     return model->split && !model->split->ranks->rank;
@@ -53,15 +53,15 @@ static inline bool whit_split_leads(const whit_model *model)
 /* Tells the other ranks of a call, if this rank leads. data: n elements of elem_bytes. */
 whit_status whit_split_tell(const whit_session *session, whit_split_call call, const uint32_t numbers[3],
                             const void *data, size_t n, size_t elem_bytes, whit_error *error);
-/* Tells the other ranks that a session is closed. */
+/* Tells the other ranks to close a session. */
 void whit_split_tell_close(const whit_session *session);
-/* Refuses what a model that is split cannot do; what: "adapters are". */
+/* Refuses an operation that a split model does not support; what: "adapters are". */
 whit_status whit_split_refuse(const whit_session *session, const char *what, whit_error *error);
 /* Gives up a model whose ranks could not exchange a value: its sessions can run no further step. Returns io. */
 whit_status whit_split_lose(const whit_session *session, whit_error *error);
 /* After a pass: all ranks learn which sequences are damaged, and whether the step is cancelled. */
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error);
-/* Tells the other ranks to open a session with these options, and gives it a number. */
+/* Tells the other ranks to open a session with these options, and numbers it. */
 whit_status whit_split_tell_open(const whit_model *model, const whit_session_options *options, uint32_t *number,
                                  whit_error *error);
 /* Returns the first failure of any rank after all have tried; `status` and `error` are this rank's. */

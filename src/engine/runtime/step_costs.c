@@ -3,7 +3,7 @@
 
 enum {
     SAMPLES_ENOUGH = 3,
-    FIRST_TOKENS = 16, /* piece of a prompt while nothing is known */
+    FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before any measurement */
     PROMPT_SHARE = 4,  /* columns : prompt tokens, in time, if the columns alone exceed the budget */
 };
 
@@ -74,7 +74,7 @@ uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_column
     if (below == n_columns || !n_columns) return least;
     if (above < WHIT_COST_COLUMNS && above > below) {
         uint64_t most = median_sample(&costs->columns[above]);
-        if (!below) return most; /* fewer columns take at most as long */
+        if (!below) return most; /* steps with fewer columns take no longer */
         return most <= least ? least : least + (most - least) * (n_columns - below) / (above - below);
     }
     if (!below) return 0;

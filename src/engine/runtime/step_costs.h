@@ -23,7 +23,7 @@ typedef struct whit_cost_samples {
     uint32_t n, next;
 } whit_cost_samples;
 
-/* All zero: nothing is known. */
+/* All zero: nothing was measured yet. */
 typedef struct whit_step_costs {
     whit_cost_samples columns[WHIT_COST_COLUMNS]; /* ns of a step without prompt tokens, by its columns */
     whit_cost_samples prompts[WHIT_COST_CLASSES]; /* ns that a prompt token adds to a step, by the piece's class */

@@ -16,7 +16,7 @@ struct whit_tokenizers {
     pthread_mutex_t lock;
     whit_tokenizer *idle[IDLE_TOKENIZERS];
     uint32_t n_idle;
-    uint8_t *breakers; /* NULL until they are wanted */
+    uint8_t *breakers; /* NULL until needed */
     size_t breakers_bytes;
     const whit_allocator *allocator;
 };

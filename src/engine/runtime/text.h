@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers for callers: a tokenizer object serves one thread at a time, so a model keeps those
- * not in use and makes another where all are busy. */
+ * Tokenizer objects serve one thread at a time, so a model keeps the unused ones and makes another if all are in use. */
 #ifndef WHIT_RUNTIME_TEXT_H
 #define WHIT_RUNTIME_TEXT_H
 

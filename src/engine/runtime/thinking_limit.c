@@ -16,7 +16,7 @@ typedef struct tag {
 struct whit_thinking_limit {
     tag open, close;
     int32_t last[TAG_TOKENS_MAX]; /* newest tokens, the newest last */
-    uint32_t n_left;              /* tokens that the section may still have */
+    uint32_t n_left;              /* tokens that are left for the section */
     size_t n_forced;              /* tokens of the end tag that were forced */
     bool is_inside, is_over;
 };

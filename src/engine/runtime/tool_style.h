@@ -28,8 +28,9 @@ typedef struct whit_tool_style {
     bool single_calls;   /* refuses or drops calls after a message's first: each becomes a message of its own */
     bool short_ids;      /* wants ids of nine letters and digits */
     bool developer;      /* knows the role "developer" */
-    bool any_role;       /* writes the contents of roles that it does not know */
-    const char *source;  /* the template's source, owned by the prompter; names the roles that it knows */
+    bool any_role;       /* writes messages of roles that it does not know */
+    /* The template's source, owned by the prompter; contains the names of the roles that it knows. */
+    const char *source;
     size_t source_bytes;
 } whit_tool_style;
 
@@ -38,8 +39,8 @@ whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style 
 /* Gives a template without tools the plain form of them; changes no other. */
 void whit_tool_style_make_plain(whit_tool_style *style);
 
-/* Messages (JSON) as values in the way that the template wants them; `what` begins error lines. Calls
- * that the template does not write are appended to contents in the model's syntax. */
+/* Converts JSON messages to values as the template expects them; `what` begins error lines. Calls that the template
+ * cannot write are appended to contents in the model's syntax. */
 whit_status whit_tool_style_messages(const whit_tool_style *style, const char *json, size_t n_bytes,
                                      whit_datum_pool *pool, whit_datum *messages, whit_error *error);
 

@@ -13,7 +13,7 @@
 #include "model/config.h"
 #include "model/families_compiled.h"
 
-/* The compiler links the library's objects, which need these functions before it has generated them. */
+/* The compiler links the library's objects, which refer to these functions before they are generated. */
 #define NOT_YET(family)                                                                                                \
     whit_status family(const whit_family_run *run)                                                                     \
     {                                                                                                                  \
