@@ -39,7 +39,7 @@ bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 /* A request without its method. Redirects are not followed. */
 typedef struct whit_libcurl_request {
     const char *url;
-    struct curl_slist *headers; /* NULL: none of its own */
+    struct curl_slist *headers; /* NULL: no additional headers */
     long connect_s, stall_s;    /* seconds to connect, and without any data, before giving up */
     char *reason;               /* CURL_ERROR_SIZE bytes for the library's words; NULL: not wanted */
     curl_write_callback on_body;

@@ -181,7 +181,7 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
     return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
 }
 
-/* Discards what has arrived, for another attempt. */
+/* Discards the received data before another attempt. */
 static void reset_stream(whit_sse *s)
 {
     whit_buf *bufs[] = {&s->line, &s->body, &s->text};

@@ -137,7 +137,7 @@ static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_err
     return status;
 }
 
-/* Hashes the folder in which a shard lies. */
+/* Hashes the folder of a shard. */
 static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
 {
     char folder[WHIT_CACHE_PATH_BYTES];

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 
-/* Says by its first bytes what a file is that is not a model, and what to do, as in "is a zip archive; unpack it"; NULL
- * if nothing is known of it. The text is static. */
+/* Identifies a file that is not a model by its first bytes; returns what it is and what to do, as in "is a zip
+ * archive; unpack it", or NULL if it is unknown. The text is static. */
 const char *whit_foreign_reason(const void *data, uint64_t size_bytes);
 
 #endif

@@ -15,8 +15,8 @@
 bool whit_ggml_encode_codes(whit_ggml_kind kind, uint64_t n_cols, const int8_t *codes, const float *scales,
                             uint64_t group_cols, uint8_t *out);
 
-/* Finds the kind whose own codes and scales a type keeps (format/ggml_twin.c reads that kind as this type); false if
- * there is no such kind, for example for e4 scales with a factor. */
+/* Finds the kind whose own codes and scales a type stores (format/ggml_twin.c reads that kind as this type); false
+ * if there is no such kind, for example for e4 scales with a factor. */
 bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind);
 /* Encodes one row of such a type, as whit_ggml_row_twin gives it: `out` has whit_ggml_size(kind, n_cols, 1) bytes.
  * False if the kind cannot hold the row: x8 and x9 allow any signs, but IQ2_XXS and IQ2_XS need an even number of

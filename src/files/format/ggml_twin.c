@@ -91,7 +91,7 @@ static whit_codec ternary_codec(const struct survey *seen, unsigned group)
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-/* Sets a codec that keeps the kind's own codes, with byte scales per group. */
+/* Chooses a codec that stores the kind's own codes, with one byte scale per group. */
 static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
 {
     type->codec = (uint8_t)codec;
@@ -124,7 +124,7 @@ static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
         use_native(type, WHIT_CODEC_U5, WHIT_SCALE_K16);
     } else {
         use_native(type, WHIT_CODEC_I6, WHIT_SCALE_K8);
-        type->group = 16; /* half of the kind's, as in Q6_K, whose kernels serve */
+        type->group = 16; /* half of the kind's, as in Q6_K, so that its kernels can be used */
     }
     return true;
 }
@@ -187,7 +187,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale = 1;
         break;
     case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
-    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so its offset is m + 8 d: float32 */
+    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so its offset is m + 8 d, which needs float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
         break;
@@ -299,7 +299,7 @@ void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, 
     }
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     unsigned n_groups = info->group_elems ? info->block_elems / info->group_elems : 1;
-    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* narrowed: there is only one field */
+    if (twin->type.scale_kind != WHIT_SCALE_GROUP) n_groups = 1; /* the scales were reduced to one field */
     bool has_offset = twin->type.has_offset;
     int shift = twin->type.codec == WHIT_CODEC_I4 && has_offset ? 8 : 0;
     float scales[WHIT_GGML_BLOCK_GROUPS], offsets[WHIT_GGML_BLOCK_GROUPS];

@@ -55,7 +55,7 @@ typedef enum whit_ggml_kind {
     WHIT_GGML_KIND_COUNT
 } whit_ggml_kind;
 
-/* Where a kind stores its scales. */
+/* The form in which a kind stores its scales. */
 typedef enum whit_ggml_scales {
     WHIT_GGML_SCALES_NONE,   /* float types */
     WHIT_GGML_SCALES_GROUP,  /* in the blocks */

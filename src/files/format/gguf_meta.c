@@ -169,7 +169,7 @@ static bool is_integer(whit_gguf_type type)
     return type <= WHIT_GGUF_I32 || type == WHIT_GGUF_U64 || type == WHIT_GGUF_I64;
 }
 
-/* An integer of any type as 128 bits, which hold them all. */
+/* Loads an integer of any type as 128 bits, which can represent all of them. */
 static __int128 load_integer(whit_gguf_type type, const uint8_t *p)
 {
     switch (type) {

@@ -199,7 +199,7 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
 
 static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whit_error *error)
 {
-    bool decided[144] = {false}; /* by id; colliding ids are below 144 */
+    bool decided[144] = {false}; /* indexed by id; ambiguous ids are below 144 */
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         whit_gguf_tensor *tensor = &gguf->tensors[i];
         whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where the tensors of a GGUF file lie and what they are. Used by gguf.c only. */
+ * Places and types of the tensors of a GGUF file. Private to gguf.c. */
 #ifndef WHIT_FORMAT_GGUF_PLACE_H
 #define WHIT_FORMAT_GGUF_PLACE_H
 

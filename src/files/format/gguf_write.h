@@ -37,7 +37,7 @@ void whit_gguf_put_string(whit_gguf_writer *writer, const char *name, const char
 /* Numbers: n_elems of the (fixed-size) type, packed. */
 void whit_gguf_put_array(whit_gguf_writer *writer, const char *name, whit_gguf_type element_type, const void *elements,
                          uint64_t n_elems);
-/* Strings: announces n_elems, which must follow one by one. */
+/* Announces an array of n_elems strings, which must follow one by one. */
 void whit_gguf_put_strings(whit_gguf_writer *writer, const char *name, uint64_t n_elems);
 void whit_gguf_put_element(whit_gguf_writer *writer, const char *text, size_t text_bytes);
 /* dims (n_dims, 1 to 4): the row's length first. */

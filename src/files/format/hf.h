@@ -14,7 +14,7 @@ typedef struct whit_hf_document {
     char *path;
     whit_buf text;
     whit_json json;
-    uint32_t root; /* the object at which paths begin */
+    uint32_t root; /* the object to which paths are relative */
 } whit_hf_document;
 
 typedef struct whit_hf {

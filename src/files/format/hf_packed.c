@@ -10,7 +10,7 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* The tensors that a module of a form may have, by the endings of their names. */
+/* The tensors that a module may have, by the suffixes of their names. */
 enum part { PART_CODES, PART_SCALES, PART_ZEROS, PART_INPUT_SCALE, PART_OUTPUT_SCALE, PART_OTHER };
 
 struct ending {
@@ -214,7 +214,7 @@ static void choose_type(whit_hf_packed *p)
         type->codec = WHIT_CODEC_T2;
     p->exact = all_exact(p);
     if (p->exact || p->bits == 8) return;
-    type->codec = WHIT_CODEC_I8; /* codes begin at 0, so they need no other offset */
+    type->codec = WHIT_CODEC_I8; /* codes begin at 0, so no other offset is needed */
     p->exact = all_exact(p);
 }
 

@@ -47,7 +47,7 @@ typedef struct whit_hf_packed {
     uint64_t group_cols, group_rows;               /* number of columns and rows that share a scale */
     const whit_safetensor *codes, *scales, *zeros; /* zeros: zero points, or MLX's biases; may be NULL */
     bool exact;                                    /* `type` holds every value exactly */
-    whit_tensor_type type;                         /* the type in which rows are given */
+    whit_tensor_type type;                         /* type of the rows */
 } whit_hf_packed;
 
 /* The role of a tensor in a module, by the ending of its name. */

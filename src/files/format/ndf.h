@@ -49,7 +49,7 @@ whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char
  * session). Only path, files, mapping, appended frames and verify are defined for such a file. */
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 bool whit_ndf_is_loose(const whit_ndf *ndf);
-/* Does the file at `path` begin like a loose one? */
+/* Whether the file at `path` begins like a loose file. */
 bool whit_ndf_begins_loose(const char *path);
 void whit_ndf_close(whit_ndf *ndf);
 
@@ -89,7 +89,7 @@ typedef struct whit_ndf_appended {
     const char *name;
     const uint8_t *data; /* 64-byte aligned */
     uint64_t size_bytes;
-    const uint8_t *digest; /* root of its payload, 32 bytes, as its header says */
+    const uint8_t *digest; /* hash of its payload, 32 bytes, from its header */
 } whit_ndf_appended;
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);

@@ -66,7 +66,7 @@ static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chai
 
 /* ---- writing a chain ---- */
 
-/* Writes frames one after the other; the payload is hashed as it passes. */
+/* Writes frames sequentially and hashes their payloads. */
 typedef struct whit_ndf_stream {
     whit_writer *out; /* the caller's; out->offset_bytes is where the next byte goes */
     uint32_t n_frames;

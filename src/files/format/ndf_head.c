@@ -51,7 +51,7 @@ static whit_status read_table(const char *path, const char *name, section from, 
     return whit_table_open(from.data, from.size_bytes, place, table, error);
 }
 
-/* A part file's name must have no folder, so that the file lies beside the main file. */
+/* The name of a part file must not contain a folder, so that the file is in the main file's folder. */
 static const char *check_file_name(const section *from, const whit_ndf_string *name)
 {
     if (!whit_in_bounds(name->offset, (uint64_t)name->bytes + 1, from->size_bytes) ||

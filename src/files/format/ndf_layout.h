@@ -44,7 +44,7 @@ typedef enum whit_ndf_section_kind {
     WHIT_NDF_TEMPLATES = 3, /* table of strings */
     WHIT_NDF_TENSORS = 4,
     WHIT_NDF_FILES = 5,
-    WHIT_NDF_SECTION_COUNT /* unknown kinds from here on are skipped */
+    WHIT_NDF_SECTION_COUNT /* kinds from this number on are unknown and skipped */
 } whit_ndf_section_kind;
 
 typedef struct whit_ndf_head {

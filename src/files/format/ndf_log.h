@@ -12,7 +12,7 @@
 typedef enum whit_ndf_log_mode {
     WHIT_NDF_LOG_READ,       /* no lock; may not append */
     WHIT_NDF_LOG_APPEND,     /* waits for the lock */
-    WHIT_NDF_LOG_APPEND_NOW, /* refuses where another program holds the lock */
+    WHIT_NDF_LOG_APPEND_NOW, /* fails at once if another program holds the lock */
     WHIT_NDF_LOG_APPEND_SOON /* waits for the lock for half a minute, and refuses then */
 } whit_ndf_log_mode;
 

@@ -19,7 +19,7 @@ whit_status whit_sign_read_public(const char *path, uint8_t public_key[WHIT_SIGN
 whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_allocator *allocator, whit_error *error);
 
 typedef struct whit_ndf_signed {
-    uint32_t n_signatures; /* valid signatures, by the given key, or by any if none is given */
+    uint32_t n_signatures; /* number of valid signatures by the given key, or by any key if none is given */
     uint32_t n_frames;     /* frames covered by the last valid signature */
     uint32_t n_unsigned;   /* frames after it, not counting commits and signatures */
 } whit_ndf_signed;

@@ -26,7 +26,7 @@ typedef struct work {
     whit_ndf_damage_fn *on_damage;
     void *user;
     whit_ndf_verify_result result;
-    char first[512]; /* the first damaged place as a line */
+    char first[512]; /* description of the first damaged place */
 } work;
 
 static const whit_ndf_frame *frame_of(const checked *at)
@@ -87,7 +87,7 @@ static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
  * more". */
 static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
-    uint32_t low = 0, high = ndf->n_parts; /* the first part that ends after `begin` */
+    uint32_t low = 0, high = ndf->n_parts; /* finds the first part that ends after `begin` */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const whit_ndf_part_entry *part = &ndf->parts[middle];

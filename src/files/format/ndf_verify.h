@@ -5,7 +5,7 @@
 
 #include "format/ndf.h"
 
-/* One damaged place. Strings are valid during the call only. */
+/* One damaged place. Strings are valid only during the call. */
 typedef struct whit_ndf_damage {
     const char *path;
     uint32_t frame, type;        /* type: whit_ndf_frame_type; 0: not a frame, but the bytes after the last commit */

@@ -364,7 +364,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     for (uint32_t kind = 1; status == WHIT_OK && kind < WHIT_NDF_SECTION_COUNT; kind++)
         status = write_section(writer, kind, &head, error);
     if (status == WHIT_OK) {
-        /* Run the reader's checks, so that nothing is written that it would refuse (types, absurd names). */
+        /* Run the reader's checks, so that everything written can be read (types, sizes, names). */
         whit_ndf check = {.head = head.data, .head_bytes = head.size_bytes};
         status = whit_ndf_read_head(&check, shown_path(writer), error);
         if (status == WHIT_OK) whit_ndf_config_digest(&check.config, writer->config_digest);

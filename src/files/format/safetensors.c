@@ -250,7 +250,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
     return WHIT_OK;
 }
 
-/* Opens the shard that n entries name, and takes the tensors that they list. */
+/* Opens the shard that n entries name, and adds the tensors that they list. */
 static whit_status read_shard(whit_safetensors *set, const char *index_path, const struct entry *entries, size_t n,
                               whit_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Ternary matrices in other representations: packed into U8 by Hugging Face's BitNet integration, stored as floats,
- * or made ternary by rounding. Nothing is allocated; matrices are read in place. */
+ * Ternary matrices in other representations: packed into U8 by Hugging Face's BitNet integration, stored as floats, or
+ * made ternary by rounding. Nothing is allocated; matrices are read in place. */
 #ifndef WHIT_FORMAT_TERNARY_H
 #define WHIT_FORMAT_TERNARY_H
 

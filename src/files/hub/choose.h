@@ -9,7 +9,7 @@
 typedef enum whit_hub_kind {
     WHIT_HUB_FOLDER, /* opened as a folder */
     WHIT_HUB_GGUF,   /* opened by its first part */
-    WHIT_HUB_OTHER,  /* a file that was asked for by its name */
+    WHIT_HUB_OTHER,  /* a file that was requested by its name */
 } whit_hub_kind;
 
 /* Indices into the files of a sorted listing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Does a file on disk hold what a listing promised? */
+ * Whether a file on disk has the digest from a listing. */
 #ifndef WHIT_HUB_DIGEST_H
 #define WHIT_HUB_DIGEST_H
 

@@ -85,7 +85,7 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
 static whit_status begin_memory(void *user, const whit_http_answer *answer, whit_error *error)
 {
     (void)answer, (void)error;
-    ((whit_buf *)user)->size_bytes = 0; /* discard what an earlier attempt has received */
+    ((whit_buf *)user)->size_bytes = 0; /* discard the data of an earlier attempt */
     return WHIT_OK;
 }
 
@@ -202,7 +202,7 @@ static whit_status drop_unknown_half(void *user, whit_error *error)
     return unknown ? start_over(t, error) : WHIT_OK;
 }
 
-/* Fetches what is missing; the part is then as long as the server says. */
+/* Fetches the missing bytes; the part then has the length that the server stated. */
 static whit_status fetch(struct transfer *t, const char *url, whit_error *error)
 {
     const whit_http_sink sink = {begin_file, add_to_file, t};

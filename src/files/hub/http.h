@@ -29,7 +29,7 @@ typedef struct whit_http_answer {
     uint32_t retry_after_s;
     char etag[WHIT_HTTP_ETAG_BYTES];        /* with its quotes */
     char linked_etag[WHIT_HTTP_ETAG_BYTES]; /* X-Linked-Etag of the hub itself, without quotes */
-    char error_code[64];                    /* X-Error-Code: what a hub means by its status */
+    char error_code[64];                    /* X-Error-Code: the hub's reason for the status */
     char link[WHIT_HTTP_URL_BYTES];
     bool again; /* the failure may be temporary: a broken connection, a busy server */
 } whit_http_answer;
@@ -52,7 +52,7 @@ void whit_http_close(whit_http *http);
 whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                           const whit_http_sink *sink, whit_http_answer *answer, whit_error *error);
 
-/* "libcurl/7.88.1 ..." as the library names itself, or NULL where it is not there. */
+/* The library's name of itself, "libcurl/7.88.1 ...", or NULL if it cannot be loaded. */
 const char *whit_http_library(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * HTTP by libcurl. Redirects are followed here, one request each, so that it is plain to see who is
- * sent the token and that a safe connection is never left for an open one. */
+ * HTTP by libcurl. Redirects are followed here, one request each, so that it is evident which host receives the token
+ * and that https is never left for http. */
 #include "hub/http.h"
 
 #include "base/flag.h"

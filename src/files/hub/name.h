@@ -27,7 +27,7 @@ typedef struct whit_hub_name {
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
 /* Does `text` begin like an address, of any site? */
 bool whit_hub_is_address(const char *text);
-/* Sets another revision, which is checked in the same way. */
+/* Replaces the revision, which is checked like the first. */
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error);
 /* Prints "OWNER/NAME", with "@REVISION" unless it is the default one; without the file. */
 void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BYTES]);

@@ -67,7 +67,7 @@ whit_status whit_pulled_list(const char *cache_dir, whit_pulled_fn *each, void *
     WHIT_TRY(whit_hub_store_list(cache_dir, &entries, &n, error));
     bool is_wanted = true;
     for (size_t i = 0; is_wanted && i < n; i++) {
-        if (!entries[i].files.n_files) continue; /* a download that has not finished a file */
+        if (!entries[i].files.n_files) continue; /* an unfinished download without a complete file */
         whit_hub_name_print(&entries[i].name, name);
         is_wanted = each(user, name);
     }

@@ -224,7 +224,7 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
                      pull->name->repo, (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
 }
 
-/* Adds a sharded folder's files, which are known once its index is downloaded. */
+/* Adds the files of a sharded folder, which are known once its index is downloaded. */
 static whit_status add_shards(struct pull *pull, whit_hub_pulled *pulled, whit_error *error)
 {
     size_t index = pull->choice.index;
@@ -317,8 +317,7 @@ static whit_status install(struct pull *pull, whit_error *error)
     return whit_hub_entry_record(&pull->entry, error);
 }
 
-/* True if nothing changed. A repeated pull leaves files and record, and so the model converted from them, as they
- * are. */
+/* True if nothing changed. Then files and record stay untouched, so that the converted model stays valid. */
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)

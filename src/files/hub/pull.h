@@ -12,7 +12,7 @@ typedef struct whit_hub_progress {
 
 typedef struct whit_hub_pull_options {
     const char *endpoint, *token; /* see settings.h; token "": no token */
-    const char *cache_dir;        /* NULL: as whit_cache_folder finds it */
+    const char *cache_dir;        /* NULL: whit_cache_folder chooses it */
     uint32_t connect_s, stall_s;  /* 0: 30 and 60 seconds */
     uint32_t n_tries, wait_ms;    /* 0: 5 tries without progress, the first pause 1 s, doubling */
     const volatile bool *cancel;

@@ -100,10 +100,10 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     WHIT_TRY(whit_hub_entry_path(entry, LOCK, "", path, error));
     entry->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (entry->lock_fd < 0) return whit_fail_errno(error, path, "create");
-    /* A lock file that a removal has unlinked meanwhile protects nothing. */
+    /* A lock on a file that was unlinked meanwhile protects nothing. */
     if (flock(entry->lock_fd, LOCK_EX | LOCK_NB) != 0 || fstat(entry->lock_fd, &info) != 0 || info.st_nlink == 0) {
         close(entry->lock_fd);
-        entry->lock_fd = -1; /* not held: whit_hub_entry_tidy must leave the other's lock where it is */
+        entry->lock_fd = -1; /* not locked: whit_hub_entry_tidy must not remove another process's lock file */
         return whit_fail(error, WHIT_ERROR_IO, "%s: another whit is pulling or removing it; try again later",
                          entry->name.repo);
     }

@@ -40,8 +40,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file);
 whit_status whit_hub_store_list(const char *cache_dir, whit_hub_entry **entries, size_t *n_entries, whit_error *error);
 void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries);
 
-/* Finds the repository that `text` means: its whole name, or its last part if only one repository has it. WHIT_ERROR_IO
- * unless exactly one matches. *name keeps the file asked for. */
+/* Finds the repository named by `text`: its full name, or its last component if only one repository has it.
+ * WHIT_ERROR_IO unless exactly one matches. *name keeps the requested file. */
 whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
 /* Is there neither a file nor a folder of that name? A name of the store may mean a model then. */

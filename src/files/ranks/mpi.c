@@ -43,7 +43,7 @@ struct mpi {
     double latency_ns, ns_per_byte; /* simulated network; 0: none */
 };
 
-/* Waits until a call that began at `from_ns` has taken what it would on the simulated network. */
+/* Waits until a call that began at `from_ns` has taken as long as it would on the simulated network. */
 static bool end_call(const struct mpi *mpi, uint64_t from_ns, size_t n_bytes, bool ok)
 {
     if (mpi->latency_ns == 0 && mpi->ns_per_byte == 0) return ok;
@@ -129,7 +129,8 @@ static int open_watched(struct mpi *mpi, void (*waits)(void))
     struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .waits = waits};
     pthread_t thread;
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    const bool is_first = rank && (!strcmp(rank, "0") || !strcmp(rank, "1")); /* one of them is not the missing one */
+    /* One of the two ranks is not the missing one. */
+    const bool is_first = rank && (!strcmp(rank, "0") || !strcmp(rank, "1"));
     const bool is_watched = is_first && pthread_create(&thread, NULL, watch_start, &watch) == 0;
     const int failed = mpi->calls->open(&mpi->rank, &mpi->n_ranks);
     if (!is_watched) return failed;

@@ -10,9 +10,10 @@
 
 enum {
     PIECE_BYTES = 1 << 30, /* counts of MPI are ints */
-    SMALL_BYTES = 1 << 16, /* messages of a step: sent to each rank, which takes one latency; larger ones by a tree */
-    SPINS = 200,           /* tests of a request before other processes get the CPU, */
-    YIELDS = 100000        /* and before waiting becomes sleeping: a rank may wait for a user's next line */
+    /* Messages of a step up to this size are sent to each rank, which takes one latency; larger ones by a tree. */
+    SMALL_BYTES = 1 << 16,
+    SPINS = 200,    /* tests of a request before other processes get the CPU, */
+    YIELDS = 100000 /* and before waiting becomes sleeping: a rank may wait for a user's next line */
 };
 
 static int my_rank, n_world;

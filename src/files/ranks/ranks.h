@@ -19,7 +19,7 @@ bool whit_ranks_are_wanted(void);
  * has joined the others. */
 whit_status whit_ranks_open(whit_ranks *ranks, void (*waits)(void), whit_error *error);
 enum { WHIT_RANKS_PATIENCE_S = 30 };
-/* Leaves the ranks. `failed`: ends the other ranks, too, and does not return if there are any. */
+/* Leaves the ranks. `failed`: also ends the other ranks, and does not return if there are any. */
 void whit_ranks_close(whit_ranks *ranks, bool failed);
 
 #endif
