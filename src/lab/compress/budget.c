@@ -18,7 +18,7 @@
 #define VARIANT_BYTES (1u << 29) /* activations of all variants together */
 #define SWEEPS        2 /* sweeps of descent; error feedback alone misleads: its errors are up to six times as large */
 #define SPAN          2.2 /* candidates from the budget over this to the budget times it */
-#define SWAPS         5   /* exchanges that are tried at once */
+#define SWAPS         5   /* number of exchanges that are tried together */
 #define ROUNDS        2
 #define I8_SHARE      (1.0 / 256) /* squared error of i8 over that of i4: steps are a sixteenth */
 
@@ -73,7 +73,7 @@ struct choosing {
     uint32_t n;
     int32_t *matrix_of; /* (n_tensors) -1: no choice */
     double elems;
-    int32_t *ids[2]; /* windows of the text; held-out ones */
+    int32_t *ids[2]; /* windows of the text; held-out windows */
     size_t n_ids[2], id_capacity;
     /* The variants that are measured: (n_variants, n) options, or NULL: variant i has only matrix i rounded. */
     const uint8_t *assigned;

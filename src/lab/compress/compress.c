@@ -188,8 +188,8 @@ static void read_values(const whit_tensor *tensor, float *values)
         whit_codec_get_rows(tensor, &row, 1, values + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
 }
 
-/* Matrices of i8 and floats: rounded as the file will have them; the conversion does it again. Floats take their inputs
- * as they are, W1.58A8 or not. */
+/* Rounds matrices of i8 and floats in the same way as the later conversion. Float matrices read their inputs
+ * unrounded, also in a W1.58A8 model. */
 static whit_status round_plainly(struct compression *c, int32_t param, const whit_tensor_type *type)
 {
     float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param), fields[1];
@@ -274,7 +274,7 @@ static void swap_variant(struct compression *c, int part)
     whit_rotation_swap_rounded(&c->rotation, part, finished_of(c, c->rotation.params[part]));
 }
 
-/* Tells of the matrices that the file will have; `rotated`: of v and o the turned ones. */
+/* Reports the matrices of the file; `rotated`: v and o in their rotated form. */
 static void send_reports(struct compression *c, bool rotated)
 {
     for (uint32_t i = 0; i < c->n_reports; i++) {
@@ -431,7 +431,7 @@ static whit_status solve_stage(struct compression *c, const whit_layer_stage *st
     return WHIT_OK;
 }
 
-/* The stage of a layer that a run before this one finished: its values as the file will give them. */
+/* Restores the stage of a layer that an earlier run finished: its values as stored in the file. */
 static whit_status restore_stage(struct compression *c, const whit_layer_stage *stage)
 {
     whit_status status = WHIT_OK;
@@ -793,7 +793,7 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
     return status;
 }
 
-/* The conversion's progress where nothing is solved before it. */
+/* Progress of a conversion without solved layers. */
 static bool tell_rounding(void *user, const char *what, double share)
 {
     const whit_compress_options *o = ((const struct compression *)user)->options;

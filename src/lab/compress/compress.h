@@ -21,9 +21,9 @@ typedef enum whit_compress_method {
 typedef enum whit_compress_stage {
     WHIT_STAGE_QEP = 1 << 0,      /* targets corrected for the inputs' errors */
     WHIT_STAGE_RESIDUAL = 1 << 1, /* targets also corrected for the residual stream's errors */
-    WHIT_STAGE_ORDER = 1 << 2,    /* groups by their inputs' energy */
+    WHIT_STAGE_ORDER = 1 << 2,    /* orders groups by the energy of their inputs */
     WHIT_STAGE_DESCENT = 1 << 3,  /* single codes, and scales under the Hessian */
-    /* Parts beside the codes, where the budget of the codec has room: */
+    /* Corrections added to the codes, if the codec's budget has space: */
     WHIT_STAGE_OUTLIERS = 1 << 4, /* single weights */
     WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane on the columns that need it */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, of matrices that are large enough */
@@ -45,7 +45,7 @@ typedef struct whit_compress_report {
     double error_gptq, error; /* relative error of the outputs on the calibration text, before and after descent */
     uint32_t sweeps;
     uint64_t n_outliers;
-    uint32_t n_experts, n_unseen; /* experts whose matrices these are, and those of them that saw no token */
+    uint32_t n_experts, n_unseen; /* number of experts with these matrices, and how many of them received no token */
     bool rotated;                 /* only for v and o: the rotated variant was kept */
     uint64_t bytes;               /* size of the tensor with its corrections; 0: the size that its type implies */
     uint64_t elapsed_ns;          /* time since the run began */
@@ -54,7 +54,7 @@ typedef struct whit_compress_report {
 typedef struct whit_compress_options {
     /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
     const char *codec;
-    const whit_source *like; /* matrices get the types that they have in this source; NULL: not given */
+    const whit_source *like; /* matrices get their types from this source; NULL: not given */
     /* Bits per weight of a budget (budget.h), which chooses codecs, groups and sizes of corrections in place of the
      * options for them; 0: no budget. */
     double bits;
@@ -67,7 +67,7 @@ typedef struct whit_compress_options {
     uint32_t rank;               /* rank of the low-rank pair, at most WHIT_LOW_RANK_MAX; 0: by the budget */
     uint32_t group;              /* columns per scale; 0: 128 */
     bool u8_scales;              /* a byte per group times an f16 per row, rather than f16 */
-    const whit_imatrix *imatrix; /* takes the place of a text: diagonal Hessians; NULL: not given */
+    const whit_imatrix *imatrix; /* diagonal Hessians in place of a text; NULL: not given */
     const char *embedding;       /* i8 (NULL), i4 or f16: embedding and head */
     const int32_t *ids;          /* the calibration text; not for RTN */
     size_t n_ids, max_tokens;
@@ -80,8 +80,8 @@ typedef struct whit_compress_options {
     bool resume;               /* resume an interrupted run from its work file */
     const char *command;       /* provenance */
     const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */
-    /* Processes that share the calibration text; rank 0 writes files. NULL: this one alone, whose sums have another
-     * order. */
+    /* Processes that share the calibration text; rank 0 writes files. NULL: this process alone, which sums in
+     * another order. */
     const whit_ranks *ranks;
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;

@@ -32,7 +32,7 @@ static void multiply_square(const struct correction *c, const float *a, const fl
     whit_blas_share(c->blas, c->pool, &product);
 }
 
-/* The codes descend again, with the corrections as they are. */
+/* Continues the descent of the codes with fixed corrections. */
 static whit_status go_on(struct correction *c)
 {
     whit_solve *s = c->solve;
@@ -101,7 +101,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* add them, then remove them: the outliers' values are refitted */
+             sign -= 2) { /* add them, then subtract them: their values are refitted in between */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];

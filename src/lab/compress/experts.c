@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* for the experts that are solved together */
+#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* limit for the experts that are solved at the same time */
 
-/* One expert's rows of one matrix. */
+/* Solves one expert's rows of one matrix. */
 static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m, uint32_t expert, double share,
                               whit_hessian_pair *hessians, const whit_factor *factor, whit_error *error)
 {

@@ -13,7 +13,7 @@ typedef struct whit_expert_matrix {
     int32_t param;            /* the stacked matrix */
     whit_tensor_type type;    /* type of all rows; one that is solved */
     whit_finished *finished;  /* out */
-    double error_gptq, error; /* out: means over the experts that saw tokens, each by its number of them */
+    double error_gptq, error; /* out: means over the experts that received tokens, weighted by their number of tokens */
     uint32_t sweeps;          /* out: most of an expert */
 } whit_expert_matrix;
 
@@ -22,7 +22,7 @@ typedef struct whit_expert_stage {
     const whit_blas *blas;
     unsigned stages;   /* whit_compress_stage bits */
     whit_ref input;    /* the value that the matrices read */
-    whit_ref residual; /* the stream that a token's sum is added to and whose loss it makes up for; 0: not wanted */
+    whit_ref residual; /* the stream to which a token's sum is added and whose error it compensates; 0: not needed */
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];

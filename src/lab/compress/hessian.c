@@ -78,7 +78,7 @@ static void add_product(const whit_blas *blas, whit_pool *pool, const float *a, 
                                     .ldc = n_b});
 }
 
-/* The one of two values that is made last; the block's input is there before all others. */
+/* The later of two values in the order of computation; the block's input precedes all others. */
 static whit_ref later(const whit_graph *block, whit_ref a, whit_ref b)
 {
     for (uint32_t i = block->n_nodes; i-- > 0;)

@@ -11,7 +11,7 @@
 #define TINIEST      6e-8f /* the smallest f16 above zero */
 #define LARGEST_BYTE 230
 
-/* Grids are types whose levels are multiples of one scale, other than trits and signs. */
+/* Grids are types whose levels are multiples of one scale, except trits and signs. */
 static bool is_grid(const whit_tensor_type *type)
 {
     return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || whit_scale_in_superblocks(type->scale_type);
@@ -232,7 +232,7 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     bool solved = whit_levels_have_second(type) && determinant > 1e-9 * ff * ss;
     if (solved) {
         float both[2] = {(float)((ss * fw - fs * sw) / determinant), (float)((ff * sw - fs * fw) / determinant)};
-        solved = !has_minimum(type) || both[1] >= 0; /* its offsets are never above zero */
+        solved = !has_minimum(type) || both[1] >= 0; /* its offsets are never positive */
         if (solved) scales[0] = both[0], scales[1] = both[1];
     }
     if (!solved && ff > 0) {

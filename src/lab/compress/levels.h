@@ -19,8 +19,8 @@ typedef struct whit_levels {
 /* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
  * u4, u5, i6, n4, x8, x9, x10 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
-/* Levels of a group at its scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b; the
- * others have no b. */
+/* Levels of a group with scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b;
+ * the others have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
@@ -37,7 +37,7 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
         if (place > 1)
             place = place < last ? place : last;
         else
-            place = 1; /* also where it is no number */
+            place = 1; /* also if it is NaN */
         best = (uint32_t)place - 1;
         end = best + 4 < levels->n ? best + 4 : levels->n;
     }

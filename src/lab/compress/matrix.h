@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One matrix against one Hessian: its corrected target, its codes and scales, its corrections (targets.h, solve.h,
- * correct.h). */
+ * Compresses one matrix with one Hessian: its corrected target, its codes and scales, its corrections (targets.h,
+ * solve.h, correct.h). */
 #ifndef WHIT_COMPRESS_MATRIX_H
 #define WHIT_COMPRESS_MATRIX_H
 

@@ -105,7 +105,7 @@ static size_t take_row(const struct search *k, uint32_t row, float threshold, wh
     return n;
 }
 
-/* Outliers that a threshold asks for; takes them into the list where it is not NULL. */
+/* Counts the outliers above a threshold; stores them in the list unless it is NULL. */
 static size_t count_outliers(const struct search *k, float threshold, whit_outlier *list)
 {
     whit_outlier row_list[MOST_OF_ROW];
@@ -118,7 +118,7 @@ static size_t count_outliers(const struct search *k, float threshold, whit_outli
     return n;
 }
 
-/* The largest gains whose outliers have room, by halving: places may come again. */
+/* Chooses the largest gains that fit, by halving the threshold's interval. */
 static void choose_outliers(const struct search *k, float *gains)
 {
     size_t n_gains = 0;

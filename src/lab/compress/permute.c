@@ -18,7 +18,7 @@ static void permute_columns(float *square, size_t n, const uint32_t *order, floa
     }
 }
 
-/* Permutes whole rows, cycle by cycle; `moved` (n) marks rows that are already in place. */
+/* Permutes whole rows, cycle by cycle; `moved` (n) marks rows that are in place. */
 static void permute_rows(float *square, size_t n, const uint32_t *order, float *row, float *moved, bool back)
 {
     size_t bytes = n * sizeof *row;

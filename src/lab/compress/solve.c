@@ -17,14 +17,14 @@
 #define ANNEAL_FIRST    4.0f
 #define ANNEAL_LAST     0.05f
 #define ANNEAL_REFIT    4
-/* Levels beside the nearest one that a code may be drawn from where there are many. */
+/* Number of levels on either side of the nearest one from which a code may be drawn. */
 #define DRAW_BESIDE 3
 #define DRAW_REACH  12.0f /* the table's noise lies between -9.1 and 2.2 */
 #define NOISE_BITS  12
 #define NOISE_STEPS (1u << NOISE_BITS)
 #define DRAW_SEED   0xD1342543DE82EF95u /* odd: spreads the numbers of draws over all seeds */
 
-/* State of one solve, in the order of the walk; groups are indexed by their place in it. */
+/* State of one solve, in the order of processing; groups are indexed in this order. */
 struct walk {
     whit_solve *s;
     const whit_blas *blas;
@@ -38,7 +38,7 @@ struct walk {
     float *values;    /* (m, n) */
     uint8_t *levels;  /* (m, n) numbers of levels */
     float *fields;    /* (m, n_groups, 2) */
-    uint32_t shared;  /* groups that share factors; 0: scales have none */
+    uint32_t shared;  /* number of groups that share a factor; 0: scales have no factors */
     uint32_t n_shares;
     float *factors; /* (m, n_shares, 2); NULL: scales have none */
     float *r;       /* (m, n) (values - w) H; NULL without H */

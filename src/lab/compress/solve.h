@@ -39,7 +39,7 @@ typedef struct whit_solve {
     float *values;         /* out: (m, n) */
     double error;          /* out: relative to tr(W* H W*^T) */
     double error_gptq;     /* out: before descent */
-    uint32_t sweeps;       /* out: kept, those of annealing counted */
+    uint32_t sweeps;       /* out: number of sweeps that improved the result, including annealing */
 } whit_solve;
 
 whit_status whit_solve_run(whit_solve *solve, const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,

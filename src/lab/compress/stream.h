@@ -68,12 +68,13 @@ float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int3
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
 /* The batches of this rank: [*begin, end). Without ranks all. Only these are run and moved past blocks here. */
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
-/* The number of a batch among those of its kind, held out or not; is_held_out: some are held out. */
+/* The index of a batch among the held-out batches or among the others; is_held_out: whether some batches are held
+ * out. */
 uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
 /* Moves one side's text past the block: its outputs become the next block's inputs. If stream->within ends it, the text
  * is of no use any more. */
 void whit_stream_advance(whit_stream *stream, whit_stream_side side);
-/* One row of a tensor as f32, (n_cols). */
+/* Reads one row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
                                  const whit_allocator *allocator, whit_error *error);
 /* Is the batch held out to decide when to stop? One in eight is, and none if there are too few batches. */

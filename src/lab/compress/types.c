@@ -156,7 +156,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
         whit_tensor_type type;
         bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
             tensor->type.scale_type == WHIT_SCALE_U8;
-        if (is_compressed && !find_form(o->codec)) /* for another program's type its values are rounded again */
+        if (is_compressed && !find_form(o->codec)) /* values are rounded again for another program's type */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);

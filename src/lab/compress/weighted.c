@@ -15,7 +15,7 @@ struct job {
     const whit_tensor_type *type;
     const float *weights; /* (n) */
     whit_geometry g;
-    uint32_t shared;    /* groups that share factors; 0: scales have none */
+    uint32_t shared;    /* number of groups that share a factor; 0: scales have no factors */
     int8_t *codes;      /* (m, n) */
     float *fields;      /* (m, row_fields) */
     uint8_t *fields_u8; /* (m, row_bytes); NULL where scales are no bytes */

@@ -19,7 +19,7 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
  * it. */
 whit_status whit_weighted_means(const whit_imatrix *imatrix, const whit_source_tensor *tensor, float *means,
                                 whit_error *error);
-/* Refuses a file that names layers which the source does not have. */
+/* Refuses a file with layers that the source does not have. */
 whit_status whit_weighted_check(const whit_imatrix *imatrix, const whit_source *source, whit_error *error);
 
 #endif

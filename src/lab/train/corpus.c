@@ -62,7 +62,7 @@ whit_status whit_corpus_add_file(whit_corpus *corpus, const whit_model *model, c
             const uint8_t *line = memrchr(map.data + at, '\n', n);
             if (line && line > map.data + at) n = (size_t)(line - map.data) - at;
         }
-        /* Few texts have more tokens than bytes; bytes that are no UTF-8 have three each, say. */
+        /* Few texts have more tokens than bytes; bytes of invalid UTF-8 may have three tokens each. */
         for (size_t room = n + 16;; room = n_ids) {
             status = reserve(corpus, room, error);
             if (status == WHIT_OK)

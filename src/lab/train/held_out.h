@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measuring a student, beside its teacher where it has one, on held-out text: windows that do not overlap, scored on
- * their second halves, as `whit perplexity --second-half --kl-base` does. */
+ * Measures a student, and its teacher if there is one, on held-out text: windows that do not overlap, scored on their
+ * second halves, like `whit perplexity --second-half --kl-base`. */
 #ifndef WHIT_TRAIN_HELD_OUT_H
 #define WHIT_TRAIN_HELD_OUT_H
 
@@ -23,7 +23,7 @@ typedef whit_corpus_fn whit_held_out_fn;
 whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
                                            const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets,
                                            whit_held_out_fn *progress, void *user);
-/* Number of windows that such a measurement takes. */
+/* Number of windows of such a measurement. */
 uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint32_t limit);
 
 #endif

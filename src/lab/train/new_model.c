@@ -11,7 +11,7 @@
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/* A tensor that the family's program asks for. */
+/* Adds a tensor that the family's program requests. */
 static int32_t add_tensor(void *context, const char *name, uint32_t n_rows, uint32_t n_cols, whit_layout layout,
                           whit_error *error)
 {

@@ -180,7 +180,7 @@ static void add_normalised(const whit_loops *loops, const float *x, const float 
     loops->add_scaled(dx, x, -factor * r * r * r * along, n);
 }
 
-/* Leaves the states that chunks begin with in w->kept. */
+/* Stores the states at the beginnings of chunks in w->kept. */
 static void keep_states(const struct delta_job *job, const struct walk *w, size_t first, uint32_t head)
 {
     memset(w->states, 0, job->state_elems * sizeof *w->states);

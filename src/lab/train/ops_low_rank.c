@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The adapter of a linear layer: y += (x Aᵀ) Bᵀ. A and B are what the forward reads, rounded to int8;
- * their gradients are those of their latents (straight through). x Aᵀ is small, so the gradient
- * computes it again. */
+ * The adapter of a linear layer: y += (x Aᵀ) Bᵀ. The forward pass uses A and B rounded to int8; their gradients are
+ * applied to the unrounded values (straight-through). x Aᵀ is small, so the gradient computes it again. */
 #include "train/ops.h"
 
 struct factors {

@@ -57,7 +57,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     return WHIT_OK;
 }
 
-/* Offsets are those of the order in which tensors were added, frozen ones by themselves. */
+/* Assigns offsets in the order in which tensors were added, with frozen ones apart. */
 void whit_params_freeze(whit_params *params, uint32_t i)
 {
     params->items[i].frozen = true;
@@ -76,7 +76,7 @@ static size_t count_floats(const whit_params *params)
     return n;
 }
 
-/* Gradients of frozen weights are wanted for those of their scales only. */
+/* Whether gradients of frozen weights are needed, namely for their scales. */
 static bool trains_fixed_scales(const whit_params *params)
 {
     for (uint32_t i = 0; i < params->n; i++)
@@ -237,7 +237,8 @@ static bool takes_part(const whit_param *param, enum rounding what)
     return param->coded && !(what == SCALE_GRADIENTS && param->type.codec == WHIT_CODEC_I8);
 }
 
-/* Tensors of one line; its sums are one thread's, so that threads change no bit. */
+/* Rounds the tensors of one line; one thread computes all its sums, so that results do not depend on the number of
+ * threads. */
 static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct rounding_job *all = context;

@@ -49,7 +49,7 @@ typedef struct whit_params {
     size_t n_latents, n_floats; /* number of floats in `run`: latents, then scales */
     size_t n_rounded;
     float *run;      /* (n_floats) */
-    float *gradient; /* (n_floats), NULL where nothing is trained; so the moments */
+    float *gradient; /* (n_floats), NULL if nothing is trained; the same holds for the moments */
     float *moment1, *moment2;
     float *fixed;          /* (n_fixed) latents of frozen tensors */
     float *fixed_gradient; /* gradients of frozen tensors whose scales are trained; NULL if there are no such tensors */
@@ -66,7 +66,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
                             whit_error *error);
 /* Takes the weights of tensor `i` out of the training; between add and allocate. */
 void whit_params_freeze(whit_params *params, uint32_t i);
-/* Bytes that allocate will take. */
+/* Number of bytes that allocation will need. */
 size_t whit_params_bytes(const whit_params *params, bool gradients);
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error);
 void whit_params_free(whit_params *params);

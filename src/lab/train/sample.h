@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Training text that a model makes itself. */
+ * Training text sampled from a model. */
 #ifndef WHIT_TRAIN_SAMPLE_H
 #define WHIT_TRAIN_SAMPLE_H
 
 #include "train/corpus.h"
 
 typedef struct whit_sample_options {
-    size_t n_tokens;    /* at least so many are made */
+    size_t n_tokens;    /* minimum number of tokens */
     uint32_t n_longest; /* documents end there at the latest */
     uint64_t seed;
-    uint32_t n_threads; /* 0: as sessions have them; the text does not depend on it */
+    uint32_t n_threads; /* 0: the default of sessions; the text does not depend on it */
     const volatile bool *cancel;
 } whit_sample_options;
 

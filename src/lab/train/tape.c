@@ -55,8 +55,8 @@ static void cut_segments(whit_tape *tape)
     tape->crosses[tape->root[g->output]] = true;
 }
 
-/* Backward steps add to a gradient that a later node has written before them, and have nothing to do where
- * none has: of the output it is there from the beginning. */
+/* Backward steps add to a gradient that an earlier backward step has written, and overwrite it otherwise; the
+ * output's gradient exists from the beginning. */
 static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
@@ -131,7 +131,7 @@ static void place_segments(whit_tape *tape, struct placer *placer, float **what,
     placer->n_elems = end;
 }
 
-/* Indices take as many bytes as floats. */
+/* Indices need as many bytes as floats. */
 static void place_pairs(whit_tape *tape, struct placer *placer)
 {
     const size_t n = (size_t)tape->n_rows * tape->pairs.n_used;

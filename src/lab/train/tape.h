@@ -28,7 +28,7 @@
 typedef struct whit_tape_options {
     uint32_t n_sequences, n_tokens;
     bool gradients;  /* backward is wanted */
-    bool checkpoint; /* keep little, compute again */
+    bool checkpoint; /* stores few activations and recomputes the others */
     whit_precision precision;
     float balance;  /* weight of the loss that balances experts (ops_experts.c) */
     whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: none */
@@ -58,18 +58,18 @@ typedef struct whit_tape {
     whit_pool *pool;
     const whit_allocator *allocator;
     const whit_loops *loops;
-    whit_kernels kernels; /* inference's, for operations that it defines */
+    whit_kernels kernels; /* inference kernels, for operations that they define */
     whit_blas blas;
     whit_tape_options options;
     uint32_t n_rows, n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
-    uint32_t *segment_of;        /* per value: where it is made */
+    uint32_t *segment_of;        /* per value: segment that computes it */
     bool *is_sole;               /* per parameter: a sole step writes its gradient */
     bool is_first;               /* the next backward pass is the first since the gradients were set to zero */
-    bool *crosses;               /* per value: used in another segment too, or kept */
-    uint32_t *root;              /* per value: the value whose place it shares */
+    bool *crosses;               /* per value: used in another segment too, or stored */
+    uint32_t *root;              /* per value: the value whose memory it shares */
     float **value, **gradient;   /* per value; gradients NULL without them */
     float *rope[WHIT_ROPES_MAX]; /* (n_tokens, dims) cosines and sines of each table */
     float *scratch;              /* (threads, scratch_elems) */

@@ -162,8 +162,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     return WHIT_OK;
 }
 
-/* The teacher's value of that name, where it is kept and as wide: another family's graph has other numbers. A
- * program may give a name twice, so the same number comes first. */
+/* Finds the teacher's value of that name, if it is stored and has the same width: value numbers differ between
+ * families. A program may use a name twice, so the same number is tried first. */
 static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
 {
     const whit_graph_value *student = &d->student.graph.values[value - 1];
@@ -462,11 +462,12 @@ static void tell_step(void *user)
     const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
     const uint32_t n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
     const double n_all = (double)n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
-    const double share = ++d->n_operations / n_all; /* backward leaves out what nothing needs */
+    /* The backward pass skips operations whose gradients are not needed. */
+    const double share = ++d->n_operations / n_all;
     d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
 }
 
-/* Watches the operations of a step; those of a measurement have their own progress. */
+/* Counts the operations of a step; measurements report their own progress. */
 static void watch_step(whit_trainer *d, bool on)
 {
     if (!d->options.stepping || !is_first_rank(d)) return;
@@ -510,7 +511,7 @@ static void measure_loss(whit_trainer *d, whit_trainer_report *report)
     whit_held_out_result result =
         whit_held_out_measure(&d->student_tape, d->teacher_model ? &d->teacher_tape : NULL, &d->loss, &d->held_out,
                               d->n_windows, d->ids, d->targets, o->progress, o->user);
-    report->held_out = result.n_windows > 0; /* else it was cancelled */
+    report->held_out = result.n_windows > 0; /* otherwise it was cancelled */
     report->held_out_ce = result.ce;
     report->held_out_kl = result.kl;
     report->held_out_ratio = d->teacher_model ? exp(result.ce - result.teacher_ce) : 0;
@@ -518,8 +519,8 @@ static void measure_loss(whit_trainer *d, whit_trainer_report *report)
     report->n_held_out_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
 }
 
-/* Rounding refits scales from those of before, so that one round more would change the run: they are kept
- * in their gradients' place, which the next step zeroes. */
+/* Rounding refits scales starting from the previous ones, so an additional rounding would change the run: the scales
+ * are saved in the memory of their gradients, which the next step clears. */
 static void measure_between(whit_trainer *d, double share, whit_trainer_report *report)
 {
     whit_params *params = &d->student.params;

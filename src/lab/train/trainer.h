@@ -38,7 +38,7 @@ typedef struct whit_trainer_options {
     const whit_tuning *tuning; /* NULL: train all weights; otherwise tune as it says, and ignore codecs */
     const char *const *text;   /* files */
     size_t n_text;
-    const int32_t *ids; /* text that is there already; where it has BOS, windows begin there */
+    const int32_t *ids; /* text as tokens; if it contains BOS, windows begin there */
     size_t n_ids;
     size_t n_sample_tokens;      /* tokens of text sampled from the teacher, in addition to the files */
     bool specials;               /* special tokens written in the text are those; windows begin at BOS */
@@ -61,7 +61,7 @@ typedef struct whit_trainer_options {
     float ramp;               /* rounding comes in over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
     whit_precision precision; /* precision of matrix products; BF16 is whit_precision_choose's */
-    bool recompute;           /* keep few activations and compute the others again: less memory */
+    bool recompute;           /* stores few activations and recomputes the others: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
     /* Processes that share each step's units of sequences (tree.h). NULL: only this process, which runs a batch in one
@@ -90,7 +90,7 @@ typedef struct whit_trainer whit_trainer;
 whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
                               const whit_allocator *allocator, whit_trainer **trainer, whit_error *error);
 void whit_trainer_close(whit_trainer *trainer);
-/* Bytes held: parameters of both, activations, text. */
+/* Bytes of memory: parameters of both models, activations, text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
 /* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED returned;
  * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the

@@ -23,7 +23,7 @@ struct whit_trainer {
     uint32_t n_windows;    /* windows of a measurement; 0: all */
     uint32_t n_batch;      /* sequences of a pass: those of a batch, or a unit where ranks share a step */
     uint32_t n_passes;     /* passes of a step, of all ranks */
-    uint64_t n_operations; /* operations that the current step has done */
+    uint64_t n_operations; /* number of operations that the current step has completed */
     whit_tree tree;        /* gradients of the units that ranks share */
     double measured_s;     /* time that the last measurement of a run with a time takes */
 };

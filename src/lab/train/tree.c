@@ -78,7 +78,7 @@ void whit_tree_add(whit_tree *tree)
     }
 }
 
-/* The parts of a node that travel beside its values. */
+/* The parts of a node that are sent together with its values. */
 struct header {
     uint32_t first, n;
     double losses[2];

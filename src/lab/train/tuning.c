@@ -140,7 +140,7 @@ static void compare_row(const whit_params *params, const whit_param *param, uint
     }
 }
 
-/* Refuses matrices that training's scales do not give back: t2 may hold a level that it does not know. */
+/* Refuses matrices whose levels training cannot represent: t2 may use a level that it does not support. */
 static whit_status check_scales(whit_params *params, const char *path, whit_error *error)
 {
     whit_params_fit(params, NULL);

@@ -20,8 +20,8 @@ typedef struct whit_tuning {
     uint64_t seed; /* seed of the adapter's initial values */
 } whit_tuning;
 
-/* Refuses what makes no sense: nothing to learn, no such matrix, scales of a codec without any that
- * training knows. As whit_trainee_open otherwise. */
+/* Refuses invalid options: nothing to train, an unknown matrix, scales of a codec that training does not support.
+ * Otherwise like whit_trainee_open. */
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
                              const whit_allocator *allocator, whit_error *error);
 /* The finished adapter, or model, at `path`. */
