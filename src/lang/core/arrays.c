@@ -41,7 +41,7 @@ static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_by
 
 void lang_destroy(whit_lang *vm, lang_array *array)
 {
-    if (array == vm->lent) return; /* it may be lent again */
+    if (array == vm->lent) return; /* the array may be lent again */
     if (array->previous)
         array->previous->next = array->next;
     else
@@ -160,7 +160,7 @@ lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, cons
     return out;
 }
 
-/* Comparisons give +1 where they hold and -1 elsewhere. Scales must agree but for sums. */
+/* Comparisons give +1 if they hold and -1 otherwise. Scales must agree, except for sums. */
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b)
 {
     const whit_quat_kernels *kernels = vm->options.quat;

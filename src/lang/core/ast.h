@@ -13,13 +13,13 @@ typedef enum lang_op {
     OP_DIV,
     OP_MIN,
     OP_MAX,
-    OP_CUT, /* a where it is not below b, else minus infinity */
+    OP_CUT, /* a if a >= b, else minus infinity */
     OP_LT,
     OP_LE,
     OP_GT,
     OP_GE,
     OP_EQ,
-    OP_NE, /* the last that vectors have */
+    OP_NE, /* the last operation that vectors support */
     OP_MOD,
     OP_SHL,
     OP_SHR,
@@ -41,7 +41,7 @@ typedef enum lang_op {
     OP_CEIL,
     OP_ROUND,
     OP_SIN,
-    OP_COS, /* the last that vectors have */
+    OP_COS, /* the last function that vectors support */
     OP_NOT,
     OP_FLIP,  /* ~ */
     OP_FLOAT, /* int to float */
@@ -85,7 +85,7 @@ typedef enum lang_kind {
     NODE_SLOT,
     NODE_UNARY,
     NODE_BINARY,
-    NODE_ALSO, /* a and b: b only where a holds */
+    NODE_ALSO, /* a and b: b is evaluated only if a holds */
     NODE_ELSE, /* a or b */
     NODE_CALL, /* call by name; after the check, of a function of the program */
     NODE_BUILTIN,
@@ -162,7 +162,7 @@ typedef struct lang_arena {
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
 void lang_arena_free(lang_arena *arena);
-/* A position in the arena; rewinding to it frees what was taken after it. */
+/* A position in the arena; rewinding to it frees later allocations. */
 typedef struct lang_arena_mark {
     lang_block *block; /* NULL: its beginning */
     size_t used;
@@ -201,7 +201,7 @@ typedef struct lang_source {
     whit_lang_place *place;
 } lang_source;
 
-/* The next token; an error is told at its place. */
+/* Reads the next token; an error is reported at its place. */
 whit_status lang_next(lang_source *source, lang_token *token);
 whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -221,8 +221,8 @@ typedef struct lang_global {
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
 #define LANG_MAX_CALLS     200 /* deep */
-/* Levels of all functions that have called each other, while they run and while they are checked and compiled: what
- * bounds the stack of C, which is a megabyte where a server checks a program. */
+/* Maximum depth of nested calls, while programs run and while they are checked and compiled: limits the C stack,
+ * which has one megabyte if a server checks a program. */
 #define LANG_MAX_DEPTH      20000
 #define LANG_MAX_NEW_LEVELS 2500
 
@@ -259,7 +259,7 @@ enum { LANG_AFFINE_MAX = 8 };
 struct lang_affine {
     uint32_t n; /* rows: variables, then the counter and 1 */
     uint32_t n_variables;
-    bool unipotent; /* matrix - 1 has a power that is 0 */
+    bool unipotent; /* matrix - 1 is nilpotent */
     uint32_t slots[LANG_AFFINE_MAX];
     uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* the matrix of one round, with the counter's step in it */
 };

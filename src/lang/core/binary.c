@@ -15,7 +15,7 @@ enum { ID_BYTES = 16, HEAD_BYTES = 64, TRIPLE_BYTES = 40, VERSION = 1, MAX_TRIPL
 
 enum predicate { IS_KIND = 1, HAS_OP, HAS_INTEGER, HAS_FLOAT, HAS_NAME, HAS_A, HAS_B, HAS_C, HAS_D };
 
-/* Kinds by words, so that a file does not depend on numbers of this program. */
+/* Kinds by words, so that files do not depend on enum values. */
 static const struct {
     uint8_t kind;
     char word[ID_BYTES];
@@ -83,7 +83,7 @@ static struct node *find_node(const struct index *index, const uint8_t *triples,
     }
 }
 
-/* Room for one more. */
+/* Makes space for one more entry. */
 static bool grow_index(struct index *index, const uint8_t *triples)
 {
     if (index->n_nodes < index->n_places / 2) return true;
@@ -191,7 +191,7 @@ static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t 
     return pop(b, begin, id);
 }
 
-/* Functions are listed newest first; they are stored as they were written. */
+/* Functions are listed newest first; they are stored in the order of the text. */
 static whit_status encode_functions(struct binary *b, const lang_function *function)
 {
     enum { MOST = 4096 };
@@ -316,7 +316,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Kind of a node, 0 for NODE_INT; 255 if texts have no such kind. */
+/* Kind of a node, 0 for NODE_INT; 255 if texts cannot contain such a kind. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -360,7 +360,7 @@ static whit_status say_number(struct binary *b, struct node node, uint8_t kind)
     else if (f > DBL_MAX)
         snprintf(text, sizeof text, "1e999");
     else
-        snprintf(text, sizeof text, "%.17e", f); /* always with its exponent, so that it is read as a float */
+        snprintf(text, sizeof text, "%.17e", f); /* always with an exponent, so that it is read as a float */
     SAY(text);
     return WHIT_OK;
 }
@@ -547,7 +547,7 @@ static whit_status say_program(struct binary *b, struct node root)
     return say_statements(b, body);
 }
 
-/* Triples are in order, and several of one predicate only where there are lists: looking for one is quick then. */
+/* Whether triples are sorted, with several of one predicate only for lists, so that looking one up is fast. */
 static bool is_ordered(const struct binary *b, struct node node)
 {
     static const char lists[][ID_BYTES] = {"block", "print", "call", "list", "function", "program"};
@@ -562,7 +562,7 @@ static bool is_ordered(const struct binary *b, struct node node)
     return predicate_at(b, node.first) == IS_KIND;
 }
 
-/* Reads the node that begins at triple `first`; its children come before it. */
+/* Reads the node that begins at triple `first`; its children precede it. */
 static whit_status take_node(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;

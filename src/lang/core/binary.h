@@ -20,8 +20,8 @@
 /* The text's binary form; a mistake in it has its place in the line. Names and types are not checked. */
 whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes, whit_buf *out,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);
-/* A text with that binary form. Refused: a node whose triples have another hash than its name, one that
- * is missing, by their names, and whatever no text could be. */
+/* Returns the text of a binary form. Refused: a node whose triples do not match the hash in its name, a missing node
+ * (both named in the error), and trees that no text can produce. */
 whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes, whit_buf *text,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);
 

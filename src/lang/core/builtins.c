@@ -70,7 +70,7 @@ const char *lang_builtin_name(lang_builtin builtin)
     return "?";
 }
 
-/* Does a signature take these arguments, integers as floats where `widen`? */
+/* Whether a signature accepts these arguments, converting integers to floats if `widen`. */
 static bool fits(const char *signature, const lang_node *argument, bool widen)
 {
     for (; *signature != ':'; signature++) {
@@ -149,7 +149,7 @@ bool lang_to_float(lang_arena *arena, lang_node **node)
     return true;
 }
 
-/* A call that no signature takes. */
+/* Reports a call that matches no signature. */
 static LANG_APART whit_status misfit(lang_source *source, const lang_node *call, const char *signatures)
 {
     char given[64] = "", has[200], wanted[300] = "", one[200];

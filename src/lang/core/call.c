@@ -34,7 +34,7 @@ static void want_elements(whit_lang *vm, const lang_node *at, const lang_array *
     if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has none");
 }
 
-/* A value that nobody else refers to is written over. */
+/* A value without other references is overwritten. */
 static lang_array *softmax(whit_lang *vm, const lang_node *at, lang_array *a)
 {
     lang_array *out = a->refs == 1 ? lang_retain(a) : lang_new_vec(vm, at, a->n);
@@ -70,7 +70,7 @@ static lang_array *rms_norm(whit_lang *vm, const lang_node *at, const lang_array
     return out;
 }
 
-/* Bits that are ordered as numbers are: -0 before 0, NaN last. */
+/* Key whose unsigned order is that of the numbers: -0 before 0, NaN last. */
 static uint32_t sort_key(float x)
 {
     uint32_t bits;
@@ -121,7 +121,7 @@ static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
     return out;
 }
 
-/* Lanes of q turned by k: out[i] = q[(i - k) mod n]. */
+/* Rotates the lanes of q by k: out[i] = q[(i - k) mod n]. */
 static lang_array *permute(whit_lang *vm, const lang_node *at, const lang_array *q, int64_t k)
 {
     lang_array *out = lang_new_quat(vm, at, q->n, q->scale);
@@ -339,7 +339,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
 static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];
-    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* has fewer digits than others */
+    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* subnormal: has fewer digits */
     int digits = 15;
     if (tiny)
         digits = 1;

@@ -106,7 +106,7 @@ static LANG_APART whit_status mistyped(struct checker *c, const lang_node *at, c
     return lang_fail(c->source, at->line, at->column, "%s, not %s", what, whit_lang_type_name(type));
 }
 
-/* Makes an expression a float where it is an integer. */
+/* Converts an integer expression to float. */
 static whit_status to_float(struct checker *c, lang_node **node)
 {
     if ((*node)->type != WHIT_LANG_INT) return WHIT_OK;
@@ -369,7 +369,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         node->global = !c->function;
         if (!c->function && c->depth == 0 && find_global(c, node->name, &begin) &&
             c->scope->globals[begin].type == node->type) {
-            node->slot = begin; /* said again, as in a conversation */
+            node->slot = begin; /* defined again, as in an interactive session */
             node->kind = NODE_ASSIGN;
             return WHIT_OK;
         }

@@ -27,7 +27,7 @@ static bool variable(struct finder *f, uint32_t slot, uint32_t *index)
     return true;
 }
 
-/* The expression as a row; false where it is not affine. */
+/* Converts the expression to a row of coefficients; false if it is not affine. */
 static bool row_of(struct finder *f, const lang_node *e, uint64_t row[MAX])
 {
     uint64_t a[MAX], b[MAX];

@@ -60,7 +60,7 @@ INT(int_divide)
     if (b == 0) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "division of %lld by zero", (long long)a);
     return lang_i64_binary(c->node->op, a, b);
 }
-/* Divides by a constant that is neither 0 nor -1. */
+/* Divides by a constant other than 0 and -1. */
 INT(int_divide_k)
 {
     return c->x->i(c->x, frame) / c->k;
@@ -272,7 +272,7 @@ RUN(assign_elements)
 {
     return lang_elements_in_place(c->x, frame) ? LANG_GO_ON : assign_array(c, frame);
 }
-/* As the kernel does. */
+/* Same arithmetic as the kernel. */
 static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i)
 {
     uint64_t t = to.extra[i] | from.extra[i], x = to.sign[i], y = from.sign[i], sign = (x & y) | (t & (x | y));
@@ -280,7 +280,7 @@ static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i
     to.sign[i] = sign;
 }
 
-/* q += b where both are as they should be; a few words are not worth a call. */
+/* q += b if both have the expected form; for a few words a call costs more. */
 static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
 {
     enum { FEW_WORDS = 2 };
@@ -454,8 +454,8 @@ static LANG_APART void compile_function(lang_compiler *c, lang_function *functio
     c->failed |= inner.failed;
 }
 
-/* Compiles the functions that a tree calls. They are met in the same order as in the checker, so that new functions are
- * nested as they were there, within LANG_MAX_NEW_LEVELS. */
+/* Compiles the functions that a tree calls, in the same order as the checker, so that new functions nest equally,
+ * within LANG_MAX_NEW_LEVELS. */
 static void compile_functions(lang_compiler *c, const lang_node *e)
 {
     for (; e && !c->failed; e = e->next) {
@@ -697,7 +697,7 @@ bool lang_compile(whit_lang *vm, lang_node *program)
 {
     lang_compiler c = {.vm = vm};
     compile_functions(&c, program);
-    if (c.failed) return false; /* functions that are there in part go with the text */
+    if (c.failed) return false; /* functions that were compiled in part are removed together with the text */
     lang_optimise o = {&vm->arena, &vm->scope, NULL, vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, program);
     vm->compiled = (void *)compile_statement(&c, program);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tier 1: a tree of closures. A node holds the function that runs it and what that needs; names are
- * places in the frame. */
+ * Tier 1: a tree of closures. A node contains the function that runs it and its operands; variables are slots in the
+ * frame. */
 #ifndef WHIT_LANG_CORE_CODE_H
 #define WHIT_LANG_CORE_CODE_H
 
@@ -91,7 +91,7 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
 /* Tier 2: makes a closure of a loop run machine code; false where the loop is not one for it. */
 struct whit_lang_jit {
     bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
-    /* Sets `native` where the chain is one for it; `ops` are its operations with numbers of values as operands. */
+    /* Sets `native` if the chain can be compiled to machine code; the operands of `ops` are value numbers. */
     void (*compile_elements)(lang_compiler *c, const lang_node *node, lang_elements *elements,
                              const lang_element_op *ops);
     void (*close)(whit_lang *vm);
@@ -111,7 +111,7 @@ static inline bool lang_in_frame(const lang_compiler *c, const lang_node *node)
     return !c->function || !node->global;
 }
 
-/* A value by the type of its node. */
+/* Returns a node's value by the type of the node. */
 static inline lang_value lang_value_of(const lang_code *c, lang_value *frame)
 {
     return c->node->type == WHIT_LANG_INT  ? (lang_value){.i = c->i(c, frame)}

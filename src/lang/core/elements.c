@@ -9,13 +9,13 @@ struct builder {
     lang_elements *e;
     uint32_t max_depth;
     lang_node *leaf_nodes[LANG_LEAVES], *scalar_nodes[LANG_LEAVES];
-    uint8_t of_value[LANG_VALUES]; /* a leaf that has as many elements as the value */
-    uint8_t like[LANG_LEAVES];     /* one number for leaves that are known to be as long as each other */
+    uint8_t of_value[LANG_VALUES]; /* a leaf with as many elements as the value */
+    uint8_t like[LANG_LEAVES];     /* equal numbers for leaves that are known to have equal lengths */
     lang_element_op values[LANG_VALUES];
     bool full;
 };
 
-enum { VALUE = LANG_LEAVES }; /* a value's number begins here */
+enum { VALUE = LANG_LEAVES }; /* numbers from here on are values */
 
 static bool is_elementwise(const lang_node *e)
 {
@@ -128,7 +128,7 @@ static bool give_registers(lang_elements *e)
     return true;
 }
 
-/* Up to LANG_CHUNK elements; returns where they are: `out`, or a register where that is NULL. */
+/* Computes up to LANG_CHUNK elements; returns their address: `out`, or a register if that is NULL. */
 static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const float *const *x, uint32_t n,
                               float *out)
 {
@@ -147,7 +147,7 @@ static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const
     return to;
 }
 
-/* Elements from `begin` on, chunk by chunk. */
+/* Computes elements from `begin` on, chunk by chunk. */
 static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t begin, float *out, float *lanes)
 {
     whit_lang *vm = c->vm;
@@ -279,7 +279,7 @@ static double run_reduction(const lang_code *c, lang_value *frame)
     return c->node->op == FN_MEAN ? sum / n : sum;
 }
 
-/* The chain of a node, of as many levels as one loop can take; below them are chains of their own. */
+/* Compiles the chain of a node, of as many levels as one loop supports; deeper levels become separate chains. */
 static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t as)
 {
     const whit_allocator *allocator = c->vm->options.allocator;

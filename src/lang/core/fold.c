@@ -73,7 +73,7 @@ static bool same(const lang_node *a, const lang_node *b)
     case NODE_SLOT: return a->slot == b->slot && a->global == b->global;
     case NODE_UNARY: return same(a->a, b->a);
     case NODE_BINARY: return same(a->a, b->a) && same(a->b, b->b);
-    default: return false; /* calls and elements are computed where they stand */
+    default: return false; /* calls and elements are evaluated in their order */
     }
 }
 
@@ -200,7 +200,7 @@ static lang_node *copy_list(lang_arena *arena, const lang_node *e)
 
 enum { ROUNDS_MAX = 8, UNROLLED_MAX = 128 };
 
-/* Nodes of a body; over the bound where it leaves the loop before its end or has loops of its own. */
+/* Number of nodes of a body; above the limit if it leaves the loop early or contains loops. */
 static uint32_t weight(const lang_node *e)
 {
     uint32_t n = 0;
@@ -215,7 +215,7 @@ static uint32_t weight(const lang_node *e)
 
 static void fold(lang_optimise *o, struct known *k, lang_node *e);
 
-/* A loop of a few rounds, known before it runs, as its rounds one after the other. */
+/* Unrolls a loop with a few rounds whose number is known. */
 static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop)
 {
     const lang_node *from = loop->a, *to = loop->b;
@@ -257,7 +257,7 @@ static void fold_list(lang_optimise *o, struct known *k, lang_node *e)
     for (; e; e = e->next) fold(o, k, e);
 }
 
-/* Folds a block: constants that its assignments establish are known until its end. */
+/* Folds a block: constants established by its assignments are known until its end. */
 static void fold_block(lang_optimise *o, struct known *k, lang_node *first)
 {
     for (lang_node *s = first; s; s = s->next) {

@@ -56,7 +56,7 @@ typedef struct whit_lang_options {
     size_t max_bytes;     /* memory of all arrays; 0: 64 MiB */
     int tier;             /* WHIT_LANG_; the highest that may be used */
     bool no_closed_forms; /* every round of a loop is executed */
-    bool echo;            /* values of statements that are expressions are printed, as for a person */
+    bool echo;            /* prints the values of expression statements, as in an interactive session */
     const whit_quat_kernels *quat;
     const whit_lang_host *host; /* may be NULL; must outlive the session */
     const whit_lang_jit *jit;   /* needed for WHIT_LANG_NATIVE; NULL: no native tier */
@@ -69,7 +69,7 @@ typedef struct whit_lang_options {
 whit_status whit_lang_open(const whit_lang_options *options, whit_lang **lang, whit_error *error);
 void whit_lang_close(whit_lang *lang);
 
-/* Where the last failure was in the text: line and column from 1, 0 where it has no place. */
+/* Place of the last error in the text: line and column from 1, 0 if it has no place. */
 typedef struct whit_lang_place {
     uint32_t line, column;
 } whit_lang_place;

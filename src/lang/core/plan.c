@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Programs as text again, after what the compiler decided. */
+ * Prints programs as text after the compiler's optimisations. */
 #include "lang/core/builtins.h"
 #include "lang/core/code.h"
 

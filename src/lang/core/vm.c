@@ -146,8 +146,8 @@ static void sweep(whit_lang *vm)
 
 /* ---- loading and running ---------------------------------------------------------------------- */
 
-/* Removes the definitions of a text that failed. Function instances that it called first go too: they are unchecked, or
- * refer to variables that are removed. */
+/* Removes the definitions of a text that failed. Function instances that it called first are removed too: they are
+ * unchecked, or refer to removed variables. */
 static void undo(whit_lang *vm)
 {
     const lang_scope *before = &vm->before;
@@ -204,7 +204,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", vm->name,
                          WHIT_LANG_MAX_TEXT_BYTES);
     WHIT_TRY(lang_parse(&source, &vm->arena, &program, &functions));
-    lang_function *last = functions; /* newer ones hide older ones */
+    lang_function *last = functions; /* newer functions hide older ones */
     while (last && last->next) last = last->next;
     if (last) {
         last->next = vm->scope.functions;
@@ -227,7 +227,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
 
 whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* some editors begin texts with it */
+    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's byte order mark, which some editors write */
     vm->arena.failed = false;
     if (n_bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
         text += sizeof mark - 1;

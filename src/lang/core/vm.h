@@ -46,7 +46,7 @@ struct whit_lang {
     lang_array *arrays;
     lang_array *spare; /* a freed array, kept for the next of its size */
     size_t n_bytes;
-    lang_array *lent; /* the host's vector, and the variable that holds it */
+    lang_array *lent; /* the host's vector, and the variable that contains it */
     uint32_t lent_slot;
     int64_t fuel; /* steps until the clock is looked at */
     uint64_t steps_left, started_ns;
@@ -111,11 +111,11 @@ static inline whit_quat_view lang_view(const lang_array *q)
 }
 /* The array of a slot; raises a failure if the slot has no array. */
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
-/* The same array if nothing else refers to it, else a copy; takes the reference. */
+/* Returns the array itself if nothing else refers to it, else a copy; takes ownership of the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
 
-/* Array that a variable may hold: the host's vector only if it is `held` already, else a copy of it; takes the
- * reference. */
+/* Returns an array that a variable may contain: the host's vector only if `held` is that vector, else a copy of it;
+ * takes ownership of the reference. */
 lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value);
 
 /* Elements, checked. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tree walker: what programs mean, in the plainest way. The other tiers are compared with it. */
+ * The tree walker: defines the meaning of programs in the simplest way. The other tiers are compared with it. */
 #include "lang/core/scalar.h"
 #include "lang/core/vm.h"
 

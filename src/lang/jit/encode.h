@@ -246,7 +246,7 @@ static inline void jit_align(jit_code *c, size_t multiple)
     for (; n > 1; n--) jit_u8(c, 0x66);
     if (n) jit_u8(c, 0x90);
 }
-/* Jumps of 32 bits, whose distance is filled in later; they return where it lies. */
+/* Emits a jump with a 32-bit distance, which is filled in later; returns the distance's offset in the code. */
 static inline size_t jit_jump(jit_code *c)
 {
     jit_u8(c, 0xE9);

@@ -36,7 +36,7 @@ static const jit_vector_op V_BROADCAST = {PP_66, MAP_0F38, 0x18, false};
 static const jit_vector_op V_COMPARE = {PP_NONE, MAP_0F, 0xC2, false}; /* with a predicate */
 static const jit_vector_op V_ROUND = {PP_66, MAP_0F3A, 0x08, false};   /* rounds b with a mode */
 static const jit_vector_op V_BLEND = {PP_66, MAP_0F3A, 0x4A, false};   /* VEX: b where the mask's sign is set */
-static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: b where the mask holds */
+static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: b in lanes where the mask is set */
 static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false}; /* /6: pslld by a number */
 static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};  /* EVEX: a table of 8 bits */
 
@@ -79,7 +79,7 @@ static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, 
     if (mod == 2) jit_i32(c, b.offset);
 }
 
-/* 256 bits; registers below 16. `a` is 0 where the instruction has one source. */
+/* 256 bits; registers below 16. `a` is 0 if the instruction has one source. */
 static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
 {
     if (op.opcode == V_MOVE.opcode && op.map == MAP_0F && !b.memory && b.reg > 7 && to < 8) { /* as a store */
@@ -101,8 +101,8 @@ static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned 
     jit_vector_operand(c, to, b, 1);
 }
 
-/* 512 bits; registers below 32. With a mask 1 to 7 lanes that it does not have keep what `to` held, or
- * become 0. `unit_bytes` is what an operand in memory has. */
+/* 512 bits; registers below 32. With a mask 1 to 7, unselected lanes keep the value of `to`, or become 0.
+ * `unit_bytes` is the size of a memory operand. */
 static inline void jit_evex_masked(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b, unsigned mask,
                                    bool zeroes, int32_t unit_bytes)
 {

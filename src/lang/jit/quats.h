@@ -16,12 +16,12 @@ typedef struct jit_quats {
     uint32_t slots[JIT_QUATS_MAX];
     int8_t number[JIT_QUATS_MAX];                 /* index among the changed vectors; -1: not changed */
     uint8_t to[JIT_ADDS_MAX], from[JIT_ADDS_MAX]; /* indices of slots */
-    void *code[JIT_QUAT_SIZES];                   /* NULL: there are too few registers */
+    void *code[JIT_QUAT_SIZES];                   /* NULL: not enough registers */
 } jit_quats;
 
 /* Adds an assignment of variables of the frame; false if it is not such a sum, or if there are too many. */
 bool jit_quats_take(jit_quats *q, const lang_node *assignment);
-/* Are there registers for vectors of a size? */
+/* Whether there are enough registers for vectors of a size. */
 bool jit_quats_fit(const jit_quats *q, uint32_t size);
 /* Emits the code of one sum that was added, and of loading or storing all changed vectors. */
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);

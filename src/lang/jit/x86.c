@@ -39,7 +39,7 @@ struct loop {
 struct compiler {
     jit_code code;
     jit_quats quats;
-    uint32_t quat_size; /* size that the code is made for */
+    uint32_t quat_size; /* vector size for which the code is generated */
     struct variable variables[SLOTS_MAX];
     uint32_t n_variables;
     struct aside asides[FIXES_MAX];
@@ -227,7 +227,7 @@ static jit_condition condition_of(lang_op op)
     return conditions[op];
 }
 
-/* x % 2^k beside 0: whether it is equal is said by the low bits, whatever the sign. */
+/* x % 2^k compared with 0: the low bits decide equality, regardless of the sign. */
 static bool is_parity(const lang_node *e)
 {
     const lang_node *a = e->a, *b = e->b;
@@ -425,7 +425,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
         else if (e->op == OP_NOT) {
             jit_test(code, RAX, RAX);
             jit_set_rax(code, CC_E);
-        } else { /* abs: the smallest stays as it is */
+        } else { /* abs: the smallest integer is unchanged */
             jit_mov(code, RCX, RAX);
             jit_group3(code, 3, RCX);
             jit_test(code, RAX, RAX);
@@ -495,7 +495,7 @@ static void assign(struct compiler *c, const lang_node *s)
     const struct variable *v = variable_of(c, s->slot);
     int alu = e->kind == NODE_BINARY ? alu_of(e->op) : -1;
     bool own = alu >= 0 && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
-    if (v->reg >= 0 && own) { /* x = x op e, where it lies */
+    if (v->reg >= 0 && own) { /* x = x op e, in place */
         if (is_simple(e->b))
             alu_simple(c, (jit_alu)alu, (jit_reg)v->reg, e->b);
         else {
@@ -582,7 +582,7 @@ static void while_loop(struct compiler *c, const lang_node *s)
     jit_code *code = &c->code;
     struct loop loop = {.n_breaks = 0}, *outer = c->loop;
     c->loop = &loop;
-    size_t done = jump_unless(c, s->a); /* the condition is emitted twice, so that a round has one jump */
+    size_t done = jump_unless(c, s->a); /* the condition is emitted twice, so that each round has one jump */
     jit_align(code, LOOP_ALIGN);
     size_t top = code->n, again;
     count_round(c, s);

@@ -4,7 +4,7 @@
 enum { WORDS = WHIT_MEMORY_WORDS, PLACES = 3 };
 #define LETTERS_BYTES ((size_t)PLACES * 256 * WORDS * sizeof(uint64_t))
 
-/* Numbers of hypervectors are spread by a multiplier, so that neighbours have unlike seeds. */
+/* Numbers of hypervectors are multiplied by a constant, so that consecutive ones get unlike seeds. */
 static uint64_t seed(uint64_t kind, uint64_t number)
 {
     return (kind * 0x9E3779B97F4A7C15u) ^ (number * 0xD6E8FEB86659FD93u);

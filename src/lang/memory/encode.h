@@ -15,7 +15,7 @@
 #define WHIT_MEMORY_MAX_TEXT 65000 /* bytes of one text */
 
 typedef struct whit_encoder {
-    uint64_t *letters; /* (3, 256, WHIT_MEMORY_WORDS): by place and byte */
+    uint64_t *letters; /* (3, 256, WHIT_MEMORY_WORDS): indexed by position and byte */
     uint64_t ties[WHIT_MEMORY_WORDS];
     whit_hyper_bundle bundle;
     const whit_allocator *allocator;
@@ -27,7 +27,7 @@ void whit_encoder_close(whit_encoder *encoder);
 /* WHIT_ERROR_LIMIT where the text is too long. */
 whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_bytes, uint64_t out[WHIT_MEMORY_WORDS],
                              whit_error *error);
-/* Parts that are NULL are left out, as in a question. */
+/* Parts that are NULL are omitted, as in a query. */
 void whit_encode_triple(whit_encoder *encoder, const char *const parts[3], uint64_t out[WHIT_MEMORY_WORDS]);
 
 #endif

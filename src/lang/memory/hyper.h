@@ -27,7 +27,7 @@ whit_status whit_hyper_bundle_open(uint32_t n_words, const whit_allocator *alloc
                                    whit_error *error);
 void whit_hyper_bundle_close(whit_hyper_bundle *bundle);
 void whit_hyper_bundle_clear(whit_hyper_bundle *bundle);
-/* False where it is full. */
+/* False if it is full. */
 bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a);
 /* The majority; lanes that tie have the bit of `ties`. */
 void whit_hyper_bundle_majority(const whit_hyper_bundle *bundle, const uint64_t *ties, uint64_t *out);

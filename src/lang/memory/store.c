@@ -116,7 +116,7 @@ void whit_memory_stats_of(const whit_memory *memory, whit_memory_stats *stats)
     whit_ndf_file(memory->ndf, 0, &stats->file_bytes);
 }
 
-/* The part that holds record i. */
+/* The part that contains record i. */
 static const struct part *part_of(const whit_memory *memory, uint64_t i)
 {
     uint32_t low = 0, high = memory->n_parts;
@@ -142,7 +142,7 @@ void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, si
 /* ---- search ----------------------------------------------------------------------------------- */
 
 enum {
-    BLOCK = 1024, /* records that a thread takes at a time */
+    BLOCK = 1024, /* number of records that a thread processes at a time */
     STREAMS = 4,  /* records that a thread reads in parallel: one stream alone stalls at every page */
 };
 
@@ -285,10 +285,10 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
     else if (is_new) {
         status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
                                        error);
-        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was quicker: its store is taken */
+        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was faster: use its store */
     }
     if (ok && !is_new) {
-        whit_memory *memory; /* never appended to a file of another kind */
+        whit_memory *memory; /* never append to a file of another kind */
         status = whit_memory_open(path, batch->allocator, &memory, error);
         if (status == WHIT_OK) {
             whit_memory_close(memory);
