@@ -34,7 +34,7 @@ typedef struct whit_automaton_node {
 
 typedef struct whit_automaton_repetition {
     uint32_t body, min, max;
-    uint64_t loop[4]; /* bytes that are a whole turn by themselves */
+    uint64_t loop[4]; /* bytes that form a complete repetition */
     bool takes_all;   /* and every code point from U+0080 on is one */
     bool in_quotes;   /* a turn is a character of a JSON string, whose closing quote follows */
 } whit_automaton_repetition;
@@ -52,7 +52,7 @@ typedef struct whit_automaton {
     whit_buf rules; /* uint32_t: where a rule begins; WHIT_AUTOMATON_NONE: not defined yet */
     uint32_t *set_slots;
     uint32_t n_set_slots;
-    uint8_t class_of[256]; /* bytes that no set tells apart have one class */
+    uint8_t class_of[256]; /* bytes that no set distinguishes have the same class */
     uint32_t n_classes;
     const whit_allocator *allocator;
     bool failed;
@@ -84,7 +84,7 @@ static inline uint32_t whit_automaton_literal(whit_automaton *graph, const char 
 {
     return whit_automaton_text(graph, text, strlen(text), next);
 }
-/* Accepts one of n alternatives; n 0: accepts nothing. */
+/* Accepts one of n alternatives; n = 0 accepts nothing. */
 uint32_t whit_automaton_split(whit_automaton *graph, const uint32_t *ways, size_t n);
 uint32_t whit_automaton_rule(whit_automaton *graph); /* a new rule, to be defined; rule 0 is the root */
 void whit_automaton_define(whit_automaton *graph, uint32_t rule, uint32_t begin);

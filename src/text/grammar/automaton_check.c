@@ -77,7 +77,7 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
     switch ((whit_automaton_kind)n->kind) {
     case WHIT_AUTOMATON_END: return 0;
     case WHIT_AUTOMATON_BYTES: return height[n->b] == UINT16_MAX ? UINT32_MAX : height[n->b];
-    case WHIT_AUTOMATON_SPLIT: /* asked when its first way is settled, which is the lowest */
+    case WHIT_AUTOMATON_SPLIT: /* visited when its first alternative is complete, which is the lowest */
         for (uint32_t i = 0; i < n->b; i++)
             if (height[c->edges[n->a + i]] < next) next = height[c->edges[n->a + i]];
         return next == UINT16_MAX ? UINT32_MAX : next;
@@ -153,8 +153,8 @@ static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
     return refers(c, node, 0, &part) && c->empty[part];
 }
 
-/* Depth first; a node met again on the way down is a call of a rule by itself. *node_of: where a rule begins that
- * the way round enters. */
+/* Depth-first search; a node that is met again on the current path is left recursion. *node_of: beginning of a rule
+ * on the cycle. */
 static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way, uint8_t *seen, uint32_t *node_of)
 {
     for (uint32_t root = 0; root < c->n_nodes; root++) {
@@ -185,7 +185,7 @@ static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way,
     return false;
 }
 
-/* Bytes that are a whole turn of the repetition: they lead from its body straight to the end. */
+/* Finds bytes that form a complete repetition: they lead from its body directly to the end. */
 static void find_loop(const checker *c, whit_automaton_repetition *repetition, uint32_t *stack)
 {
     enum { MOST = 64 };

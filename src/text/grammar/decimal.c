@@ -133,7 +133,7 @@ static bool read_double(const char *text, size_t n, const whit_allocator *alloca
     return ok;
 }
 
-/* Appends a number, shortened where it can be. */
+/* Appends a number in its shortest form. */
 static bool append_number(const char *text, size_t n, whit_buf *out)
 {
     whit_decimal decimal;

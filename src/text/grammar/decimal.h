@@ -25,7 +25,8 @@ int whit_decimal_compare_magnitudes(const whit_decimal *a, const whit_decimal *b
 int whit_decimal_compare(const whit_decimal *a, const whit_decimal *b);
 /* Is the number whole? */
 bool whit_decimal_is_whole(const whit_decimal *decimal);
-/* Is `a` a whole multiple of `b`? *known is false where b's digits, or those of a beside them, are too many to tell. */
+/* Whether `a` is an integer multiple of `b`. *known is false if b's digits, or those of a relative to them, are too
+ * many to decide. */
 bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool *known);
 /* The step of a decimal, n x 10^-decimals with a whole n from 1 to `max`; false where it cannot be written so. */
 bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);

@@ -10,7 +10,7 @@ struct whit_grammar {
     const whit_grammar_vocabulary *vocabulary;
     const whit_allocator *allocator;
     whit_automaton graph;
-    /* Places are kept in `exact`. For masks, counts that no single token can reach are taken as
+    /* Configurations are stored in `exact`. For masks, counts that no single token can reach are treated as
      * unbounded (`bounded`), so that "400 characters left" and "399 left" are one state with one mask. */
     whit_state_pool exact, bounded;
     whit_grammar_state *states;

@@ -38,8 +38,8 @@ static bool is_in(const whit_language *l, const whit_language_node *n, uint32_t 
     return false;
 }
 
-/* Cuts the code points where any set of the expressions begins or ends, and numbers stretches by the sets that have
- * them. All sets there are count, so that derivatives need no further cuts. */
+/* Partitions the code points at the bounds of all sets in the expressions, and numbers the parts by the sets that
+ * contain them. All sets are considered, so that derivatives need no further partition. */
 static bool find_classes(machine *m)
 {
     whit_language *l = m->language;
@@ -141,7 +141,7 @@ static bool explore(machine *m, uint32_t node)
     bool more = !l->failed;
     for (uint32_t s = 0; s < m->n_states && !l->failed; s++)
         m->lives[s] = whit_language_at(l, (WHIT_ITEMS(const uint32_t, &m->states))[s]).has_empty;
-    while (more) { /* backwards: states are numbered as they are met, so that few rounds are needed */
+    while (more) { /* backwards: states are numbered in the order of discovery, so that few rounds are needed */
         more = false;
         for (uint32_t s = m->n_states; s-- > 0;)
             for (uint32_t c = 0; c < m->n_classes && !m->lives[s]; c++)
@@ -152,7 +152,7 @@ static bool explore(machine *m, uint32_t node)
 
 /* ---- into the graph ---------------------------------------------------------------------------- */
 
-/* The code points that lead from a state to another one. */
+/* Collects the code points that lead from one state to another. */
 static void ranges_to(const machine *m, uint32_t state, uint32_t to, whit_buf *ranges)
 {
     const stretch *all = WHIT_ITEMS(const stretch, &m->language->classes);

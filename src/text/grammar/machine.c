@@ -397,7 +397,7 @@ uint32_t whit_state_pool_import(whit_state_pool *pool, whit_state_pool *from, ui
     if (pool->failed) return WHIT_MACHINE_DEAD;
     whit_stack_thread *threads = WHIT_ITEMS(whit_stack_thread, &pool->found);
     if (c.n_threads > 1) qsort(threads, c.n_threads, sizeof *threads, by_number);
-    uint32_t n = 0; /* threads that differed only by counts may have become equal */
+    uint32_t n = 0; /* threads that differed only by counts may now be equal */
     for (uint32_t i = 0; i < c.n_threads; i++)
         if (n == 0 || by_number(&threads[n - 1], &threads[i])) threads[n++] = threads[i];
     return keep_configuration(pool, threads, n, c.complete);

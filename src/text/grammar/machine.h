@@ -70,8 +70,8 @@ uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uin
 /* As whit_state_pool_step; the result is cached by configuration and class of byte. */
 uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
 uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame frame);
-/* Takes over a configuration of another pool, frame by frame. Counts above `most` become MANY (0: all
- * are kept), and the other pool's frames remember their copies. */
+/* Copies a configuration from another pool, frame by frame. Counts above `most` become MANY (0: all are kept), and
+ * the other pool's frames remember their copies. */
 uint32_t whit_state_pool_import(whit_state_pool *pool, whit_state_pool *from, uint32_t configuration, uint32_t most);
 
 #endif

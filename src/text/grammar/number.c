@@ -139,7 +139,7 @@ static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uin
     return (scaled == 0) != f->no_multiple;
 }
 
-/* The digits that may follow at a place, joined where they lead to the same place. */
+/* Adds the digits that may follow at a place, grouped by the place to which they lead. */
 static void add_digits(builder *b, place p, whit_buf *ways)
 {
     const whit_number_range *r = b->range;
@@ -241,7 +241,7 @@ static uint32_t at_place(builder *b, place p)
     uint32_t known = *slot_of_place(b, key);
     if (known) return known - 1;
     b->n_places++;
-    uint32_t node = make_place(b, p); /* as deep as a number has digits */
+    uint32_t node = make_place(b, p); /* recursion as deep as the number of digits */
     if (!b->graph->failed) *slot_of_place(b, key) = node + 1;
     return node;
 }
@@ -393,14 +393,14 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
             b.n_decimals = DIGITS_MAX;
         if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more of them could only be zeros */
     }
-    if (form->fraction ||
-        (form->no_multiple && !form->integers)) { /* readers' doubles must tell them from others, too */
+    if (form->fraction || (form->no_multiple && !form->integers)) { /* distinct also when parsed as doubles */
         if (b.n_whole > EXACT_WHOLE) b.n_whole = EXACT_WHOLE;
         if (form->fraction) b.n_decimals = EXACT_DECIMALS;
     }
-    /* A place for every remainder after every digit: fewer digits where there are many remainders. */
+    /* There is a place for every remainder after every digit: the more remainders, the fewer digits. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
-    if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE; /* doubles have every digit of so many */
+    /* Doubles represent every integer of this many digits. */
+    if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE;
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;
     uint32_t begin = plain_number(&b);

@@ -84,7 +84,7 @@ uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_
 
 static uint32_t escape(whit_automaton *graph, uint32_t code, uint32_t next)
 {
-    static const char letters[] = "\"\"\\\\b\bf\fn\nr\rt\t"; /* pairs: how it is written, what it is */
+    static const char letters[] = "\"\"\\\\b\bf\fn\nr\rt\t"; /* pairs: escape letter, character */
     char text[8] = {'\\'};
     size_t n = 2;
     for (size_t i = 0; i + 1 < sizeof letters; i += 2)
@@ -168,7 +168,7 @@ uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_rang
     /* Characters that stand for themselves in a string, and characters of one escape \uXXXX: no surrogates. */
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}},
                                  units[] = {{0, 0xD7FF}, {0xE000, 0xFFFF}};
-    static const char letters[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; /* pairs: how it is written, what it is */
+    static const char letters[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; /* pairs: escape letter, character */
     whit_buf kept = {.allocator = graph->allocator}, ways = {.allocator = graph->allocator};
     whit_byte_set set = {0};
     uint32_t escaped[2], n_escaped = 0, way;
@@ -233,7 +233,7 @@ uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_js
     }
     case WHIT_PATTERN_AHEAD:
     case WHIT_PATTERN_NOT_AHEAD:
-    case WHIT_PATTERN_END: graph->failed = true; return WHIT_AUTOMATON_NONE; /* language.h has them */
+    case WHIT_PATTERN_END: graph->failed = true; return WHIT_AUTOMATON_NONE; /* handled by language.h */
     case WHIT_PATTERN_ALL:
     case WHIT_PATTERN_ANY: break;
     }

@@ -10,11 +10,11 @@
 
 typedef enum whit_pattern_kind {
     WHIT_PATTERN_CODES,  /* one code point: a: first of `ranges`, b: their number */
-    WHIT_PATTERN_ALL,    /* children one after the other */
+    WHIT_PATTERN_ALL,    /* children in sequence */
     WHIT_PATTERN_ANY,    /* one of the children */
     WHIT_PATTERN_REPEAT, /* the child a to b times */
     WHIT_PATTERN_RULE,   /* a: rule of the graph */
-    WHIT_PATTERN_AHEAD,  /* the child follows here, whatever else does */
+    WHIT_PATTERN_AHEAD,  /* lookahead: the child must match here, in addition to what follows */
     WHIT_PATTERN_NOT_AHEAD,
     WHIT_PATTERN_END, /* the end of the text */
 } whit_pattern_kind;
@@ -27,7 +27,7 @@ typedef struct whit_pattern {
     whit_buf nodes, ranges;
     bool failed;
     uint32_t n_properties; /* Unicode properties, each of which took a walk over all code points */
-    bool looks_ahead;      /* nodes that look ahead are among them: whit_pattern_emit does not take the tree */
+    bool looks_ahead;      /* contains lookahead: whit_pattern_emit does not support the tree */
 } whit_pattern;
 
 void whit_pattern_close(whit_pattern *syntax);

@@ -4,8 +4,8 @@
 
 #include <utf8proc.h>
 
-/* Categories by their short and long names, as ECMA-262 has them from Unicode's PropertyValueAliases.txt. The first
- * letters of a short name are those of its group. */
+/* Categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt. The
+ * first letter of a short name is that of its group. */
 static const struct {
     const char *name, *category;
 } categories[] = {{"Letter", "L"},

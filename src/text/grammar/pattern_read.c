@@ -58,7 +58,7 @@ static bool next_is(reader *r, const char *text)
     return true;
 }
 
-/* \d \w \s and their opposites, by ECMA-262; false for another letter. */
+/* \d \w \s and their complements, by ECMA-262; false for another letter. */
 static bool add_named(reader *r, class *c, uint8_t letter)
 {
     static const whit_code_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},

@@ -103,8 +103,8 @@ bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_
     return collect(c, node, set, above, 0);
 }
 
-/* Does nothing of a schema remain to be looked at: are there only references, choices that were made, and
- * annotations? Such a one is left out, so that a reference and what it names are one set. */
+/* Whether nothing of a schema remains to be applied: only references, completed choices and annotations. Such a
+ * schema is dropped, so that a reference and its target are one set. */
 static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     static const char *const weightless[] = {
@@ -219,7 +219,7 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     n = kept;
     c->items.size_bytes = (first + n) * sizeof *items;
     if (n > 1) qsort(own, n, sizeof *own, by_node); /* document order, whatever referred to what */
-    kept = 0;                                       /* one condition may come by several ways */
+    kept = 0;                                       /* a condition may be reached in several ways */
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || memcmp(&own[kept - 1], &own[i], sizeof *own) != 0) own[kept++] = own[i];
     n = kept;
@@ -303,8 +303,7 @@ uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema)
     return types;
 }
 
-/* A schema that names no type but has a type's keywords: of all that it lets through, values of that
- * type are written. */
+/* For a schema without a type but with keywords of one: only values of that type are generated. */
 static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
 {
     static const struct {
@@ -452,7 +451,7 @@ static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark,
     return c->status;
 }
 
-/* Parses the text, without keywords whose value is null: it is replaced if it has such. */
+/* Parses the text without keywords whose value is null: the text is replaced if it has such keywords. */
 static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
 {
     whit_buf kept = {.allocator = text->allocator};

@@ -11,7 +11,7 @@ enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, O
 
 /* Elements `from` to `to` of which `min` to `max` satisfy the schema, or fail it. */
 typedef struct watch {
-    uint32_t schema, owner; /* owner: the schema whose `contains` it is */
+    uint32_t schema, owner; /* owner: the schema with this `contains` */
     uint32_t from, to, min, max;
     bool fails;
 } watch;

@@ -23,10 +23,10 @@ typedef struct choice {
     whit_json_schema_set set;
     uint32_t at; /* the item that is chosen for */
     whit_buf ways, with;
-    bool never;        /* the next way has no values */
+    bool never;        /* the next alternative accepts no value */
     uint32_t n_before; /* items of the next way that were already in the set */
     bool left_out;
-    bool is_plain; /* the next way is a branch alone: such ways have no bound of their own */
+    bool is_plain; /* the next alternative is a plain branch, which does not count towards the limit */
 } choice;
 
 /* ---- ways -------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void add_fails(choice *w, uint32_t schema)
         add_item(w, WHIT_JSON_SCHEMA_FAILS, schema, 0);
 }
 
-/* Does an item ask for a property of that name? */
+/* Whether an item requires a property of that name. */
 static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, const char *name, size_t n_bytes)
 {
     size_t n;
@@ -80,8 +80,8 @@ static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, c
     return false;
 }
 
-/* Does a property that is asked for have two schemas that exclude each other, as branches on a property's value have
- * them? The first is of the items from `from` on. */
+/* Whether a required property has two schemas that exclude each other, as branches on a property's value do. The
+ * first of them belongs to the items from `from` on. */
 static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n,
                              uint32_t from)
 {
@@ -105,7 +105,7 @@ static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schem
     return false;
 }
 
-/* Can no value satisfy the set, by its types alone? */
+/* Whether no value can satisfy the set, judging by its types alone. */
 static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n)
 {
     uint32_t types = ANY;
@@ -114,7 +114,7 @@ static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_ite
         if (items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* false */
         types &= whit_json_schema_types(c, items[i].node);
-        for (uint32_t k = 0; k < n; k++) /* the same schema holds and does not */
+        for (uint32_t k = 0; k < n; k++) /* a schema and its negation are both required */
             if (items[k].kind == WHIT_JSON_SCHEMA_FAILS && items[k].node == items[i].node) return true;
     }
     return types == 0;
@@ -197,7 +197,7 @@ static void choose_branch(choice *w, uint32_t which)
                                 n);
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, list, k)) {
-        /* A branch that is the whole choice again adds nothing to it. */
+        /* A branch that is the same choice again adds nothing. */
         if (leads_to(c, k, owner, false)) continue;
         if (leads_to(c, k, owner, true)) whit_json_schema_refuse(c, k, "the schema refers to itself");
         if (c->status != WHIT_OK) break;
@@ -245,7 +245,7 @@ uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t sche
     return WHIT_JSON_NONE;
 }
 
-/* The i-th dependency: either its property is not there, or it is, with what depends on it. */
+/* The i-th dependency: either its property is absent, or it is present together with what depends on it. */
 static void choose_dependency(choice *w, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;
@@ -389,7 +389,7 @@ static void fail_dependencies(choice *w, uint32_t list)
     }
 }
 
-/* An element that its schema does not take. */
+/* Requires an element that its schema does not accept. */
 static void fail_elements(choice *w, uint32_t schema)
 {
     whit_json_schema_compiler *c = w->c;
@@ -547,7 +547,7 @@ static void choose_reason(choice *w)
 {
     whit_json_schema_compiler *c = w->c;
     uint32_t schema = w->set.items[w->at].node;
-    for (uint32_t i = 0; i < w->set.n; i++) /* a schema that excludes it holds: nothing is left to be chosen */
+    for (uint32_t i = 0; i < w->set.n; i++) /* a schema that excludes it is required: nothing is left to choose */
         if (w->set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS &&
             whit_json_schema_disjoint(c, w->set.items[i].node, schema, 0)) {
             begin_way(w, 0, 0);

@@ -20,7 +20,7 @@ static bool write_raw(const whit_json *json, uint32_t at, whit_buf *out)
 
 static bool write_schema(const whit_json *json, uint32_t at, whit_buf *out, bool *dropped);
 
-/* The members of an object, whose values are schemas; `is_map`: they have names of their own, else keywords. */
+/* Writes the members of an object, whose values are schemas; `is_map`: their names are arbitrary, not keywords. */
 static bool write_members(const whit_json *json, uint32_t object, bool is_map, whit_buf *out, bool *dropped)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",
@@ -46,7 +46,7 @@ static bool write_members(const whit_json *json, uint32_t object, bool is_map, w
     return ok && whit_buf_append_str(out, "}");
 }
 
-/* A schema, a list of schemas, or another value of a keyword, as it stands. */
+/* Writes a schema, a list of schemas, or another value of a keyword unchanged. */
 static bool write_schema(const whit_json *json, uint32_t at, whit_buf *out, bool *dropped)
 {
     if (whit_json_type_of(json, at) == WHIT_JSON_OBJECT) return write_members(json, at, false, out, dropped);

@@ -88,7 +88,7 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     return true;
 }
 
-/* A bound that is not kept is one on the other side; so is a number that is excluded, below or above. */
+/* Negates a bound: it becomes a bound on the other side; an excluded value becomes an alternative below or above it. */
 static bool read_failure(whit_json_schema_compiler *c, whit_json_schema_item item, limits *l)
 {
     bool key = item.kind == WHIT_JSON_SCHEMA_KEY_FAILS;
@@ -182,7 +182,7 @@ static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint3
     return whit_automaton_split(c->graph, ways, n_ways);
 }
 
-/* Writes what distinguishes one language of numbers from another. */
+/* Writes the properties that distinguish one language of numbers from another. */
 static void write_name(const limits *l, whit_buf *name)
 {
     whit_buf_printf(name, "number %d %d %u %u %d", l->form.fraction, l->form.integers, l->form.step, l->form.decimals,

@@ -40,7 +40,7 @@ typedef struct property {
     const char *name;
     size_t n_bytes;
     uint32_t rule, order; /* rule of its value; place in the order of writing */
-    uint32_t matched;     /* patterns that match the name, as bits */
+    uint32_t matched;     /* bit mask of the patterns that match the name */
     bool required, dropped;
 } property;
 
@@ -107,7 +107,7 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
                 if (!whit_buf_append(out, &p, sizeof p)) c->graph->failed = true;
             }
         }
-    for (uint32_t i = 0; i < set.n; i++) { /* names of which a choice says something */
+    for (uint32_t i = 0; i < set.n; i++) { /* names that a choice mentions */
         whit_json_schema_item item = set.items[i];
         bool fails = item.kind == WHIT_JSON_SCHEMA_MEMBER_FAILS, has = item.kind == WHIT_JSON_SCHEMA_HAS || fails;
         if (!has && item.kind != WHIT_JSON_SCHEMA_LACKS) continue;
@@ -144,7 +144,7 @@ static uint32_t pattern_bit(const object *o, uint32_t pattern)
     return 0;
 }
 
-/* Does a schema say something of a property by itself? p NULL: of one that no schema lists. */
+/* Whether a schema itself mentions a property; p NULL: one that no schema lists. */
 static bool is_named(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -156,7 +156,7 @@ static bool is_named(const object *o, uint32_t schema, const property *p, uint32
     return false;
 }
 
-/* Is a property evaluated by a schema, or by one that it applies to the same object? */
+/* Whether a property is evaluated by a schema, or by one that it applies to the same object. */
 static bool is_evaluated(const object *o, uint32_t schema, const property *p, uint32_t matched, bool top,
                          uint32_t depth)
 {
@@ -173,8 +173,8 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
     return false;
 }
 
-/* The schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties is for those alone
- * that no schema beside it evaluates, as far as that is certain. */
+/* The schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties applies only to
+ * those that no schema evaluates together with it, as far as this is certain. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -451,8 +451,8 @@ static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, o
     return true;
 }
 
-/* Equal names count once, so that several properties without names are refused; where no minProperties asks for them,
- * the set has no values. */
+/* Equal names count once, so several properties without names are refused; if minProperties requires none of them,
+ * the set is empty. */
 static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++) {

@@ -8,10 +8,9 @@
 #include "grammar/automaton.h"
 #include "grammar/language.h"
 
-/* A condition on a value. Schemas and their choices are taken apart until parts are left that the texts of
- * one type follow. */
+/* A condition on a value. Schemas and their choices are decomposed into parts, which describe the texts of one type. */
 typedef enum whit_json_schema_kind {
-    WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks choices that were already made for it */
+    WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks its choices that were already made */
     WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
     WHIT_JSON_SCHEMA_OF_TYPE,       /* one of the types `value` */
     WHIT_JSON_SCHEMA_KEY_FAILS,     /* a keyword does not hold: its value is at `node`, in the schema `value` */
@@ -62,8 +61,8 @@ typedef struct whit_json_schema_compiler {
     whit_buf resources, anchors, uris, references; /* see schema_reference.c */
     whit_buf known_rules, rule_names;
     uint64_t work, language_work;
-    uint32_t listed;                                           /* the enum whose values are looked at */
-    uint32_t n_cases;                                          /* sets that choices other than anyOf made */
+    uint32_t listed;                                           /* the enum whose values are tested */
+    uint32_t n_cases;                                          /* number of sets from choices other than anyOf */
     uint32_t any_rule, string_rule, number_rule, integer_rule; /* plus 1; 0: not made yet */
 } whit_json_schema_compiler;
 
@@ -71,7 +70,7 @@ enum {
     WHIT_JSON_SCHEMA_NULL = 1,
     WHIT_JSON_SCHEMA_BOOL = 2,
     WHIT_JSON_SCHEMA_INTEGER = 4,
-    WHIT_JSON_SCHEMA_REAL = 8, /* numbers that are no integers */
+    WHIT_JSON_SCHEMA_REAL = 8, /* numbers that are not integers */
     WHIT_JSON_SCHEMA_STRING = 16,
     WHIT_JSON_SCHEMA_ARRAY = 32,
     WHIT_JSON_SCHEMA_OBJECT = 64,
@@ -87,8 +86,8 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
 bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
 bool whit_json_schema_open_references(whit_json_schema_compiler *c);
 void whit_json_schema_close_references(whit_json_schema_compiler *c);
-/* The schema that another one refers to by $ref (i: 0) or $dynamicRef (1); WHIT_JSON_NONE where it does not, or where
- * the reference is refused. */
+/* The schema to which another one refers by $ref (i: 0) or $dynamicRef (1); WHIT_JSON_NONE if there is no reference,
+ * or if it is refused. */
 uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
@@ -107,7 +106,7 @@ uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_
 /* The schemas that a schema applies to the same value and that surely hold for the values of a set: by references,
  * allOf, the branches that were chosen, and conditions. WHIT_JSON_NONE past the last. */
 typedef struct whit_json_schema_applied {
-    uint32_t schema, key, at; /* schema: to be set; others begin as 0 */
+    uint32_t schema, key, at; /* schema: set by the caller; the others begin as 0 */
     bool started;
 } whit_json_schema_applied;
 uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_schema_set set,
@@ -116,7 +115,7 @@ uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_s
 void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, whit_buf *out);
 /* The strings for which a schema holds, as an expression of `language`. */
 uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
-/* The strings that a pattern takes. */
+/* The strings that match a pattern. */
 uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
 /* Opens a language whose work counts for the schema; whit_json_schema_close_language reports at `node` why it
  * failed. */
@@ -133,7 +132,7 @@ const char *whit_json_schema_format(whit_json_schema_compiler *c, uint32_t node,
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
 /* Are two values equal, whatever the order of members and the form of numbers? */
 bool whit_json_schema_same(whit_json_schema_compiler *c, uint32_t a, uint32_t b);
-/* A key or another string as JSON. */
+/* Writes a key or another string as JSON. */
 void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes);
 /* A length or count: the greatest of minima, the least of maxima; false: refused. */
 bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
@@ -151,9 +150,9 @@ uint32_t whit_json_schema_element(whit_json_schema_compiler *c, uint32_t schema,
 uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value);
 /* The key of the i-th dependency of a schema; WHIT_JSON_NONE past the last. */
 uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
-/* Makes the next choice of a set: *begin has all its ways. False where nothing is to be chosen. */
+/* Makes the next choice of a set: *begin accepts all its alternatives. False if no choice is left. */
 bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin);
-/* Given strings that a known format takes. */
+/* Those of the given strings that match a known format. */
 uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);
 
 /* Bounds the time of quadratic work; false if refused. */

@@ -35,7 +35,7 @@ static void add_anchor(whit_json_schema_compiler *c, uint32_t schema, uint32_t n
     if (whit_json_string(&c->json, name, &n) && !whit_buf_append(&c->anchors, &a, sizeof a)) c->graph->failed = true;
 }
 
-/* Opens a resource at a schema; returns its place, or that of the resource around it where it has no $id. */
+/* Opens a resource at a schema; returns its index, or that of the enclosing resource if it has no $id. */
 static uint32_t open_resource(whit_json_schema_compiler *c, uint32_t schema, uint32_t around)
 {
     size_t n;
@@ -68,7 +68,8 @@ static void find_in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t a
         find_resources(c, object ? k + 1 : k, around);
 }
 
-/* Looks where schemas stand: a "$id" elsewhere, as in an enum, means nothing. As deep as the JSON nests. */
+/* Searches the places of schemas: a "$id" elsewhere, as in an enum, has no meaning. Recursion as deep as the JSON
+ * nests. */
 static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32_t around)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: strings. One pattern is written as it stands; several of them, lengths that a pattern does not keep to
- * by itself, looking ahead and complements are joined into one automaton (language.h). */
+ * JSON Schema: strings. A single pattern is translated directly; several patterns, lengths that a pattern does not
+ * ensure, lookahead and complements are combined into one automaton (language.h). */
 #include <stdio.h>
 
 #include "grammar/schema_parts.h"
@@ -8,13 +8,13 @@
 
 enum { LISTED_MAX = 20000, LANGUAGE_WORK_MAX = 12000000, PROPERTY_WORK = 200000 };
 
-/* Texts of an automaton that has too many states are kept this short instead. */
+/* Texts of an automaton with too many states are limited to these lengths instead. */
 static const uint32_t shorter[] = {WHIT_AUTOMATON_UNBOUNDED, 80, 24};
 
 typedef struct constraints {
     uint32_t min, max;
     whit_buf patterns, formats, fails; /* uint32_t: nodes */
-    uint32_t by;                       /* the node to name where they cannot be held */
+    uint32_t by;                       /* the node that the error names if the constraints cannot be enforced */
 } constraints;
 
 /* ---- patterns as expressions ------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ static size_t count_of(const whit_buf *list)
     return list->size_bytes / sizeof(uint32_t);
 }
 
-/* One pattern or format that keeps to the lengths by itself, written as it stands. False where that cannot be. */
+/* Writes one pattern or format that satisfies the length limits itself. False if this is not possible. */
 static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, uint32_t next, uint32_t *begin)
 {
     bool is_pattern = count_of(&s->patterns) == 1;
@@ -289,7 +289,7 @@ static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, ui
     return fits;
 }
 
-/* All that is asked of a string, in one expression. */
+/* Combines all constraints on a string into one expression. */
 static uint32_t join_constraints(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s,
                                  whit_language *l, uint32_t longest, whit_json_schema_use use)
 {
@@ -334,8 +334,8 @@ static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, c
         }
 }
 
-/* Defines the rule of a string's content. Beside a pattern, strings have the format strictly where there are any, else
- * loosely. */
+/* Defines the rule of a string's content. Together with a pattern, the strict form of a format is used if any string
+ * matches, else the loose form. */
 static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set, const constraints *s, uint32_t rule)
 {
     whit_json_schema_use use = WHIT_JSON_SCHEMA_STRICT;
@@ -349,7 +349,7 @@ static void define_joined(whit_json_schema_compiler *c, whit_json_schema_set set
         bool looser = empty && use == WHIT_JSON_SCHEMA_STRICT && count_of(&s->patterns) && count_of(&s->formats);
         if (looser) use = WHIT_JSON_SCHEMA_BESIDE, i--;
         if (empty && !looser) begin = whit_automaton_split(c->graph, NULL, 0);
-        if (i && empty && !looser) l.failed = true; /* there may be longer ones */
+        if (i && empty && !looser) l.failed = true; /* there may be longer strings */
         bool shorten = l.failed && !c->graph->failed && c->status == WHIT_OK && !last;
         if (shorten) l.failed = false;
         whit_json_schema_close_language(c, &l, s->by);

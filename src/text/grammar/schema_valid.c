@@ -22,7 +22,7 @@ static bool matches_pattern(whit_json_schema_compiler *c, uint32_t value, uint32
     return matches;
 }
 
-/* Has a listed string the format? Where it has not the form that is looked for, nothing is claimed. */
+/* Whether a listed string has the format; false if the format's form is not known. */
 static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t format)
 {
     size_t n;
@@ -202,7 +202,7 @@ static bool names_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     return true;
 }
 
-/* dependentRequired, dependentSchemas, and dependencies, which had both. */
+/* dependentRequired, dependentSchemas, and the older keyword dependencies, which combined them. */
 static bool dependencies_kept(whit_json_schema_compiler *c, uint32_t value, uint32_t list, uint32_t depth)
 {
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;

@@ -7,8 +7,8 @@
 enum { LOWER, UPPER, DIGIT, CONTROL, CONTINUATION, TWO, THREE, FOUR, NEVER, SIGNS };
 #define UTF8_KINDS (1u << CONTINUATION | 1u << TWO | 1u << THREE | 1u << FOUR)
 
-/* Bytes that grammars rarely tell apart share a kind, so that the bytes of a subtree are one word:
- * letters, digits, every ASCII sign of its own, the classes of UTF-8. */
+/* Bytes that grammars rarely distinguish share a kind, so that the bytes of a subtree fit one word: letters, digits,
+ * each ASCII sign, the classes of UTF-8. */
 static void number_kinds(uint8_t kind_of[256])
 {
     uint8_t next = SIGNS;

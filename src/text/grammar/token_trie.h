@@ -17,7 +17,7 @@ typedef struct whit_token_trie_node {
     uint8_t byte, height; /* bytes of the longest path below it, at most 255 */
     uint16_t depth;
     uint8_t utf8; /* where in a character it ends, see token_trie.c */
-    bool whole;   /* it ends with a character, and below it nothing is other than UTF-8 */
+    bool whole;   /* it ends at a character boundary, and everything below is valid UTF-8 */
     bool string;  /* from the root to all that is below it, it is plain text of JSON strings */
 } whit_token_trie_node;
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Appends what `reference` means beside `base`, without its fragment. */
+/* Appends `reference` resolved against `base`, without its fragment. */
 void whit_uri_resolve(const char *base, size_t n_base, const char *reference, size_t n_reference, whit_buf *out);
 
 #endif

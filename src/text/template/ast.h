@@ -46,12 +46,12 @@ typedef enum whit_node_kind {
     WHIT_NODE_CALL_BLOCK,   /* a: the CALL, macro, d: body */
     WHIT_NODE_WITH,         /* items: target, value, ...; d: body */
     WHIT_NODE_BLOCK,        /* text: name, d: body, flag: scoped */
-    WHIT_NODE_SCOPE,        /* d: body, in a scope of its own */
+    WHIT_NODE_SCOPE,        /* d: body, in its own scope */
     WHIT_NODE_AUTOESCAPE,   /* a: on or off, d: body */
     WHIT_NODE_BREAK,
     WHIT_NODE_CONTINUE,
     WHIT_NODE_NO_LOADER, /* text: include, import, extends: fails when reached */
-    /* where a filter of a block takes what the block printed */
+    /* The printed text of a filter block, as the filter's input. */
     WHIT_NODE_CAPTURED,
 } whit_node_kind;
 

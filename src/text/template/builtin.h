@@ -11,7 +11,7 @@ enum { WHIT_MAX_PARAMETERS = 6 };
 typedef struct whit_builtin_frame {
     const struct whit_builtin *builtin;
     whit_datum self;
-    const whit_arguments *arguments;        /* as given */
+    const whit_arguments *arguments;        /* the arguments as passed */
     whit_datum values[WHIT_MAX_PARAMETERS]; /* values by parameter; undefined if not given */
     bool given[WHIT_MAX_PARAMETERS];
 } whit_builtin_frame;
@@ -24,7 +24,7 @@ typedef struct whit_builtin {
      * "*": anything, the function reads `arguments`. */
     const char *parameters;
     whit_builtin_fn *run;
-    uint8_t detail; /* tells functions apart that share `run` */
+    uint8_t detail; /* distinguishes functions that share `run` */
 } whit_builtin;
 
 typedef struct whit_method {
@@ -51,7 +51,7 @@ extern const whit_builtin whit_loop_methods[];
 /* ---- reading arguments ----------------------------------------------------------------------- */
 
 whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i, const whit_text **text);
-/* An int or bool; `fallback` where it is not given. */
+/* An int or bool; `fallback` if it is not given. */
 whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i, int64_t fallback,
                                   int64_t *integer);
 static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* and not none */

@@ -3,7 +3,7 @@
 #include "template/builtin.h"
 #include "template/strings.h"
 
-/* str in lower case, anything else as it is. */
+/* Converts a str to lower case; other values are unchanged. */
 static whit_status machine_ignore_case(whit_machine *m, whit_datum value, whit_datum *result)
 {
     *result = value;
@@ -119,8 +119,8 @@ static whit_status sort_key(whit_machine *m, whit_datum item, whit_datum attribu
     return case_sensitive ? WHIT_OK : machine_ignore_case(m, *key, key);
 }
 
-/* A list of keys: "a,b" sorts by a, then by b. Even one key is in a list, as Jinja has it, so that
- * undefined keys, which are equal, need no order. */
+/* Makes a list of keys: "a,b" sorts by a, then by b. Even a single key is a list, as in Jinja, so that undefined
+ * keys, which are equal, need no order. */
 static whit_status sort_keys(whit_machine *m, whit_datum item, whit_datum attribute, bool case_sensitive,
                              whit_datum *key)
 {

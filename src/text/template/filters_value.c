@@ -136,7 +136,7 @@ static whit_status round_number(whit_machine *m, whit_builtin_frame *call, whit_
     if (!isfinite(real))
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "cannot convert float %s to integer",
                                   isnan(real) ? "NaN" : "infinity");
-    double unit = pow(10, (double)precision); /* + 0.0: Python has an int there, without -0 */
+    double unit = pow(10, (double)precision); /* + 0.0: Python computes an int, which has no -0 */
     *result = whit_datum_float(((up ? ceil(real * unit) : floor(real * unit)) + 0.0) / unit);
     return WHIT_OK;
 }

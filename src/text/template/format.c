@@ -267,7 +267,7 @@ static whit_status put_percent(whit_machine *m, whit_builder *b, const field *f,
     return WHIT_OK;
 }
 
-/* One conversion, after its '%'. */
+/* Formats one conversion, after its '%'. */
 static whit_status percent_field(whit_machine *m, whit_builder *b, percent *p)
 {
     const whit_text *format = p->format;
@@ -482,7 +482,7 @@ static whit_status braces_value(whit_machine *m, braces *p, const whit_text *nam
 
 static whit_status format_braces(whit_machine *m, braces *p, const whit_text *format, int nesting, whit_builder *b);
 
-/* One field, [begin, end) between its braces. */
+/* Formats one field, [begin, end) between its braces. */
 static whit_status braces_field(whit_machine *m, braces *p, const whit_text *format, size_t begin, size_t end,
                                 int nesting, whit_builder *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON as Python's json.dumps writes it. */
+ * Writes JSON in the form of Python's json.dumps. */
 #include "template/format.h"
 #include "template/unicode.h"
 

@@ -150,7 +150,7 @@ whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const 
                 at++;
                 continue;
             }
-            at = begin + 1; /* as it stands */
+            at = begin + 1; /* literally */
         }
         whit_builder_slice(&b, format, begin, at);
     }

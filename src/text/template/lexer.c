@@ -166,7 +166,7 @@ static whit_status read_comment(lexer *l)
     return whit_fail(l->error, WHIT_ERROR_FORMAT, "missing end of comment tag");
 }
 
-/* One escape after a backslash, as in Python's string literals; what is unknown stays as it is. */
+/* Reads one escape after a backslash, as in Python's string literals; an unknown escape stays literal. */
 static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end)
 {
     static const char letters[] = "\\'\"abfnrtv", meanings[] = "\\'\"\a\b\f\n\r\t\v";
@@ -381,7 +381,7 @@ static whit_status read_code(lexer *l, bool is_print)
         else
             WHIT_TRY(read_operator(l, open, &n_open));
     }
-    return WHIT_OK; /* the parser says what is missing */
+    return WHIT_OK; /* the parser reports what is missing */
 }
 
 static whit_status read_all(lexer *l)

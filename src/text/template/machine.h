@@ -54,7 +54,7 @@ typedef struct whit_machine {
 typedef struct whit_macro {
     const whit_signature *signature;
     const whit_node *body;
-    whit_scope *scope; /* where it was defined */
+    whit_scope *scope; /* scope of its definition */
 } whit_macro;
 
 typedef struct whit_loop {

@@ -240,7 +240,7 @@ static bool is_of_undefined(const whit_text *name)
     return false;
 }
 
-/* Finds methods and properties, as getattr does. */
+/* Finds methods and properties, like Python's getattr. */
 static whit_status find_attribute(whit_machine *m, whit_datum object, const whit_text *name, bool *found,
                                   whit_datum *result)
 {

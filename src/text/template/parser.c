@@ -457,7 +457,7 @@ static whit_status parse_postfix(whit_parser *p, whit_node **node)
     }
 }
 
-/* A name that may have dots, as filters and tests may. */
+/* Parses a name that may contain dots, as names of filters and tests may. */
 static whit_status parse_dotted_name(whit_parser *p, const whit_text **name)
 {
     WHIT_TRY(whit_parser_take_name(p, name));

@@ -16,7 +16,7 @@ typedef struct whit_node_list {
 typedef struct whit_parser {
     whit_datum_pool *pool;
     const whit_lexeme *token; /* the current one; the last is WHIT_LEXEME_END */
-    whit_datum names;         /* a dict that makes equal names one text */
+    whit_datum names;         /* dict in which equal names are one text object */
     whit_node_list unknown;   /* filters and tests that do not exist, not yet judged */
     size_t loop_depth;
     uint32_t depth;

@@ -215,7 +215,7 @@ static whit_status parse_no_loader(whit_parser *p, whit_node *node)
     return WHIT_OK;
 }
 
-/* Parses a tag by its name. */
+/* Parses a tag, chosen by its name. */
 static whit_status parse_tag(whit_parser *p, const whit_text *tag, whit_node *node)
 {
     if (whit_text_is(tag, "for")) return parse_for(p, node);

@@ -39,11 +39,11 @@ typedef struct whit_template_time {
     int32_t year, month, day, hour, minute, second; /* month and day from 1 */
 } whit_template_time;
 
-/* "2026-01-02T03:04:05", the time part optional; false where it is not that or no such day. */
+/* Parses "2026-01-02T03:04:05", with an optional time; false if malformed or not a valid date. */
 bool whit_template_time_parse(const char *iso, whit_template_time *time);
 
 typedef struct whit_template_options {
-    whit_template_limits limits;   /* fields that are 0 mean the default */
+    whit_template_limits limits;   /* 0 means the default */
     const whit_template_time *now; /* NULL: the clock, local time */
 } whit_template_options;
 

@@ -54,7 +54,8 @@ const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, s
 bool whit_text_is_user(const whit_text *text, size_t at); /* is the byte inside a span? */
 bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
-int whit_text_compare(const whit_text *a, const whit_text *b); /* by code points, as bytes */
+/* Compares by code points, which is the order of the bytes. */
+int whit_text_compare(const whit_text *a, const whit_text *b);
 /* First (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
@@ -63,7 +64,7 @@ size_t whit_text_offset(const whit_text *text, size_t i_point);
 size_t whit_text_index(const whit_text *text, size_t offset);
 /* The code point at a byte offset < n_bytes; *next is the offset after it. */
 uint32_t whit_text_point(const whit_text *text, size_t offset, size_t *next);
-/* The code point that ends at a byte offset > 0; *start is where it begins. */
+/* The code point that ends at a byte offset > 0; *start receives the offset of its first byte. */
 uint32_t whit_text_point_before(const whit_text *text, size_t offset, size_t *start);
 
 #endif

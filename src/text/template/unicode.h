@@ -14,7 +14,7 @@ bool whit_point_is_digit(uint32_t point);
 bool whit_point_is_numeric(uint32_t point);
 bool whit_point_is_lower(uint32_t point);
 bool whit_point_is_upper(uint32_t point);
-bool whit_point_is_title(uint32_t point); /* such as U+01C5 */
+bool whit_point_is_title(uint32_t point); /* title case, such as U+01C5 */
 bool whit_point_is_name_start(uint32_t point);
 bool whit_point_is_name(uint32_t point); /* may continue an identifier */
 

@@ -81,7 +81,7 @@ bool whit_datum_is_callable(whit_datum v)
 {
     return v.kind == WHIT_DATUM_FUNCTION || v.kind == WHIT_DATUM_METHOD || v.kind == WHIT_DATUM_MACRO ||
         v.kind == WHIT_DATUM_LOOP || v.kind == WHIT_DATUM_JOINER || v.kind == WHIT_DATUM_BLOCK ||
-        v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which fails */
+        v.kind == WHIT_DATUM_UNDEFINED; /* Undefined has __call__, which raises an error */
 }
 
 const char *whit_datum_type(whit_datum v)
@@ -159,7 +159,7 @@ int whit_number_compare(whit_datum a, whit_datum b)
         if (whit_datum_as_real(x ? b : a, &other)) {
             if (isnan(other)) return 2;
             if (isinf(other)) order = other > 0 ? -1 : 1;
-            if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is whole: its digits are exact */
+            if (fabs(other) >= 0x1p63 && !isinf(other)) { /* such a double is an integer with exact digits */
                 whit_real_print(other, 'f', 0, false, digits);
                 order = compare_digits(large->bytes, large->n_bytes, digits, strlen(digits));
             }
@@ -265,7 +265,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Values that are equal hash alike. Tuples are hashable, so they are small. */
+/* Equal values have equal hashes. Hashable tuples are small. */
 static uint64_t hash_of(whit_datum v)
 {
     int64_t integer;

@@ -10,7 +10,7 @@
 #include "template/text.h"
 
 typedef enum whit_datum_kind {
-    WHIT_DATUM_UNDEFINED = 0, /* `text`: what is said when it is used, or NULL */
+    WHIT_DATUM_UNDEFINED = 0, /* `text`: the error when it is used, or NULL */
     WHIT_DATUM_NONE,
     WHIT_DATUM_BOOL,
     WHIT_DATUM_INT,
@@ -73,7 +73,7 @@ typedef struct whit_dict {
 } whit_dict;
 
 typedef struct whit_range {
-    int64_t start, stop, step; /* as they were given */
+    int64_t start, stop, step; /* as passed */
     size_t n;
 } whit_range;
 
@@ -118,7 +118,7 @@ bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
 bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value);
 /* The same with a key that is not the user's: ASCII. */
 bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value);
-/* JSON text; objects keep their order, strings count as the user's where `user`. */
+/* Parses JSON; objects keep their order, and strings count as the user's text if `user`. */
 whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user, whit_datum *value,
                                  whit_error *error);
 
@@ -135,7 +135,7 @@ bool whit_datum_is_number(whit_datum v);
 bool whit_datum_is_true(whit_datum v);
 bool whit_datum_is_callable(whit_datum v);
 const char *whit_datum_type(whit_datum v);       /* Python's name of the type */
-bool whit_datum_length(whit_datum v, size_t *n); /* false: it has no length */
+bool whit_datum_length(whit_datum v, size_t *n); /* false if it has no length */
 
 /* False for lists, dicts and tuples that hold them (to a depth of 64) or very many values. *n_steps:
  * what hashing it costs (template.h). */

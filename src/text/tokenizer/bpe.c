@@ -11,13 +11,13 @@
 #define NO_RANK     UINT32_MAX
 #define FEW_SYMBOLS 40 /* up to here rescanning is faster than the heap (measured on English) */
 
-/* A run of the piece that is one token by now. */
+/* A range of the piece that has been merged into one token. */
 typedef struct symbol {
     int32_t id; /* -1: no token spells it (SPM, before its bytes) */
     uint32_t start, end;
     int32_t previous, next; /* heap only */
     uint32_t rank;          /* rank of merging with the next symbol, or NO_RANK */
-    int32_t merged;         /* id that this merge gives */
+    int32_t merged;         /* id of the merged token */
 } symbol;
 
 typedef struct candidate { /* heap entry */
@@ -56,9 +56,9 @@ static bool may_give(const merger *m, int32_t id)
 static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *right, int32_t *merged)
 {
     if (m->by_text) {
-        const uint64_t steps = (right->end - left->start) / 8 + 1; /* words that are hashed */
+        const uint64_t steps = (right->end - left->start) / 8 + 1; /* number of words to hash */
         if (*m->steps_left <= steps) {
-            *m->steps_left = 0; /* for all other pairs too */
+            *m->steps_left = 0; /* also for all other pairs */
             return NO_RANK;
         }
         *m->steps_left -= steps;

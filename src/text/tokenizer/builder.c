@@ -184,7 +184,7 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
                                         : "give a token that is not in the vocabulary");
     }
     if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
-    /* A merge that is left out keeps its rank: an entry that never matches. */
+    /* An omitted merge keeps its rank: an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
     return append_bytes(&builder->merges, &merge, sizeof merge, error);
 }

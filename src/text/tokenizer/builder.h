@@ -29,8 +29,8 @@ void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *na
                                  const whit_allocator *allocator);
 void whit_tokenizer_builder_close(whit_tokenizer_builder *builder);
 
-/* Gives an id its text. `flags` are WHIT_TOKEN_IN_VOCAB, _SPECIAL and a type; PRESENT is set here.
- * An id that has another text already is refused. */
+/* Sets the text of an id. `flags` are WHIT_TOKEN_IN_VOCAB, _SPECIAL and a type; PRESENT is set here. An id with
+ * another text is refused. */
 whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id, const char *text, size_t n_bytes,
                                          double score, uint8_t flags, whit_error *error);
 /* After the last vocabulary token: allows find. Where two ids have one text, the later is found. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The JSON files beside a tokenizer that name its special tokens. */
+ * JSON files in a tokenizer's folder that name its special tokens. */
 #ifndef WHIT_TOKENIZER_CONFIG_H
 #define WHIT_TOKENIZER_CONFIG_H
 

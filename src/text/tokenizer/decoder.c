@@ -138,8 +138,8 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
     return feed_whole(decoder, i + 1, text + cut, end - cut, error);
 }
 
-/* Takes back the spaces that BERT's splitting put around punctuation; in place, as no replacement
- * is longer than what it replaces. */
+/* Removes the spaces that BERT's splitting put around punctuation; in place, because no replacement is longer than
+ * the original. */
 static size_t clean_up(uint8_t *text, size_t n)
 {
     static const char *const pairs[][2] = {
@@ -408,7 +408,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
     made->options = options;
     made->allocator = allocator;
     made->out.allocator = allocator;
-    /* Enough for any usual token, so that a stream does not allocate as it goes. */
+    /* Large enough for any usual token, so that a stream rarely allocates. */
     size_t longest = view->header->max_token_bytes;
     size_t first_bytes = 256 + 2 * (longest < 1024 ? longest : 1024);
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);

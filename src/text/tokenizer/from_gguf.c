@@ -107,7 +107,7 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eom_token_id", &v->eom, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
-    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* its texts are between the two, whatever other keys say */
+    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* its texts are between [CLS] and [SEP], regardless of other keys */
         bool lowers = true;
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.cls_token_id", &v->bos, error));
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.seperator_token_id", &v->eos, error));
@@ -116,12 +116,13 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
         v->add_bos = v->add_eos = 1;
     }
     if (v->kind == WHIT_VOCABULARY_UNIGRAM && v->add_eos < 0) v->add_eos = 1; /* llama.cpp's default */
-    if (v->kind == WHIT_VOCABULARY_UNIGRAM)                                   /* llama.cpp heeds it there only */
+    /* llama.cpp uses the key for Unigram only */
+    if (v->kind == WHIT_VOCABULARY_UNIGRAM)
         WHIT_TRY(whit_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", &v->collapse_spaces, error));
     return read_flag(gguf, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix, error);
 }
 
-/* SentencePiece's character map: an array of bytes, taken where it lies. */
+/* Reads SentencePiece's character map, an array of bytes, in place. */
 static void read_charsmap(const whit_gguf *gguf, whit_vocabulary *v)
 {
     const whit_gguf_key *key = whit_gguf_find(gguf, "tokenizer.ggml.precompiled_charsmap");

@@ -34,7 +34,7 @@ static whit_status out_of_memory(const ranks *r)
     return whit_fail_memory(r->error, "vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
 }
 
-/* One token: its spelling goes to the end of `spellings`; its text is that offset until all are there. */
+/* Adds one token: its spelling is appended to `spellings`; its text is stored as an offset until all are read. */
 static whit_status add_token(ranks *r, const uint8_t *spelling, size_t n, float score, int32_t type)
 {
     whit_text text = {(const char *)(uintptr_t)r->spellings.size_bytes, n};
@@ -60,7 +60,7 @@ static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t 
     return add_token(r, spelling, n, -(float)rank, WHIT_TOKEN_NORMAL);
 }
 
-/* Ranks stand in order from 0, which every known file keeps. */
+/* Reads ranks, which must ascend from 0, as in every known file. */
 static whit_status read_lines(ranks *r, const char *text, const char *end)
 {
     for (size_t rank = 0; text < end; rank++) {
@@ -107,7 +107,7 @@ static whit_status add_llama3_specials(ranks *r)
     return WHIT_OK;
 }
 
-/* Qwen's, as its tokenization_qwen.py numbers them. */
+/* Adds Qwen's special tokens with the numbers of its tokenization_qwen.py. */
 static whit_status add_qwen_specials(ranks *r)
 {
     WHIT_TRY(add_special(r, "<|endoftext|>"));

@@ -22,7 +22,7 @@
 
 enum whit_tokenizer_section {
     WHIT_TOKENS_OFFSETS,   /* u32[n_tokens + 1] into WHIT_TOKENS_TEXT */
-    WHIT_TOKENS_TEXT,      /* token texts, one after the other */
+    WHIT_TOKENS_TEXT,      /* token texts, concatenated */
     WHIT_TOKENS_FLAGS,     /* u8[n_tokens], WHIT_TOKEN_* */
     WHIT_TOKENS_SCORES,    /* f64[n_tokens], or empty */
     WHIT_TOKENS_HASH,      /* whit_token_slot[2^k]: text of a vocabulary entry to id */
@@ -35,7 +35,7 @@ enum whit_tokenizer_section {
     WHIT_TOKENS_SPLIT,     /* whit_tokenizer_step[]: pre-tokenizers */
     WHIT_TOKENS_DECODE,    /* whit_tokenizer_step[] */
     WHIT_TOKENS_BEFORE,    /* i32[]: ids that the post-processor adds at the beginning */
-    WHIT_TOKENS_AFTER,     /* i32[]: ids that it adds at the end */
+    WHIT_TOKENS_AFTER,     /* i32[]: ids that are added at the end */
     WHIT_TOKENS_ENDS,      /* i32[]: ids that end a text or a turn */
     WHIT_TOKENS_STRINGS,   /* texts of steps and added tokens */
     WHIT_TOKENS_N_SECTIONS
@@ -44,7 +44,7 @@ enum whit_tokenizer_section {
 enum {
     WHIT_TOKEN_TYPE = 7,     /* mask: the GGUF type, see below */
     WHIT_TOKEN_IN_VOCAB = 8, /* the model can produce it */
-    WHIT_TOKEN_WHOLE = 16,   /* merging its text gives this one token */
+    WHIT_TOKEN_WHOLE = 16,   /* merging its text gives this single token */
     WHIT_TOKEN_SPECIAL = 32, /* left out by skip_special */
     WHIT_TOKEN_PRESENT = 64, /* the id has a text at all */
 };
@@ -69,8 +69,8 @@ enum { /* whit_tokenizer_header.flags */
        WHIT_TOKENIZER_FUSE_UNK = 1,
        WHIT_TOKENIZER_BYTE_FALLBACK = 2,
        WHIT_TOKENIZER_IGNORE_MERGES = 4,
-       /* No token has U+2581 after another character, so no merge crosses such a place and long texts can be cut
-        * there. */
+       /* No token contains U+2581 after another character, so no merge crosses such a place and long texts can be
+        * split there. */
        WHIT_TOKENIZER_CUT_AT_SPACE = 8,
        /* Tokens are spelt with byte-level symbols. */
        WHIT_TOKENIZER_BYTE_LEVEL = 16,
@@ -140,7 +140,7 @@ enum {
     WHIT_STEP_STRIP,           /* a: left, b: right (0 or 1) */
     WHIT_STEP_REPLACE,         /* text by content; REGEX flag. Also a decoder */
     WHIT_STEP_PREPEND,         /* text in front, unless empty */
-    WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: ASCII spaces trimmed, runs made one */
+    WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: ASCII spaces trimmed, runs of spaces reduced to one */
     WHIT_STEP_PRECOMPILED,     /* text: SentencePiece's character map */
     WHIT_STEP_CLEAN,           /* BERT: without control characters; white space is a space */
     WHIT_STEP_SPACE_HAN,       /* BERT: spaces around each Chinese character */
@@ -149,7 +149,7 @@ enum {
     WHIT_STEP_BYTE_LEVEL,  /* PREFIX_SPACE flag, REGEX flag: the GPT-2 pattern first. Also a decoder
                             */
     WHIT_STEP_METASPACE,   /* text: replacement; a: enum whit_prepend; SPLIT flag. Also a decoder */
-    WHIT_STEP_DIGITS,      /* a: 1 where every digit is its own piece */
+    WHIT_STEP_DIGITS,      /* a: 1 if every digit is a separate piece */
     WHIT_STEP_PUNCTUATION, /* a: enum whit_split */
     WHIT_STEP_WHITESPACE,
     WHIT_STEP_WHITESPACE_SPLIT,
@@ -207,7 +207,7 @@ const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_
 /* WHIT_TOKEN_* bits; 0 if the id does not exist. */
 uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
-/* Does the id end a text or a turn? */
+/* Whether the id ends a text or a turn. */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
 /* The vocabulary entry (that the model can produce) with this spelling; -1 if not found. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);

@@ -109,7 +109,7 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     return status;
 }
 
-/* BERT's normalizer as its parts. strip_accents is by default what lowercase is. */
+/* Adds BERT's normalizer as single steps. The default of strip_accents is the value of lowercase. */
 static whit_status add_bert(const reader *r, uint32_t at)
 {
     const bool lowers = whit_json_bool(r->json, field(r, at, "lowercase"), true);
@@ -318,7 +318,7 @@ static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
     return put_in_front(r, front);
 }
 
-/* [CLS] text [SEP], given as ["name", id]. */
+/* Reads a pair ["name", id], as in [CLS] text [SEP]. */
 static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 {
     uint32_t cls = field(r, at, "cls"), sep = field(r, at, "sep");

@@ -16,9 +16,9 @@
 #include "base/mem.h"
 
 typedef struct whit_learn_options {
-    uint32_t n_tokens;           /* pieces wanted, all of the above counted */
-    const char *const *specials; /* further special tokens; where they (or <s>, </s>) are written in
-                                     the text, nothing is learned */
+    uint32_t n_tokens; /* pieces wanted, all of the above counted */
+    /* Further special tokens; their occurrences in the text (and those of <s>, </s>) are not learned from. */
+    const char *const *specials;
     size_t n_specials;
 } whit_learn_options;
 

@@ -25,7 +25,7 @@ struct pair {
     uint32_t left, right;
     uint64_t count;
     uint32_t first, last; /* occurrences, number + 1 */
-    uint32_t touched;     /* the round in which its count rose */
+    uint32_t touched;     /* the round in which its count increased */
 };
 
 struct occurrence {
@@ -42,7 +42,7 @@ struct learning {
     const whit_text_table *words;
     whit_merges *merges;
     whit_buf places, pairs, occurrences, heap, touched;
-    uint32_t *slots; /* pair + 1, by hash of its pieces */
+    uint32_t *slots; /* pair + 1, by hash of its two pieces */
     size_t n_slots;
     uint32_t round;
 };
@@ -244,7 +244,7 @@ static struct entry heap_pop(struct learning *l)
     return top;
 }
 
-/* Counts the pair that begins at `place`, if there is one, `n` times more. */
+/* Adds `n` to the count of the pair that begins at `place`, if there is a pair. */
 static bool see_pair(struct learning *l, uint32_t place, uint64_t n)
 {
     uint32_t left = place_at(l, place)->piece, right = place_at(l, place_at(l, place)->after)->piece;
@@ -291,7 +291,7 @@ static bool join_pieces(struct learning *l, uint32_t place, uint32_t piece)
     forget_pair(l, before, n);
     forget_pair(l, next, n);
     uint32_t after = place_at(l, next)->after;
-    place_at(l, next)->piece = NO_PIECE; /* gone; occurrences that name it do not match any more */
+    place_at(l, next)->piece = NO_PIECE; /* removed; occurrences that refer to it no longer match */
     place_at(l, place)->piece = piece;
     place_at(l, place)->after = after;
     place_at(l, after)->before = place;

@@ -11,7 +11,7 @@ typedef struct whit_text_entry {
     uint32_t offset, n_bytes; /* in texts */
 } whit_text_entry;
 
-/* Different texts, numbered as they come. */
+/* Distinct texts, numbered in the order of their first occurrence. */
 typedef struct whit_text_table {
     const whit_allocator *allocator;
     whit_buf texts, entries;

@@ -14,7 +14,7 @@ void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *
 
 void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes)
 {
-    /* Memory may be there again after a call that failed for want of it. */
+    /* Try again after an earlier call that ran out of memory. */
     scratch->symbols.failed = scratch->heap.failed = scratch->nodes.failed = false;
     scratch->cache.failed = false;
     scratch->steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes;
@@ -70,7 +70,7 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
         return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
-    /* Text that may not get special tokens has entries of its own. */
+    /* Text without special tokens has separate cache entries. */
     uint32_t key = hash ^ (scratch->no_special ? 0x9E3779B9u : 0);
     whit_cached_piece *cached = WHIT_ITEMS(whit_cached_piece, &scratch->cache) + key % WHIT_CACHE_ENTRIES;
     if (cached->hash == key && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {

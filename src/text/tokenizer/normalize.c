@@ -42,7 +42,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
         }
         return;
     }
-    /* Counting sort: classes are bytes, and codes of one class keep their order. */
+    /* Counting sort: classes are bytes, and codes of the same class keep their order. */
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
     for (int class = 0; class < 256; class ++) starts[class + 1] += starts[class];
@@ -94,8 +94,7 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
     return appended(out, error);
 }
 
-/* ASCII characters are starters that never combine with what is before them, so that a run may
- * begin at each of them. */
+/* ASCII characters are starters that never combine with the preceding text, so that a run may begin at each of them. */
 static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n, whit_buf *out,
                                   whit_error *error)
 {
@@ -132,7 +131,7 @@ static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_
     return appended(out, error);
 }
 
-/* only_flat: marks that take no width (Mn), as BERT's normalizer does. */
+/* only_flat: only marks without width (Mn), as in BERT's normalizer. */
 static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {

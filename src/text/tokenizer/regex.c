@@ -182,7 +182,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
         if (n >= 0) {
             const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
             match->start = range[0];
-            match->end = range[1] < range[0] ? range[0] : range[1]; /* \K may turn it round */
+            match->end = range[1] < range[0] ? range[0] : range[1]; /* \K may reverse the range */
             *found = true;
             return WHIT_OK;
         }

@@ -32,7 +32,7 @@ typedef struct translator {
     whit_buf *out;
     const whit_allocator *allocator;
     whit_error *error;
-    size_t atom; /* where the last atom begins in `out` */
+    size_t atom; /* offset of the last atom in `out` */
     size_t groups[MAX_GROUPS];
     size_t n_groups;
     size_t branch;                      /* start of an alternative in the pattern */
@@ -405,7 +405,7 @@ static whit_status translate_group(translator *t)
     return need_memory(t, !t->out->failed);
 }
 
-/* {n,m}, if it is one; else a literal brace. */
+/* Translates {n,m}; if it is not a quantifier, a literal brace. */
 static whit_status translate_repeat(translator *t)
 {
     size_t at = t->at + 1, start = at;

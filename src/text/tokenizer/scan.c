@@ -16,7 +16,7 @@ static enum kind kind_of_code(uint32_t code)
     return whit_is_space(code) ? SPACE : OTHER;
 }
 
-/* The kind of the character at `at`, and where the next one begins. */
+/* Returns the kind of the character at `at`; *next receives the offset of the following one. */
 static inline enum kind kind_at(const uint8_t *text, size_t n, size_t at, size_t *next)
 {
     uint8_t c = text[at];
@@ -54,7 +54,7 @@ static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold
     return 0;
 }
 
-/* \s+(?!\S)|\s+ : a run of space leaves its last character to what follows, unless it is alone. */
+/* \s+(?!\S)|\s+ : a run of space leaves its last character to the following match, unless the run has only one. */
 static size_t space_run(const uint8_t *text, size_t n, size_t at, size_t end)
 {
     if (end == n) return end;

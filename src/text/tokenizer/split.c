@@ -240,7 +240,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     return WHIT_OK;
 }
 
-/* A known pattern that matches everywhere, isolated: its matches are the pieces. */
+/* Splits by a known pattern that matches everywhere; its matches are the pieces. */
 static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit_error *error)
 {
     size_t n;

@@ -16,7 +16,7 @@ typedef struct whit_splitter {
     const uint8_t *text; /* the caller's, or texts[i] once a step has rewritten it */
     size_t n_bytes;
     whit_buf texts[2], pieces[2], ranges;
-    int text_in_use, pieces_in_use; /* the next step writes the other one */
+    int text_in_use, pieces_in_use; /* the next step writes the other buffer */
     bool at_start;                  /* the text stands at the start of the whole input */
 } whit_splitter;
 

@@ -195,8 +195,8 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
 /* How the text given to find_added relates to the user's. */
 enum origin {
     ORIGIN_RAW,      /* it is part of the input: ranges apply */
-    ORIGIN_TEMPLATE, /* normalized, holds nothing of the user's */
-    ORIGIN_PLAIN,    /* normalized, holds some of it */
+    ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */
+    ORIGIN_PLAIN,    /* normalized, contains some of the user's text */
 };
 
 /* The longest added token at `at`, or NULL. */

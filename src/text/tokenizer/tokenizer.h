@@ -21,7 +21,7 @@ typedef struct whit_text_range {
 } whit_text_range;
 
 typedef struct whit_encode_options {
-    bool add_special;   /* the post-processor's ids, such as bos */
+    bool add_special;   /* adds the post-processor's ids, such as BOS */
     bool parse_special; /* special tokens written in the text are honoured */
     /* Text that came from a user: special tokens are never honoured where they touch it. Sorted,
      * disjoint, inside the text; at character borders. */

@@ -56,7 +56,7 @@ static bool is_punctuation(uint32_t code)
 
 bool whit_is_punctuation_unicode8(uint32_t code)
 {
-    /* Punctuation that came later. */
+    /* Punctuation of later Unicode versions. */
     static const uint32_t later[][2] = {
         {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
         {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},

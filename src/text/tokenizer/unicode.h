@@ -12,7 +12,7 @@ bool whit_is_mark(uint32_t code);   /* \p{M} */
 bool whit_is_number(
     uint32_t code); /* \p{P} of Unicode 8, with which the field's Punctuation pre-tokenizer was built. */
 bool whit_is_punctuation_unicode8(uint32_t code);
-/* \w as Rust's regex has it: Alphabetic, M, Nd, Pc, Join_Control. */
+/* \w as in Rust's regex: Alphabetic, M, Nd, Pc, Join_Control. */
 bool whit_is_word(uint32_t code);
 
 /* The byte-level alphabet of GPT-2: every byte is spelt with one visible character; printable

@@ -86,7 +86,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
         return whit_fail_memory(error, "segmentation", (n_bytes + 1) * sizeof(lattice_node));
     lattice_node *best = WHIT_ITEMS(lattice_node, &scratch->nodes);
     WHIT_TRY(fill_lattice(view, scratch, piece, n_bytes, best, error));
-    /* The path is known from its end; turn it round. Unknown neighbours fuse. */
+    /* The path is known from its end: reverse it. Adjacent unknown tokens are fused. */
     uint32_t end = (uint32_t)n_bytes;
     bool unknown_after = false;
     for (uint32_t at = end; at > 0;) {

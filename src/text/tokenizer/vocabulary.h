@@ -16,7 +16,7 @@ typedef enum whit_vocabulary_kind {
     WHIT_VOCABULARY_UNIGRAM,    /* SentencePiece Unigram */
     WHIT_VOCABULARY_BYTE_LEVEL, /* GPT-2's symbols, ranked merges, a named pattern */
     WHIT_VOCABULARY_RANKS,      /* GPT-2's symbols, merges by the rank of the result (tiktoken) */
-    WHIT_VOCABULARY_WORDPIECE,  /* BERT's words; tokens that begin one have U+2581 before them, as in GGUF files */
+    WHIT_VOCABULARY_WORDPIECE,  /* BERT's words; tokens that begin a word have the prefix U+2581, as in GGUF files */
 } whit_vocabulary_kind;
 
 /* All memory is the caller's. Zero-initialise with whit_vocabulary_init. */
@@ -33,7 +33,7 @@ typedef struct whit_vocabulary {
     int64_t bos, eos, unk, pad, eot, eom;   /* -1: absent */
     int add_bos, add_eos, add_space_prefix; /* -1: absent, 0, 1 */
     bool collapse_spaces, nfc;
-    bool keeps_case;    /* WordPiece: texts are not made lower-case */
+    bool keeps_case;    /* WordPiece: texts are not converted to lower case */
     whit_text charsmap; /* SentencePiece's character map; data NULL: none */
     /* Special tokens by name, and added tokens (whit_tokenizer_config_tokens). NULL: none. */
     const whit_tokenizer_config *config;
