@@ -7,10 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/helper.h"
 
 typedef union control {
     struct cmsghdr head;
@@ -55,13 +56,19 @@ static int receive_opened(int socket)
     return fd;
 }
 
-static void open_on_request(int socket, const char *const *paths, size_t n)
+struct listed {
+    const char *const *paths;
+    size_t n;
+};
+
+static void open_on_request(int socket, void *user)
 {
+    const struct listed *listed = user;
     uint8_t which;
     ssize_t got;
     while ((got = read(socket, &which, 1)) == 1 || (got < 0 && errno == EINTR)) {
-        if (got != 1 || which >= n) continue;
-        const int fd = open(paths[which], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (got != 1 || which >= listed->n) continue;
+        const int fd = open(listed->paths[which], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const bool is_sent = send_opened(socket, fd < 0 ? errno : 0, fd);
         if (fd >= 0) close(fd);
         if (!is_sent) break;
@@ -70,28 +77,8 @@ static void open_on_request(int socket, const char *const *paths, size_t n)
 
 whit_status whit_opener_start(const char *const *paths, size_t n, int *fd, whit_error *error)
 {
-    static const char name[] = "the process that opens files";
-    int ends[2];
-    *fd = -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return whit_fail_errno(error, name, "make a socket for");
-    pid_t child = fork();
-    if (child < 0) {
-        close(ends[0]);
-        close(ends[1]);
-        return whit_fail_errno(error, name, "start");
-    }
-    if (child > 0) {
-        close(ends[1]);
-        *fd = ends[0];
-        return WHIT_OK;
-    }
-    close(ends[0]);
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is the caller's, which closes the socket */
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    open_on_request(ends[1], paths, n);
-    _exit(0);
+    struct listed listed = {paths, n};
+    return whit_helper_start("the process that opens files", open_on_request, &listed, fd, error);
 }
 
 whit_status whit_opener_open(int fd, size_t i, const char *path, FILE **file, whit_error *error)

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/helper.h"
 #include "server/access.h"
 #include "server/endpoints.h"
 
@@ -90,29 +91,18 @@ static bool read_request(int fd, char *line, size_t room)
     return false;
 }
 
+static void serve_store(int socket, void *user)
+{
+    struct helper *helper = user;
+    char *line = malloc(WHIT_STORE_LINE_BYTES);
+    helper->fd = socket;
+    signal(SIGTERM, SIG_DFL); /* ends a download that waits for the hub */
+    while (line && read_request(socket, line, WHIT_STORE_LINE_BYTES)) serve_request(helper, line);
+    free(line);
+}
+
 whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return whit_fail_errno(error, "the helper", "make a socket for");
-    pid_t child = fork();
-    if (child < 0) {
-        close(ends[0]);
-        close(ends[1]);
-        return whit_fail_errno(error, "the helper", "start");
-    }
-    if (child > 0) {
-        close(ends[1]);
-        *fd = ends[0];
-        return WHIT_OK;
-    }
-    close(ends[0]);
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is the server's, which closes the socket */
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-    struct helper helper = {.store = store, .fd = ends[1]};
-    char *line = malloc(WHIT_STORE_LINE_BYTES);
-    while (line && read_request(helper.fd, line, WHIT_STORE_LINE_BYTES)) serve_request(&helper, line);
-    _exit(0);
+    struct helper helper = {.store = store};
+    return whit_helper_start("the helper", serve_store, &helper, fd, error);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Helper processes: forked before a sandbox is closed, they do for the caller what it may no longer do itself. */
+#ifndef WHIT_BASE_HELPER_H
+#define WHIT_BASE_HELPER_H
+
+#include "base/status.h"
+
+/* Answers requests from `socket` until it is closed; runs in the helper process. */
+typedef void whit_helper_fn(int socket, void *user);
+
+/* Forks a helper that runs `serve` with its end of a pair of stream sockets and then exits; *fd is the caller's end.
+ * The helper ignores SIGINT (Ctrl-C is the caller's, which closes the socket), SIGHUP, SIGTERM and SIGPIPE, which
+ * `serve` may change. `name` stands for the helper in messages. Call before threads are started. Errors: io. */
+whit_status whit_helper_start(const char *name, whit_helper_fn *serve, void *user, int *fd, whit_error *error);
+
+#endif
