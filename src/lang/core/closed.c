@@ -5,6 +5,7 @@
  * Counting loops give M = 1 + N with N^d = 0, and then M^n v = sum of C(n, j) N^j v over j < d; else
  * the power is made by squaring. Modulo 2^64 d may exceed the number of rows: of x = x * 257, whose N is
  * 256, it is 8. */
+#include "base/bounds.h"
 #include "lang/core/ast.h"
 
 enum { MAX = LANG_AFFINE_MAX };
@@ -120,16 +121,6 @@ lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop)
     return affine;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* C(n, j) modulo 2^64: the factors of j! are taken out of those of n (n - 1) ... first. */
 static uint64_t binomial(uint64_t n, uint32_t j)
 {
@@ -139,7 +130,7 @@ static uint64_t binomial(uint64_t n, uint32_t j)
     for (uint64_t d = 2; d <= j; d++) {
         uint64_t left = d;
         for (uint32_t i = 0; i < j && left > 1; i++) {
-            uint64_t common = gcd(factors[i], left);
+            uint64_t common = whit_common_divisor(factors[i], left);
             factors[i] /= common;
             left /= common;
         }

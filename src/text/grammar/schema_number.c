@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/bounds.h"
 #include "grammar/number.h"
 #include "grammar/schema_parts.h"
 
@@ -51,16 +52,6 @@ static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l
     return true;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The least common multiple of the steps so far and of this one. */
 static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
 {
@@ -76,7 +67,7 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     if (b == 0) b = 1, l->form.decimals = 0;
     while (decimals < l->form.decimals && a <= WHIT_NUMBER_STEP_MAX) a *= 10, decimals++;
     while (l->form.decimals < decimals && b <= WHIT_NUMBER_STEP_MAX) b *= 10, l->form.decimals++;
-    uint64_t both = l->form.step ? a / common_divisor(a, b) * b : a;
+    uint64_t both = l->form.step ? a / whit_common_divisor(a, b) * b : a;
     if (a > WHIT_NUMBER_STEP_MAX || b > WHIT_NUMBER_STEP_MAX || both > WHIT_NUMBER_STEP_MAX) {
         if (l->form.step)
             return whit_json_schema_refuse(c, node, "multiples of both numbers cannot be enforced"), false;
