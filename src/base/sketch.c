@@ -39,7 +39,7 @@ static bool is_space(uint8_t byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* False after the last shingle. */
+/* Computes the hash of the next shingle; false after the last one. */
 static bool next_shingle(struct shingles *s, uint64_t *hash)
 {
     while (s->at < s->end) {

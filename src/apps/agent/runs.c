@@ -152,7 +152,7 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     else
         whit_buf_printf(out, "exit status %d", result->status);
     whit_buf_printf(out, " after %.1f s\n", (double)result->wall_ns / 1e9);
-    if (n > n_bytes) { /* errors stand at the end, what was run at the beginning */
+    if (n > n_bytes) { /* errors are at the end of the output, the command at its beginning */
         head = whit_utf8_cut(text, n, n_bytes / 4);
         tail = n_bytes - n_bytes / 4;
         while (tail && (text[n - tail] & 0xc0) == 0x80) tail--;

@@ -44,7 +44,7 @@ whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS
 void whit_scratch_end_pass(const whit_scratch *scratch, const char *number);
 /* Removes all that the copy and its home hold; the next update fills the copy again. */
 void whit_scratch_empty(const whit_scratch *scratch);
-/* The copy stays; the lock goes. */
+/* Releases the lock; the copy stays. */
 void whit_scratch_close(whit_scratch *scratch);
 
 #endif

@@ -67,7 +67,7 @@ bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, siz
 
 /* Texts that are open and not saved. `path` is resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
-/* Appends the paths of those below a folder, relative to it, each ended by a zero byte. */
+/* Appends the paths of unsaved texts inside a folder, relative to it, each terminated by a zero byte. */
 bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);
 /* Replaces the content of an open text, as one step of undo. WHIT_ERROR_ARGUMENT if it is not `before` any more. */
 whit_status whit_editor_patch(struct whit_editor *editor, const char *path, const char *before, size_t before_bytes,

@@ -27,8 +27,8 @@ whit_status whit_embedder_run(whit_embedder *embedder, const whit_model *model, 
 void whit_embedder_close(whit_embedder *embedder);
 /* Options of its largest session. */
 whit_session_options whit_embedder_options(const whit_model *model, const whit_engine_options *options);
-/* Changes options that a model which continues no text cannot have: an engine's session of such a model only counts its
- * slots. */
+/* Adjusts options for a model that cannot continue texts: of an engine's session of such a model, only the number of
+ * slots is used. */
 void whit_embedder_suit(const whit_model *model, whit_session_options *options);
 
 #endif

@@ -109,7 +109,7 @@ static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
     }
 }
 
-/* Appends the size of the prefix cache and the adapters in use, as routers of vLLM's replicas read them. */
+/* Appends the size of the prefix cache and the adapters in use, under the names that routers for vLLM read. */
 static void append_infos(const whit_call *call, size_t n, const whit_engine_counts *counts, const whit_buf *names,
                          whit_buf *out)
 {

@@ -42,7 +42,7 @@ static whit_status add_template_file(whit_source *source, const char *name, size
     return status;
 }
 
-/* additional_chat_templates/NAME.jinja */
+/* Adds the chat templates additional_chat_templates/NAME.jinja. */
 static whit_status add_template_folder(whit_source *source, const char *folder, whit_error *error)
 {
     static const char suffix[] = ".jinja";

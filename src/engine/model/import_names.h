@@ -17,7 +17,7 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_UP,
     WHIT_IMPORT_HEAD_FIRST, /* the first of two blocks of head_dim rows for each head of q; the second */
     WHIT_IMPORT_HEAD_SECOND,
-    WHIT_IMPORT_THIRD_1, /* a part of three matrices of n_embd rows, which follow each other */
+    WHIT_IMPORT_THIRD_1, /* one of three stacked matrices of n_embd rows each */
     WHIT_IMPORT_THIRD_2,
     WHIT_IMPORT_THIRD_3,
     WHIT_IMPORT_QKVZ_MIXED,   /* rows of q, k, v and z for each key head in turn: all q, all k, all v; */

@@ -287,7 +287,7 @@ whit_status whit_conversation_load(whit_conversation *c, const char *path, whit_
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* Appends a terminated text; *at is its offset. */
+/* Appends a text and a zero byte; *at is its offset. */
 static bool add_text(whit_buf *texts, const char *text, size_t n, size_t *at)
 {
     *at = texts->size_bytes;

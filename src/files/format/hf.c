@@ -82,7 +82,7 @@ void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document)
     free_text(hf->allocator, document->path);
 }
 
-/* Notes the path of a file that others will read, if it is there and not a git-LFS pointer. */
+/* Stores the path of a file that another reader opens, if the file exists and is not a git-LFS pointer. */
 static whit_status find_file(const whit_hf *hf, const char *name, char **path, whit_error *error)
 {
     char *candidate = join_path(hf->allocator, hf->folder, name);

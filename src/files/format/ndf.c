@@ -157,7 +157,7 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     return WHIT_OK;
 }
 
-/* Opens and checks one part beside the main file; `path` is the caller's, for the file's name. */
+/* Opens and checks one part file in the main file's folder; `path` receives its path and belongs to the caller. */
 static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, int *fd, whit_error *error)
 {
     const char *main_path = ndf->files[0].map.path;

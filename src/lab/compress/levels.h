@@ -24,7 +24,7 @@ bool whit_levels_know(const whit_tensor_type *type);
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
-/* Whether a pair of scales is one that a group of the type may have: most need a > 0. */
+/* Whether a group of the type may have this pair of scales; most types need a > 0. */
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2]);
 /* The number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced: only
  * those beside the quotient are compared. */

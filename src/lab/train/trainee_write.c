@@ -188,7 +188,7 @@ static void write_tables(const whit_trainee *trainee, const char *command, whit_
     if (tokenizer) whit_ndf_writer_set_tokenizer(writer, tokenizer, n);
 }
 
-/* The order of the graph, so that a pass over the model reads the file from front to back. */
+/* Lists the tensors in the graph's order, so that a pass over the model reads the file sequentially. */
 static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *taken)
 {
     uint32_t n = 0;

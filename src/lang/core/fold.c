@@ -73,11 +73,11 @@ static bool same(const lang_node *a, const lang_node *b)
     case NODE_SLOT: return a->slot == b->slot && a->global == b->global;
     case NODE_UNARY: return same(a->a, b->a);
     case NODE_BINARY: return same(a->a, b->a) && same(a->b, b->b);
-    default: return false; /* calls and elements are evaluated in their order */
+    default: return false; /* calls and elements are never shared */
     }
 }
 
-/* Scalars made of operators, slots and constants alone; not the cheapest of them. */
+/* Whether a scalar expression consists only of operators, slots and constants. */
 static bool pure(const lang_node *e)
 {
     return e->kind == NODE_INT || e->kind == NODE_FLOAT || e->kind == NODE_SLOT ||

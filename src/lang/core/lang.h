@@ -51,7 +51,8 @@ typedef struct whit_lang_host {
 } whit_lang_host;
 
 typedef struct whit_lang_options {
-    uint64_t max_steps;   /* statements, calls, rounds of loops, 64 elements of arrays; 0: 10^12 */
+    /* Limit of steps: a statement, a call, a loop round or 64 array elements is one step; 0: 10^12. */
+    uint64_t max_steps;
     uint64_t max_ms;      /* processor time of one run; 0: no limit */
     size_t max_bytes;     /* memory of all arrays; 0: 64 MiB */
     int tier;             /* WHIT_LANG_; the highest that may be used */

@@ -26,7 +26,7 @@ typedef struct whit_language {
 bool whit_language_open(const whit_allocator *allocator, whit_language *language);
 void whit_language_close(whit_language *language);
 
-/* One code point out of ranges in any order. */
+/* Matches one code point of the ranges, which may be in any order. */
 uint32_t whit_language_codes(whit_language *language, const whit_code_range *ranges, size_t n);
 uint32_t whit_language_text(whit_language *language, const char *text, size_t n_bytes);
 uint32_t whit_language_then(whit_language *language, uint32_t a, uint32_t b);

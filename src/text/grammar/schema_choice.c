@@ -157,8 +157,8 @@ static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_b
     if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
 }
 
-/* Does a schema lead to another one for the same value, by references and allOf, and where `choices` also by anyOf and
- * oneOf? */
+/* Whether a schema leads to another one that applies to the same value: by references and allOf, with `choices` also
+ * by anyOf and oneOf. */
 static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};

@@ -216,7 +216,7 @@ INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32
     }
 }
 
-/* n tokens from t on (n <= 16 n_a) times two planes of quads: two slots, or one of q2. */
+/* Multiplies n tokens from t on (n <= 16 n_a) by two planes of quads: those of two slots, or both of one slot of q2. */
 INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t slot,
                           uint32_t n_slots, uint32_t t, uint32_t n)
 {
