@@ -487,7 +487,7 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     whit_rpc_reply(&a->rpc, id, json_object());
 }
 
-/* Appends the name of a resource: a file of the project by its relative path, which the tools take. */
+/* Appends the name of a resource: for a file of the project its relative path, which the tools accept. */
 static void append_name(const char *folder, const char *uri, whit_buf *task)
 {
     static const char scheme[] = "file://";

@@ -25,7 +25,7 @@ typedef struct whit_acp_session {
     whit_agent_report *report;
 } whit_acp_session;
 
-/* The program that has the models and the conversations. One session is open at a time. */
+/* The program that owns the models and the conversations. One session is open at a time. */
 typedef struct whit_acp_host {
     const char *project, *state_dir;
     bool has_file; /* the options name the file of the conversation: no session can be loaded */
@@ -38,7 +38,7 @@ typedef struct whit_acp_host {
     /* Opens a session; false after a line on stderr. close is called in both cases. */
     bool (*open)(void *user, const whit_acp_wanted *wanted, whit_acp_session *session);
     void (*close)(void *user);
-    /* Keeps the open session's conversation in its file. Errors: io. */
+    /* Saves the open session's conversation to its file. Errors: io. */
     whit_status (*keep)(void *user, whit_error *error);
     /* Writes the path of the file that keeps a session. Errors: io. */
     whit_status (*path)(void *user, const char *folder, const char *id, char path[PATH_MAX], whit_error *error);

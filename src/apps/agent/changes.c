@@ -58,7 +58,7 @@ static whit_status begin_change(const whit_changes *set, const char *project, co
     return WHIT_OK;
 }
 
-/* Takes `content` (before, after) over; frees both on failure. */
+/* Takes ownership of `content` (before, after); frees both on failure. */
 static whit_status add_change(whit_changes *set, whit_change *change, const char *path, whit_buf content[2],
                               const whit_patch_result *result, whit_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A process of its own makes the commit, which has a bounded time: the library opens files that the repository names
- * (.gitignore, includes of its configuration), and may wait for ever for one that is a pipe. */
+ * A separate process makes the commit, for a bounded time: libgit2 opens files that the repository names (.gitignore,
+ * includes of its configuration), and would block for ever on one that is a pipe. */
 #include "agent/commits.h"
 
 #include "agent/light.h"
@@ -123,7 +123,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     return status;
 }
 
-/* A commit to be made, and its outcome, which the process hands over. */
+/* A commit to make, and its outcome, which the process sends back. */
 struct turn {
     const char *project, *message;
     const whit_change *changes;

@@ -25,7 +25,7 @@ typedef struct whit_agent_config {
 /* Adds the settings of a text (`name` for messages). Errors: format, with the place and what is allowed. */
 whit_status whit_agent_config_parse(whit_agent_config *config, const char *text, size_t n_bytes, const char *name,
                                     bool is_projects, whit_error *error);
-/* Reads $XDG_CONFIG_HOME/whit/agent.json (or ~/.config) and the project's file, where they are there. */
+/* Reads $XDG_CONFIG_HOME/whit/agent.json (or ~/.config) and the project's file, if they exist. */
 whit_status whit_agent_config_load(whit_agent_config *config, const char *project, whit_error *error);
 void whit_agent_config_free(whit_agent_config *config);
 

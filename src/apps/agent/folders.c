@@ -83,7 +83,7 @@ int whit_agent_open_folder(int folder, const char *name)
     struct stat info;
     int path = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (path < 0) return -1;
-    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* the folder itself, whatever its name is by now */
+    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* the folder itself, even if it was renamed */
     if (fstat(path, &info) == 0 && (info.st_mode & 0700) != 0700) (void)chmod(own, (info.st_mode & 0777) | 0700);
     int fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), failure = errno;
     close(path);

@@ -23,7 +23,7 @@ whit_status whit_agent_make_folders(char *path, whit_error *error);
 /* Opens a folder, not through a symbolic link, and restores its owner's permissions, which a command may have
  * removed. -1 with errno. */
 int whit_agent_open_folder(int folder, const char *name);
-/* Removes what has this name in an open folder, with everything below it. Links are removed, not followed. */
+/* Removes the entry of this name in an open folder, with all its content. Links are removed, not followed. */
 void whit_agent_remove_all(int folder, const char *name);
 
 #endif

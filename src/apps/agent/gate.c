@@ -12,7 +12,7 @@
 
 typedef enum quoting { QUOTE_C, QUOTE_GO, QUOTE_PYTHON } quoting;
 
-/* The line of the first bracket that has no partner; 0: all have. Strings and comments are passed over. */
+/* Returns the line of the first unmatched bracket; 0 if there is none. Strings and comments are skipped. */
 static size_t first_lone_bracket(const char *text, size_t n, quoting how)
 {
     struct open {
@@ -141,7 +141,7 @@ static bool gate_syntax(const whit_change *c, whit_buf *why)
     return true;
 }
 
-/* Runs the checks, one after another in the locked copy, which the first of them opens. */
+/* Runs the checks, one after another, in the locked copy, which the first of them opens. */
 static whit_status run_checks(whit_runner *runner, whit_scratch *scratch, const whit_changes *staged,
                               bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                               whit_error *error)

@@ -11,7 +11,7 @@
 whit_status whit_gate_pass(whit_runner *runner, const whit_changes *staged,
                            bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                            whit_error *error);
-/* The changes of the last pass were written: what its checks have built is used again. */
+/* Records that the changes of the last pass were written, so that the files built by its checks are reused. */
 void whit_gate_written(whit_runner *runner);
 
 #endif

@@ -38,7 +38,7 @@ static const char *const secrets[] = {
     /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo"};
 
-/* Dot files that hold no program and name none. */
+/* Dot files that programs neither run nor take commands from. */
 static const char *const harmless[] = {".gitignore",
                                        ".gitkeep",
                                        ".keep",
@@ -341,8 +341,8 @@ static size_t token_bytes(const char *text, size_t n)
     return 0;
 }
 
-/* Returns the length of "-----BEGIN ... PRIVATE KEY-----" with the key after it, whose lines may end as in JSON; 0
- * where a program only names the header. */
+/* Returns the length of "-----BEGIN ... PRIVATE KEY-----" and the key after it, whose lines may end as in JSON; 0 if
+ * the text only mentions the header. */
 static size_t private_key_bytes(const char *text, size_t n)
 {
     static const char begin[] = "-----BEGIN ", words[] = "PRIVATE KEY", putty[] = "PuTTY-User-Key-File-";

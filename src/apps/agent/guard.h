@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Names and texts that an agent is kept from: secrets, which no model is given and no command sees, and configuration,
- * which other programs obey when they meet it. One list for tools, scratch copies, questions and completions. */
+ * Names and texts that are kept from an agent: secrets, which neither a model nor a command may read, and
+ * configuration, which other programs obey when they find it. Tools, scratch copies, questions and completions use this
+ * one list. */
 #ifndef WHIT_AGENT_GUARD_H
 #define WHIT_AGENT_GUARD_H
 
@@ -10,8 +11,8 @@
  * compared as file systems may compare them that ignore case, ignorable characters, dots and blanks at the end,
  * streams (NAME:STREAM) and short names (GIT~1). */
 bool whit_guard_is_secret(const char *path);
-/* Does the path, below the project, name what programs obey without being asked: a dot file that is not known to be
- * harmless, another name of a list, or a file of a folder that git takes for a repository? */
+/* Whether the path, relative to the project, names a file that programs obey unasked: a dot file that is not known
+ * to be harmless, a name on a list, or a file in a folder that git takes for a repository. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
 /* Finds a private key or a token of a published form in a text: bytes *begin to *end. False if there is no key. */
@@ -21,7 +22,7 @@ void whit_guard_hide_keys(whit_buf *text);
 
 typedef enum whit_guard_folder {
     WHIT_GUARD_ELSEWHERE,
-    WHIT_GUARD_CONFIG, /* the user's configuration of this program, which names what it runs */
+    WHIT_GUARD_CONFIG, /* the user's configuration of whit, which names programs that whit runs */
     WHIT_GUARD_STATE,  /* journals, lists of runs, caches and copies: not an agent's to read or to write */
 } whit_guard_folder;
 /* Returns which of the guarded folders contains a path. `real`: absolute and without links; for a file that does not

@@ -88,7 +88,7 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
     return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
 }
 
-/* The text of each hunk as a person is shown it. */
+/* Writes the text of each hunk as it is shown to a person. */
 static bool show_texts(whit_hunks *hunks)
 {
     size_t *ends = calloc(hunks->n + 1, sizeof *ends);

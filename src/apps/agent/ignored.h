@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * What a change of a .gitignore hides: ignored files are not copied for commands, so that checks do not see them. */
+ * The effect of a changed .gitignore: ignored files are not copied for commands, so checks do not see them. */
 #ifndef WHIT_AGENT_IGNORED_H
 #define WHIT_AGENT_IGNORED_H
 
 #include "agent/turns.h"
 
-/* Does the change of a .gitignore, which lies at `below` once links are followed, ignore files of the project that were
- * not ignored? False for other files; true if it cannot be told (memory). */
+/* Whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the project that
+ * were not ignored before. False for other files; true if this cannot be decided (memory). */
 bool whit_ignored_more(const char *project, const char *below, const whit_change *change);
 
 #endif

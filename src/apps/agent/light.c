@@ -34,7 +34,7 @@ static const char *real_below(const char *project, const char *path, char real[P
         if (!slash || (size_t)(slash - folder) < n) return "";
         *slash = 0;
     }
-    const char *rest = whole + strlen(folder); /* "" or with its slash */
+    const char *rest = whole + strlen(folder); /* "", or the rest with its leading slash */
     size_t n_real = strlen(real);
     if (n_real + strlen(rest) >= PATH_MAX) return "";
     memcpy(real + n_real, rest, strlen(rest) + 1);
@@ -52,7 +52,7 @@ static bool has_controls(const char *line, size_t n)
     return false;
 }
 
-/* Characters that a reader does not see, or sees elsewhere, in a line that is new. */
+/* Whether a new line contains characters that are invisible or displayed elsewhere. */
 static bool adds_hidden(const whit_change *c)
 {
     whit_buf runs = {0};

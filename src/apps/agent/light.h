@@ -9,10 +9,10 @@
 /* Returns why a change needs a person whatever is allowed, or NULL. Folders are examined both as written and with links
  * followed. */
 const char *whit_light_red(const char *project, const whit_change *change);
-/* Sets the reason of each change; returns the first that has one, or NULL. */
+/* Sets the reason of each change that always needs approval; returns the first such change, or NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
-/* Returns a change that had no reason when it was marked and has one now, or NULL: a folder may have become a link, a
- * file may have got another name, while a person read what was shown. */
+/* Returns a change that got a reason since it was marked, or NULL: while a person was reading, a folder may have
+ * been replaced by a link, or a file may have got another name. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
@@ -34,8 +34,8 @@ typedef enum whit_light_answer {
     WHIT_LIGHT_GONE,  /* no answer: without a terminal, at its end, at Ctrl-C */
 } whit_light_answer;
 
-/* Asks on the terminal; without one nobody agrees. `reason` may be NULL where files are to be written;
- * n_files 0: something else, which it says. Words that follow a no are appended to `why` (NULL: not wanted). */
+/* Asks on the terminal; without a terminal the answer is no. `reason` may be NULL for files to be written; n_files
+ * 0: something else, which `reason` describes. Words after a refusal are appended to `why` (may be NULL). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
 /* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it, and nothing is taken
  * where it returns false. Sets a byte of `taken`

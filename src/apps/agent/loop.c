@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_MAX 32 /* calls of one answer */
+#define CALLS_MAX 32 /* maximum number of calls in one answer */
 
 typedef struct loop {
     const whit_agent_options *options;
@@ -29,8 +29,8 @@ typedef struct loop {
     const char *task;
     whit_changes staged;
     whit_buf *refused; /* hashes of changes refused in this task, and of checks agreed to; shared with sub-agents */
-    whit_buf *taken;   /* struct taken[]: files that the sub-agents of an answer have changed */
-    bool was_cut;      /* the last answer was cut at its length: the next one continues it */
+    whit_buf *taken;   /* struct taken[]: files that the sub-agents of this answer have changed */
+    bool was_cut;      /* the last answer was cut off at its length limit: the next one continues it */
     uint32_t number;   /* number of a sub-agent in its answer; 0: not a sub-agent */
     uint32_t n_agents; /* sub-agents of this answer so far */
     whit_buf proposed; /* hashes of the changes that a person is asked to approve */
@@ -108,7 +108,7 @@ static bool may_check(void *user, const char *line)
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
-/* Runs the gate. *passed false: `outcome` says what failed, and nothing may be written. */
+/* Runs the checks before writing. *passed false: `outcome` says which failed, and nothing may be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
     whit_buf why = {0};
@@ -494,7 +494,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     return status;
 }
 
-/* Fenced blocks that begin with "```patch" or "```diff". *n_blocks: how many there were. */
+/* Runs fenced blocks that begin with "```patch" or "```diff". *n_blocks: their number. */
 static whit_status run_fenced(loop *l, const whit_tool_place *place, const char *text, size_t *n_blocks,
                               whit_error *error)
 {
@@ -550,7 +550,8 @@ static void count_tokens(loop *l, const json_t *answer)
     if (cached > 0 && cached <= in) l->report->tokens_cached += (uint64_t)cached;
 }
 
-/* Does a text that was cut end inside a call, or in the line that begins a block? Neither could be continued. */
+/* Whether a text that was cut off ends inside a call, or in the line that begins a block; such a text cannot be
+ * continued. */
 static bool is_part_of_call(const char *text)
 {
     const char *begin = text ? text + strspn(text, " \t\r\n") : "", *line = strrchr(begin, '\n');

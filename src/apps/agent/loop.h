@@ -16,8 +16,8 @@ typedef struct whit_agent_options {
     const char *task;
     uint32_t n_turns_max;  /* answers of the model */
     uint64_t n_tokens_max; /* tokens in and out, of all answers; 0: no limit */
-    bool may_write;        /* changes that are not red need no question */
-    bool only_reads;       /* a plan is wanted: what the model would write is refused */
+    bool may_write;        /* changes that do not always need approval are written without a question */
+    bool only_reads;       /* the model should only plan: its changes are refused */
     bool is_alone;         /* no person can answer: every question counts as refused, with this as the reason */
     whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
     whit_mcp *mcp;         /* servers of tools; may be NULL */

@@ -17,11 +17,11 @@ typedef struct whit_mcp whit_mcp;
  * by `note` and skipped. Errors: memory. */
 whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
                           void (*note)(void *user, const char *line), void *user, whit_mcp **mcp, whit_error *error);
-/* Ends them. NULL is fine. */
+/* Ends the servers. NULL is allowed. */
 void whit_mcp_close(whit_mcp *mcp);
 /* Adds their tools to a list for a model. */
 bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools);
-/* Is it a tool of theirs; must a person agree to it? */
+/* Whether one of the servers has a tool of that name; whether a person must approve its calls. */
 bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
 /* Calls it; `result` gets text for the model in every case. */
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);

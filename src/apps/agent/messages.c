@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECENT      8     /* messages whose results stay whole */
+#define RECENT      8     /* number of newest messages whose results are never shortened */
 #define RULES_BYTES 32768 /* largest part of AGENTS.md that is used */
 #define FILE_BYTES  ((size_t)64 << 20)
 
@@ -93,8 +93,8 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return no_memory(error);
 }
 
-/* The path of AGENTS.md in the project. A link, as a rule to a file for another program, is followed where that is in
- * the project and no secret; else there are no rules. */
+/* The path of AGENTS.md in the project. A link, usually to a file for another program, is followed if its target is
+ * in the project and not secret; otherwise there are no rules. */
 static const char *rules_path(const char *project, char real[PATH_MAX])
 {
     static const char name[] = "AGENTS.md";

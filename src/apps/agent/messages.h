@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a model is told: the messages of a session, kept within its context and in a file. */
+ * The messages of a session, kept within the model's context and saved in a file. */
 #ifndef WHIT_AGENT_MESSAGES_H
 #define WHIT_AGENT_MESSAGES_H
 

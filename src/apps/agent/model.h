@@ -19,11 +19,12 @@ typedef struct whit_agent_model {
 
 typedef struct whit_remote_model {
     whit_endpoint *endpoint;
-    const char *name;                                              /* NULL: the endpoint's own */
+    const char *name;                                              /* NULL: the endpoint's default model */
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* called with text as it arrives; may be NULL */
     void *user;
-    void (*on_note)(const char *said); /* once, where the endpoint refuses tools, with its words; NULL: not wanted */
-    bool takes_no_tools;               /* found out by the first answer */
+    /* Called once if the endpoint refuses tools, with its error message; may be NULL. */
+    void (*on_note)(const char *said);
+    bool takes_no_tools; /* found out by the first answer */
     uint64_t n_answers;
 } whit_remote_model;
 whit_agent_model whit_remote_as_model(whit_remote_model *remote);

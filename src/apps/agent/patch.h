@@ -11,7 +11,7 @@
 
 #define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8's byte order mark, which editors show nobody */
 
-/* How a hunk's old lines were found: the first grade at which there is a place. */
+/* How a hunk's old lines were matched: the first grade with a match. */
 typedef enum whit_patch_grade {
     WHIT_PATCH_EXACT,
     WHIT_PATCH_TRAILING,    /* but for blanks at the ends of lines */
@@ -32,8 +32,8 @@ typedef struct whit_patch_hunk {
     const char *anchor;    /* a line that must precede the hunk's place; NULL: no anchor */
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
-    bool final_newline;    /* only the old text did, whose last line goes */
-    bool is_block;         /* SEARCH/REPLACE: may change what an earlier block has put there */
+    bool final_newline;    /* only the old text had it; its last line is deleted */
+    bool is_block;         /* SEARCH/REPLACE block: may change lines that an earlier block inserted */
     uint32_t source_line;  /* line of the patch, for messages */
 } whit_patch_hunk;
 

@@ -26,7 +26,7 @@ typedef struct job {
     size_t n_bytes;
     bool has_mark;  /* the file begins with a byte order mark, which `content` does not include */
     whit_buf spans; /* lines of the text so far */
-    whit_buf added; /* bool[]: lines that an earlier hunk has added */
+    whit_buf added; /* bool[]: whether an earlier hunk inserted the line */
     uint64_t n_comparisons;
     whit_error *error;
 } job;
@@ -137,8 +137,8 @@ static bool on_side(const whit_patch_line *line, char side)
     return line->kind == ' ' || line->kind == side;
 }
 
-/* Would a hunk of a diff remove a line that an earlier hunk has added? A diff is made from one text, so it is stale
- * then. */
+/* Whether a hunk of a diff would remove a line that an earlier hunk inserted. A diff is made from one text, so such
+ * a diff is outdated. */
 static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_patch_line *line, size_t place)
 {
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
@@ -203,7 +203,7 @@ static int shown_bytes(size_t n_bytes)
     return n_bytes < 80 ? (int)n_bytes : 80;
 }
 
-/* Fails with the place where most lines match in a row, and the line that differs there. */
+/* Fails, naming the place with the longest run of matching lines and the line that differs there. */
 static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
 {
     size_t best = 0, best_place = 0;
@@ -257,7 +257,7 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
                      i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
 }
 
-/* Is the hunk one that stands before it in the patch, word for word? Models repeat themselves. */
+/* Whether the hunk repeats an earlier hunk of the patch exactly, as models sometimes do. */
 static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
 {
     for (const whit_patch_hunk *before = first; before < hunk; before++) {
@@ -271,8 +271,8 @@ static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_pat
     return false;
 }
 
-/* Do the lines that a hunk would leave say more than that such lines stand somewhere? A line of context does, or
- * several new ones; a lone bracket or statement may stand in any text. */
+/* Whether the lines that a hunk would leave are specific enough to prove that it was applied: a context line is, or
+ * several new lines; a single bracket or statement may occur anywhere. */
 static bool says_enough(const job *j, const whit_patch_hunk *hunk)
 {
     size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');
@@ -305,7 +305,7 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     }
     for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
         size_t n = find_places(j, hunk, '-', from, *grade, places);
-        if (j->n_comparisons > MAX_COMPARISONS) /* places that were not compared may fit, too */
+        if (j->n_comparisons > MAX_COMPARISONS) /* places that were not compared may match, too */
             return whit_fail(j->error, WHIT_ERROR_LIMIT,
                              "%s: hunk %zu (line %u of the patch): finding its place takes too long: give fewer or "
                              "rarer lines",
@@ -338,14 +338,14 @@ static size_t indent_of(const char *text, size_t n)
     return i;
 }
 
-/* How the file indents the place differently from the patch: `more` precedes added lines, or `less` blanks are taken
- * off, or the file has a tab where the patch has n_blanks blanks (n_tabs: the other way round). */
+/* How the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or `less`
+ * blanks are removed, or the file has a tab where the patch has n_blanks blanks (n_tabs: the reverse). */
 typedef struct shift {
     const char *more;
     size_t n_more, n_less, n_blanks, n_tabs;
 } shift;
 
-/* Is each old line indented by tabs alone on one side, and by `width` blanks for each on the other? */
+/* Whether every old line is indented by tabs only on one side, and by `width` blanks for each tab on the other. */
 static bool has_width(const job *j, const whit_patch_hunk *hunk, size_t place, size_t width, bool tabs_in_file)
 {
     size_t n = 0, n_indented = 0;
@@ -389,7 +389,7 @@ static bool learn_width(const job *j, const whit_patch_hunk *hunk, size_t place,
     return false;
 }
 
-/* Learnt from the old lines that are not blank; false where they do not agree. */
+/* Derives the shift from the old lines that are not blank; false if they disagree. */
 static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
 {
     size_t n = 0;
@@ -441,7 +441,7 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
     whit_buf_append(out, end, n_end);
 }
 
-/* The line end that the file has most around a place: that of the line before, else of the first. */
+/* The line ending of the line before a place, else of the file's first line. */
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);

@@ -63,8 +63,8 @@ static whit_patch_line *line_at(const reader *r, size_t i)
     return WHIT_ITEMS(whit_patch_line, &r->patch->lines) + i;
 }
 
-/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. False if it is malformed; `out` has
- * room for n bytes. */
+/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. False if it is malformed; `out`
+ * has space for n bytes. */
 static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
 {
     static const char letters[] = "abfnrtv\\\"", meant[] = "\a\b\f\n\r\t\v\\\"";
@@ -122,7 +122,8 @@ static whit_patch_file *last_file(const reader *r)
     return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
 }
 
-/* A file that is named again directly after its own hunks is continued: models write the path before each block. */
+/* A file that is named again directly after its own hunks is continued, because models repeat the path before each
+ * block. */
 static whit_status begin_file(reader *r, whit_patch_action action, char *path)
 {
     whit_patch_file file = {
@@ -377,7 +378,7 @@ static bool is_file_head(const reader *r, const char *line, size_t n)
     return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
 }
 
-/* Heads of git's diffs that say more than lines do: what they ask for would be left out. */
+/* Whether a head of a git diff describes a change beyond text lines, which would be ignored. */
 static bool is_beyond_lines(const char *line, size_t n)
 {
     static const char *const heads[] = {"rename from ", "rename to ", "copy from ", "copy to ", "old mode ",

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define CALLS_MAX 64
-#define TRIES_MAX 256 /* places of an answer at which an object may begin */
+#define TRIES_MAX 256 /* maximum number of places in an answer where parsing an object is tried */
 
 static void add_turn(json_t *list, const char *role, const char *text)
 {
@@ -75,7 +75,7 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
     return list;
 }
 
-/* Text around a patch is text, whatever it quotes; a whole answer in JSON may hold one. */
+/* Text around a patch counts as text, whatever it quotes; an answer that is JSON as a whole may contain a patch. */
 static bool is_patch(const char *text, size_t n)
 {
     size_t first = 0;

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Messages as any template takes them: system, user and assistant alone, with calls and results as text. The caller's;
- * NULL where memory runs out. */
+/* Converts messages to a form that every template accepts: only system, user and assistant, with calls and results
+ * as text. The caller owns the result; NULL if out of memory. */
 json_t *whit_plain_messages(const json_t *messages, const json_t *tools);
 
 /* Parses an answer into a message with calls, or with text: objects may stand between other words or in fences, and the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model at an endpoint. One that takes no tools (servers say so by an error: a template without them, an option that
- * is off) is told of them in the system message and calls them by JSON in its text. */
+ * A model at an endpoint. If it refuses tools (servers return an error if the template lacks them or an option is off),
+ * the system message describes them and the model calls them by JSON in its text. */
 #include "agent/model.h"
 #include "agent/plain.h"
 

@@ -24,7 +24,7 @@
 
 enum rule {
     RUNS,   /* programs, or text as code: the whole function around it counts */
-    UNSAFE, /* writes out of bounds, or to a name that another process may take: the statement counts */
+    UNSAFE, /* writes out of bounds, or to a name that another process may take: the whole statement is compared */
 };
 
 static const struct flagged {
@@ -307,7 +307,7 @@ static bool is_word_byte(char c)
     return isalnum((uint8_t)c) || c == '_' || (uint8_t)c >= 0x80;
 }
 
-/* The names that `import a as b` and `from a import b, c as d` bind, up to the statement's end. */
+/* Adds the names that `import a as b` and `from a import b, c as d` bind, up to the statement's end. */
 static void add_imported(side *s, size_t at)
 {
     int depth = 0;
@@ -416,8 +416,8 @@ struct use {
     int row; /* row of the table; N_FLAGGED: an alias */
 };
 
-/* Hashes the text that must have been there before for a mention to count as old: for programs its whole function, or
- * the whole file where the parser does not know where functions end; otherwise its statement. */
+/* Hashes the text that must be unchanged for a mention to count as old: for programs its whole function, or the
+ * whole file if the parser does not find function ends; otherwise its statement. */
 static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
 {
     struct use use = {.row = row};
@@ -477,7 +477,7 @@ static bool imports_name(const side *s, const char *name, size_t n)
     return false;
 }
 
-/* A new include of a file whose name is not that of code: what stands in it was not looked at. */
+/* Finds a new include of a file whose suffix is not that of source code, so its content was not reviewed. */
 static const char *find_included(const side *before, const side *after)
 {
     char path[PATH_MAX];
@@ -581,7 +581,7 @@ static bool is_switch(const char *name, size_t n)
     return has_prefix(name, n, "xfail") || has_prefix(name, n, "ignore") || has_prefix(name, n, "disable");
 }
 
-/* Words that switch tests off, definitions that take an assertion's place, and conditions of the preprocessor. */
+/* Counts words that disable tests, definitions that replace an assertion, and conditions of the preprocessor. */
 static size_t count_switches(const side *s, const side *before)
 {
     size_t count = 0;
@@ -606,7 +606,7 @@ static size_t count_switches(const side *s, const side *before)
     return count;
 }
 
-/* Does a line of code, not a blank one, go or become another? */
+/* Whether a non-blank line of code is removed or changed. */
 static bool takes_lines(const side *before, const side *after)
 {
     whit_buf runs = {0};
@@ -649,8 +649,8 @@ static bool list_assertions(const side *s, whit_buf *list)
     return true;
 }
 
-/* Is every function with assertions there as it was? For an assertion outside functions the whole
- * file must be as it was. */
+/* Whether every function with assertions is unchanged. An assertion outside functions requires the whole file to be
+ * unchanged. */
 static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};
@@ -674,7 +674,8 @@ static const char *find_weaker_test(const whit_change *c, const side *before, co
     return NULL;
 }
 
-/* Returns a reason if a change takes lines from a test with checks, in a language that the parser does not know. */
+/* Returns a reason if a change removes lines from a test with assertions, in a language that the parser does not
+ * know. */
 static const char *find_unknown_test(const whit_change *c)
 {
     static const char *const words[] = {"assert", "expect", "should", "check", "ok(", "is(", "fail", "require"};

@@ -6,8 +6,8 @@
 
 #include "agent/turns.h"
 
-/* Returns the reason, a constant, or NULL. A function that runs programs, or calls a function of the same file that
- * does, by its name, a macro or a pointer, needs a look whenever its text is new; so does an existing test. */
+/* Returns the reason, a constant, or NULL. A function needs review whenever its text is new if it runs programs or
+ * calls, directly, by a macro or a pointer, a function of the same file that does; so does an existing test. */
 const char *whit_review_code(const whit_change *change);
 
 #endif

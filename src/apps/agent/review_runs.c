@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * How programs are run in languages that the parser does not know. Sources: the languages' own pages on processes and
- * on code that is made at run time. */
+ * How programs are run in languages that the parser does not know, from the languages' documentation of processes and
+ * of evaluating code. */
 #include "agent/review_text.h"
 
 #include <ctype.h>

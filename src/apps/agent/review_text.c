@@ -13,7 +13,7 @@
 
 /* ---- languages --------------------------------------------------------------------------------- */
 
-/* Names beside those of the code graph, in small letters. */
+/* Names in lower case in addition to those of the code graph. */
 static const struct {
     const char *ending;
     whit_code_language language;
@@ -116,7 +116,7 @@ static size_t count_text(const char *text, size_t n, const char *form)
     return count;
 }
 
-/* The first form that stands in the text more often than in the one before it; NULL. */
+/* Returns the first form that occurs more often in the new text than in the old one, or NULL. */
 static const char *find_more(const struct text_form *forms, size_t n_forms, const char *before, size_t n_before,
                              const char *after, size_t n_after)
 {
@@ -202,8 +202,8 @@ static size_t count_raw(const whit_review_text *t)
     return count;
 }
 
-/* Is the source in another encoding, by the rule of PEP 263 for its first two lines? Then its characters are not what
- * they seem: "#\u000aexec()" is code in unicode_escape. */
+/* Whether the source declares another encoding in its first two lines (PEP 263). Its characters then have another
+ * meaning: "#\u000aexec()" is code in unicode_escape. */
 static bool is_encoded(const char *text, size_t n)
 {
     static const char *const usual[] = {"utf-8",   "utf8",   "utf-8-sig",  "utf_8",       "ascii", "us-ascii",

@@ -22,7 +22,7 @@ static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
     *got = WHIT_RPC_TIMEOUT; /* an empty line */
     if (!end && left && rpc->has_ended) end = text + left;
     if (!end) {
-        if (rpc->n_taken) { /* the rest to the front */
+        if (rpc->n_taken) { /* move the rest to the front */
             memmove(rpc->bytes.data, text, left);
             rpc->bytes.size_bytes = left;
             rpc->n_taken = 0;
@@ -79,7 +79,7 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
         int ready = poll(&look, 1, wait);
         if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
-        if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true; /* a last line may be there */
+        if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true; /* the input may end with an unterminated line */
     }
 }
 

@@ -13,7 +13,7 @@
 typedef struct whit_rpc {
     int in, out;                 /* the caller's */
     const volatile bool *cancel; /* NULL: never */
-    whit_buf bytes;              /* read and not taken yet */
+    whit_buf bytes;              /* bytes read but not consumed yet */
     size_t n_taken;
     bool has_ended;  /* the input has ended */
     bool allows_nul; /* strings may contain zero bytes; otherwise such a line is BAD */
@@ -40,8 +40,9 @@ bool whit_rpc_refuse(whit_rpc *rpc, const json_t *id, int code, const char *mess
 /* Sends a request; its id is for whit_rpc_is_reply. */
 bool whit_rpc_ask(whit_rpc *rpc, const char *method, json_t *params, int64_t *id);
 bool whit_rpc_is_reply(const json_t *message, int64_t id);
-/* Asks and waits for the reply, the caller's. The other side's pings are answered, its other requests refused, its
- * notifications dropped. NULL: none came within timeout_ms, however much else did, or the other side is gone. */
+/* Sends a request and returns the reply, which the caller owns. Pings of the other side are answered, its other
+ * requests refused, its notifications dropped. NULL: no reply within timeout_ms, whatever else arrived, or the other
+ * side has ended. */
 json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int timeout_ms);
 void whit_rpc_free(whit_rpc *rpc);
 

@@ -26,7 +26,7 @@ typedef struct whit_runner {
 
 /* Returns why commands cannot run in the sandbox here, or NULL if they can. */
 const char *whit_runner_lacks(whit_runner *runner);
-/* Tells the person once why commands are not run, and which option runs them nevertheless. */
+/* Tells the person once why commands are not run, and which option allows them. */
 void whit_runner_tell_lack(whit_runner *runner, const char *lacks);
 
 /* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to
@@ -39,7 +39,7 @@ whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_ch
 whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch *scratch, whit_error *error);
 whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
                                const char *line, uint32_t seconds, whit_sandbox_result *result, whit_error *error);
-/* A result as text for a model: status, output (its middle is left out where it is long), what was refused. */
+/* Formats a result as text for a model: status, output (shortened in the middle if long), refused calls. */
 void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_buf *out);
 
 #endif

@@ -26,8 +26,9 @@
 #define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
-#define KEY_BYTES      ((size_t)1 << 20) /* bytes of a file that are searched for keys at once */
-#define KEY_OVERLAP    ((size_t)1 << 15) /* bytes of a piece that are searched again with the next: longer than a key */
+#define KEY_BYTES      ((size_t)1 << 20) /* size of the pieces in which a file is searched for keys */
+/* Bytes of a piece that are searched again with the next one: longer than a key. */
+#define KEY_OVERLAP ((size_t)1 << 15)
 
 /* The state of a file of the project, and of its copy, when it was copied. */
 struct stamp {
@@ -80,7 +81,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
     return at;
 }
 
-/* A new file or link in place of whatever is there. */
+/* Writes a new file or link, replacing any existing entry. */
 static bool put_bytes(int folder, const char *name, const void *data, size_t n, mode_t mode)
 {
     whit_agent_remove_all(folder, name);
@@ -95,7 +96,7 @@ static bool copy_bytes(int from, int to, uint64_t size)
     if (ioctl(to, FICLONE, from) == 0) return true;
     for (uint64_t done = 0; done < size;) {
         ssize_t n = copy_file_range(from, NULL, to, NULL, size - done, 0);
-        if (n == 0) break; /* it was cut meanwhile */
+        if (n == 0) break; /* the file was truncated meanwhile */
         if (n < 0 && errno != EINTR) {
             char piece[65536];
             if (done || (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) return false;
@@ -108,8 +109,8 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* A first copy keeps the times of its file. A replaced file gets the present time instead, so that results built from
- * the old bytes are rebuilt. */
+/* The first copy of a file keeps its times. A replaced copy gets the current time, so that build results of the old
+ * content are rebuilt. */
 static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -193,7 +194,7 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating ---------------------------------------------------------------------------------- */
 
-/* Secrets, and where this program keeps its copies: a copy would copy itself. */
+/* Skips secrets and the folder of this program's copies, which would copy itself. */
 static bool skip_folder(void *user, const char *folder)
 {
     const struct update *u = user;
@@ -435,7 +436,7 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
 
 /* ---- passes of checks ---------------------------------------------------------------------------- */
 
-/* The file "pass" holds the number of the last pass, and " written" after it where its changes were. */
+/* The file "pass" contains the number of the last pass, followed by " written" if its changes were written. */
 static void read_pass(const whit_scratch *scratch, char text[64])
 {
     char path[PATH_MAX + 16];

@@ -13,18 +13,19 @@
 #include <limits.h>
 
 typedef struct whit_scratch {
-    char folder[PATH_MAX];     /* holds the two below */
+    char folder[PATH_MAX];     /* contains the two below */
     char tree[PATH_MAX + 8];   /* the copy */
     char home[PATH_MAX + 8];   /* HOME and TMPDIR of commands */
-    int lock, tree_fd;         /* a lock that one user holds at a time; a descriptor of the copy */
+    int lock, tree_fd;         /* lock for one user at a time; descriptor of the copy */
     uint32_t n_copied, n_same; /* counts of the last update */
-    bool removes_strangers;    /* the next update removes what neither the project has nor its .gitignore names */
+    /* The next update removes files that are neither in the project nor ignored by .gitignore. */
+    bool removes_strangers;
 } whit_scratch;
 
-/* How to wait for a copy that another process uses. */
+/* How to wait for a copy that another process is using. */
 typedef struct whit_scratch_wait {
     const volatile bool *cancel;                /* NULL: never */
-    void (*note)(void *user, const char *line); /* told once that this process waits; may be NULL */
+    void (*note)(void *user, const char *line); /* called once when this process begins to wait; may be NULL */
     void *user;
 } whit_scratch_wait;
 

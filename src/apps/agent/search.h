@@ -13,7 +13,7 @@ typedef struct whit_search whit_search;
 typedef enum whit_search_found {
     WHIT_SEARCH_NO,
     WHIT_SEARCH_YES,
-    WHIT_SEARCH_COSTLY, /* undecided: the pattern takes too many steps on this line */
+    WHIT_SEARCH_COSTLY, /* undecided: matching this line takes too many steps */
     WHIT_SEARCH_SPENT,  /* undecided, and so is every later line: the steps of all lines are used up */
 } whit_search_found;
 

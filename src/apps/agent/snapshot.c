@@ -20,8 +20,8 @@ static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
     whit_hash_end(&state, hash);
 }
 
-/* Reads a file of a copy, where only regular files count. whit_project_read would refuse it: copies are where this
- * program keeps files for itself. */
+/* Reads a file of a copy; only regular files count. whit_project_read would refuse it, because copies are in this
+ * program's own folders. */
 static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
 {
     char name[2 * PATH_MAX];

@@ -26,7 +26,7 @@
 #define FOLDERS_DEEP  24
 #define GREP_FILE_MAX ((size_t)4 << 20)
 #define GREP_LINE_MAX 2000
-#define REASON_MAX    4000 /* bytes of a command that a person reads before it is run */
+#define REASON_MAX    4000 /* maximum length of a command shown to a person before it runs */
 
 /* Name, effect, and parameters "name:type", with a ? if optional. */
 static const struct tool {
@@ -395,7 +395,7 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     json_decref(arguments);
 }
 
-/* How a call is told: the verb, its main argument, and a word where that is absent. */
+/* How a call is described: the verb, its main argument, and a word if that argument is absent. */
 static const struct {
     const char *tool, *verb, *argument, *without;
 } deeds[] = {

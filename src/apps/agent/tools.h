@@ -13,14 +13,15 @@
 #define WHIT_TOOL_AGENT "agent" /* handled by the loop, not here */
 
 typedef struct whit_tool_place {
-    const char *project;  /* resolved */
-    whit_changes *staged; /* changes staged in this turn of the model; knows which texts are open in an editor */
-    whit_runner *runner;  /* NULL: there is no tool that runs commands */
-    whit_mcp *mcp;        /* NULL: no servers */
-    bool is_alone;        /* nobody is there to agree or to answer */
-    /* Does the person agree to what the reason says? (n_files is 0) */
+    const char *project; /* resolved */
+    /* Changes staged in this turn of the model; also knows the texts that are open in an editor. */
+    whit_changes *staged;
+    whit_runner *runner; /* NULL: there is no tool for commands */
+    whit_mcp *mcp;       /* NULL: no servers */
+    bool is_alone;       /* no person can approve or answer */
+    /* Asks the person to approve what `reason` describes (n_files is 0). */
     bool (*agreed)(void *user, const char *reason, size_t n_files);
-    /* A question to the person: appends the answer, false where nobody is there. */
+    /* Asks the person a question and appends the answer; false if no person can answer. */
     bool (*ask)(void *user, const char *question, whit_buf *answer);
     whit_buf *why;               /* `agreed` appends the person's words about a refusal; may be NULL */
     const volatile bool *cancel; /* ends a search; NULL: never */
@@ -34,8 +35,7 @@ bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text);
 /* Returns the list for "tools" of a request, with or without the tool that runs commands; NULL: out of memory. */
 json_t *whit_tools_schema(bool may_run);
 
-/* Says in a line what a call does, for a person: "reads src/a.c, lines 3 to 9". Nothing in it can command a terminal.
- */
+/* Describes a call in one line for a person: "reads src/a.c, lines 3 to 9". The line contains no control characters. */
 #define WHIT_TOOL_LINE_BYTES 240
 void whit_tool_tell(const char *name, const char *arguments, char line[WHIT_TOOL_LINE_BYTES]);
 

@@ -54,7 +54,8 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
 /* Returns why the last turn was not committed under refs/whit; NULL if it was, or if there is no repository. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
 /* Undoes a turn, or redoes an undone one, as a new turn. `number` 0: the latest turn that can be undone, or the turn
- * that was undone last; *number becomes its number. With `preview` nothing is written. on_change is told every file. */
+ * that was undone last; *number becomes its number. With `preview` nothing is written. on_change is called for every
+ * file. */
 typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
