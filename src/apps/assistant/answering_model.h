@@ -17,7 +17,7 @@ typedef struct whit_assistant_options {
     whit_model_finder *find_model;
 } whit_assistant_options;
 
-/* Merges both, where the command line has precedence over the settings; texts stay their owners'. */
+/* Merges both: the command line takes precedence over the settings; texts keep their owners. */
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
 
 typedef struct whit_answering_calls {

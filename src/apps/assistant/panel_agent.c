@@ -137,8 +137,8 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     return ok;
 }
 
-/* Can the person's answer to such a question be taken? An answer to an earlier one is not one to a question that was
- * not shown yet. The lock is held. */
+/* Whether a person's answer to such a question is valid: an answer to an earlier question must not count for one
+ * that was not shown yet. Call with the lock held. */
 static bool may_answer(const whit_panel_agent *a, event_kind kind)
 {
     return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;
@@ -286,7 +286,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
 static whit_status do_task(whit_panel_agent *a, whit_error *error)
 {
     const whit_open_texts open = {texts_read, texts_write, texts_list, a};
-    WHIT_TRY(be_ready(a, error)); /* opens the servers, too */
+    WHIT_TRY(be_ready(a, error)); /* also opens the MCP servers */
     whit_agent_options how = {.project = a->project,
                               .task = whit_chars(&a->text),
                               .n_turns_max = TURNS_MAX,
@@ -365,7 +365,7 @@ static whit_status do_explain(whit_panel_agent *a, whit_error *error)
     return status;
 }
 
-/* Asks about the hunks of a rewritten selection; the accepted ones replace it. */
+/* Asks for approval of the hunks of a rewritten selection; the approved ones replace it. */
 static whit_status ask_rewrite(whit_panel_agent *a, whit_changes *staged, whit_error *error)
 {
     whit_hunks hunks = {0};

@@ -27,7 +27,7 @@ struct whit_model_suggester {
     whit_panel_wish chosen; /* copies of the settings of the first question, which stay in use */
     whit_buf key;
     whit_suggester callbacks;
-    int woken; /* the end of callbacks.fd's pipe that is written to; a full one wakes as well */
+    int woken; /* writing end of the pipe of callbacks.fd; a full pipe wakes the reader as well */
     pthread_t thread;
     bool has_thread;
     /* Used by the worker thread only: */
