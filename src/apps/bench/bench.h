@@ -29,7 +29,7 @@
 #define BENCH_ROUNDS_MAX  1000
 #define BENCH_LABEL_BYTES 96
 
-/* One model of the call. */
+/* One model of a bench call. */
 typedef struct bench_model {
     char name[BENCH_NAME_BYTES]; /* the shape as given, or the file's name */
     char path[BENCH_PATH_BYTES];
@@ -55,7 +55,7 @@ double bench_huge_share(const whit_model *model);
 
 typedef struct bench_test {
     const bench_model *model;
-    bool is_decode; /* tg, else pp */
+    bool is_decode; /* text generation (tg), else prompt processing (pp) */
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
     whit_act_type act;
@@ -107,7 +107,7 @@ typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads completely */
     uint32_t n_ranges;
     double pass_bytes;            /* bytes of the ranges and vectors */
-    double selected_bytes;        /* the part of pass_bytes that a pass without wanted logits does not read */
+    double selected_bytes;        /* the part of pass_bytes that a pass without logits does not read */
     double survivor_bytes;        /* further bytes per rescored row of a screened head; 0: not screened */
     double row_bytes;             /* bytes of an embedding's row */
     const struct whit_kv *kv;     /* its windows determine the bytes that a pass reads of the cache */
@@ -115,8 +115,8 @@ typedef struct bench_count {
     whit_isa isa;
 } bench_count;
 
-/* Counts from the plan of a session that runs passes of n_rows rows, for n_selected of which logits are wanted,
- * (`screened`) only the largest ones. */
+/* Computes counts from the plan of a session for passes of n_rows rows, n_selected of which need logits (`screened`:
+ * only the largest ones). */
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);

@@ -65,8 +65,8 @@ static void touch(const uint8_t *begin, size_t size_bytes)
     (void)kept;
 }
 
-/* Has the system drop a file from its cache and read it again through a map that asks for huge pages, in stretches, as
- * long as at least half a stretch gets huge pages. Pages that another process has mapped stay cached. */
+/* Drops a file from the system's cache and reads it again through a map that asks for huge pages, piece by piece,
+ * while at least half of a piece gets huge pages. Pages that another process has mapped stay cached. */
 static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 {
     const size_t stretch = whit_round_up(size_bytes / STRETCHES + 1, HUGE_BYTES);

@@ -68,7 +68,7 @@ struct form {
     uint32_t n_items; /* items per call: adds, dots, reads */
     const char *item;
     whit_isa isa;
-    bool levels;          /* measured once per CPU level that runs here */
+    bool levels;          /* measured once per CPU level that this machine supports */
     int expression, size; /* see fused.h */
 };
 
@@ -195,7 +195,7 @@ static void run_fused_c(struct arrays *s, const whit_quat_kernels *kernels)
     bench_fused_c(s->fused, s->form->expression, s->form->size);
 }
 
-/* Opens the program q += d0, q += d1, ...: as many different vectors as the other forms add. */
+/* Opens the program q += d0, q += d1, ..., with the same number of different vectors as the other forms. */
 static whit_lang *open_adder(const whit_quat_kernels *quat)
 {
     char before[2000], text[1000];

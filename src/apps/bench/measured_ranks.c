@@ -51,7 +51,7 @@ static whit_status measure_network(const whit_ranks *ranks, bench_network *netwo
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Adds the steps of a round: their time, and what rank 0 has sent and received during them. */
+/* Adds the steps of a round: their time, and the traffic of rank 0 during them. */
 static whit_status run_round(bench_steps *steps, double *seconds, bench_together *sums, whit_error *error)
 {
     const bench_test *t = steps->test;
@@ -131,7 +131,7 @@ static whit_status run_together(const whit_model *model, bench_together *results
         bench_together *r = &results[i], sums = {0};
         const double n_tokens = tokens_of(r->test);
         WHIT_TRY(run_test(r->test, model, n_rounds, seconds, &sums, error));
-        const double median_s = bench_median(seconds, n_rounds); /* sorts them */
+        const double median_s = bench_median(seconds, n_rounds); /* also sorts the array */
         r->tps_median = n_tokens / median_s;
         r->tps_best = n_tokens / seconds[0];
         r->seen_ms = 1e3 * median_s / n_tokens;

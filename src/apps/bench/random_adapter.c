@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A random adapter for the bench: every matrix of the layers has a pair of its own. */
+ * A random adapter for benchmarks: every matrix of the layers has its own pair. */
 #include <stdlib.h>
 
 #include "base/rng.h"

@@ -239,7 +239,7 @@ struct maker {
     uint64_t done, all;         /* bytes */
     whit_progress_fn *progress; /* NULL: not called */
     bool writing;               /* false: declaring */
-    uint32_t next;              /* tensors come in the same order in both passes */
+    uint32_t next;              /* index of the next tensor; the order is the same in both passes */
     whit_error *error;
 };
 
@@ -328,8 +328,8 @@ static uint8_t pick_trits(uint8_t random)
     return (uint8_t)byte;
 }
 
-/* A tile of a coded type: its bytes with every code at its minimum and at its maximum. Lines of 64 bytes in which the
- * two differ hold codes; the rest are scales, which every tile of the model shares. */
+/* A tile of a coded type: its bytes with every code at its minimum and at its maximum. Lines of 64 bytes in which
+ * the two differ contain codes; the rest are scales, which all tiles of the model share. */
 struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
@@ -417,7 +417,7 @@ static void random_tile(struct maker *m, const whit_tensor_type *type, const str
     }
 }
 
-/* Draws floats of random sign and fraction, of a size that keeps that of activations. */
+/* Draws floats with random sign and fraction, whose magnitude keeps that of activations. */
 static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
 {
     float size = (float)(1 / sqrt(type->n_cols));

@@ -22,7 +22,7 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-/* The experts that n tokens take, as a share of all: each takes n_used of n_experts at random. */
+/* The fraction of experts that n tokens use: each uses n_used of n_experts at random. */
 static double share_of_experts(const whit_plan_step *step, uint32_t n_rows)
 {
     return 1 - pow(1 - (double)step->n_used / step->n_experts, n_rows);

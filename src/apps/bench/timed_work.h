@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One test of whit bench, whichever process it has (worker.c, worker_here.c). */
+ * One test of whit bench, in its own process or not (worker.c, worker_here.c). */
 #ifndef WHIT_BENCH_TIMED_WORK_H
 #define WHIT_BENCH_TIMED_WORK_H
 
