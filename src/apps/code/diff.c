@@ -43,7 +43,7 @@ static bool same(const line *a, const line *b)
     return a->n_bytes == b->n_bytes && memcmp(a->text, b->text, a->n_bytes) == 0;
 }
 
-/* Marks the lines of both sides that have no twin, by walking the rounds back. */
+/* Marks the lines of both sides that have no match, by walking the rounds backwards. */
 static bool mark(const side *a, const side *b, long max_rounds, uint8_t *removed, uint8_t *added)
 {
     long n = (long)a->n, m = (long)b->n, most = n + m < max_rounds ? n + m : max_rounds;
@@ -105,7 +105,7 @@ static size_t offset_of(const side *s, size_t i)
     return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
 }
 
-/* One hunk from places (i, k), up to the last change that has another within `most` unchanged lines. */
+/* Writes one hunk from places (i, k) on, up to the last change that is within `most` unchanged lines of another. */
 static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
                      const uint8_t *added, size_t most, size_t *i, size_t *k)
 {

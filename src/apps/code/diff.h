@@ -11,8 +11,8 @@ typedef struct whit_diff_hunk {
     size_t old_begin, old_end, new_begin, new_end, text_begin, text_end;
 } whit_diff_hunk;
 
-/* The same as hunks that a person can take one by one, each with a whit_diff_hunk in `hunks`: changes are
- * separate where three unchanged lines or more divide them, so that the context of two may overlap. */
+/* The same as hunks that a person can approve one by one, each with a whit_diff_hunk in `hunks`: changes separated
+ * by at least three unchanged lines become separate hunks, so the context of two hunks may overlap. */
 whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error);
 /* Appends the old text with the approved hunks applied. False: out of memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The library takes five megabytes and keeps some of them when it is closed: a process of its own reads the
- * file's last commit and hands it over. */
+ * libgit2 needs five megabytes and keeps some of them after closing: a separate process reads the file's last commit
+ * and sends it back. */
 #include "code/git.h"
 
 #include "base/file.h"

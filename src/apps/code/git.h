@@ -9,7 +9,7 @@
 typedef enum whit_git_kind {
     WHIT_GIT_ADDED,
     WHIT_GIT_CHANGED,
-    WHIT_GIT_REMOVED, /* lines between `line` - 1 and `line` are gone; n_lines is 0 */
+    WHIT_GIT_REMOVED, /* lines between `line` - 1 and `line` were removed; n_lines is 0 */
 } whit_git_kind;
 
 typedef struct whit_git_change {
@@ -25,13 +25,13 @@ bool whit_git_ask(const char *path, whit_git_file **file);
 /* Returns the descriptor to poll for reading while the answer arrives; -1 once it has arrived. `file` may be NULL here
  * and below. */
 int whit_git_fd(const whit_git_file *file);
-/* Reads what has arrived of the answer, without waiting. */
+/* Reads the part of the answer that has arrived, without waiting. */
 void whit_git_pump(whit_git_file *file);
-/* Whether the file is known: not while the answer comes, nor where it is in no commit, or over 8 MiB. */
+/* Whether the committed file is known: false until the answer is complete, for files in no commit, and over 8 MiB. */
 bool whit_git_is_known(const whit_git_file *file);
 void whit_git_close(whit_git_file *file);
-/* The changes of a text, in the order of its lines, at most `max`; returns how many there are. 0 for one
- * that is the same, and where memory is short. */
+/* Writes at most `max` changes of a text, in the order of its lines; returns their number. 0 if the text is
+ * unchanged or memory is short. */
 size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_bytes, whit_git_change *changes,
                         size_t max);
 

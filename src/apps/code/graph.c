@@ -30,7 +30,7 @@ const char *whit_symbol_kind_name(whit_symbol_kind kind)
     return (unsigned)kind < WHIT_N_SYMBOL_KINDS ? names[kind] : names[0];
 }
 
-/* Every number in it leads to something that is there; readers need not look again. Imports lead to
+/* Checks that every number in it refers to an existing entry, so that readers need not check again. Imports refer to
  * `n_targets` files. */
 static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
 {
@@ -299,8 +299,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path)
     return WHIT_GRAPH_NONE;
 }
 
-/* Returns the entry that lists a file's runs, or NULL. *in_edits: it is in the edits, whose entries are numbered after
- * those of the graph. */
+/* Returns the entry that lists a file's runs, or NULL. *in_edits: it belongs to the edits, whose entries are
+ * numbered after those of the graph. */
 static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, bool *in_edits)
 {
     *in_edits = false;

@@ -333,7 +333,8 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
     return best;
 }
 
-/* "./", "../" and the dots of Python say in which folder it is looked for first; without them it is the importer's. */
+/* "./", "../" and Python's leading dots select the folder that is searched first; without them it is the importer's
+ * folder. */
 static uint32_t resolve_import(const struct by_base *all, const char *written, uint32_t importer)
 {
     char path[PATH_MAX];
@@ -459,8 +460,8 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
 }
 
-/* Mentions were kept only for names that the project defined then. Does an edited file define another name that files
- * mention? */
+/* Mentions were stored only for names that the project defined at the time. Whether an edited file defines another
+ * name that files mention. */
 static bool defines_what_was_left_out(const struct build *build)
 {
     const struct graph_name *names = WHIT_ITEMS(const struct graph_name, &build->names);

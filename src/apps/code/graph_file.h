@@ -13,7 +13,7 @@
 
 #define GRAPH_MAGIC   "whitgrph"
 #define GRAPH_VERSION 6u
-#define GRAPH_EDITS   64u /* files that may differ; beyond, the graph is built again */
+#define GRAPH_EDITS   64u /* maximum number of files that may differ; with more the graph is built again */
 
 enum graph_section {
     GRAPH_STRINGS, /* terminated */
@@ -91,7 +91,7 @@ struct graph_changed {
 
 uint32_t graph_hash(const char *text, size_t n);
 void graph_check(const uint8_t *data, size_t size_bytes, uint8_t check[8]);
-/* The path of a folder's cache file of a kind: "graph", "edits", "memory". False if there is no place for it. */
+/* Makes the path of a folder's cache file: "graph", "edits" or "memory". False if there is no cache folder. */
 bool graph_cache_path(const char *folder, const char *cache_folder, const char *kind, char path[PATH_MAX]);
 /* Hashes a file's size, times and inode; false if the file does not exist. */
 bool graph_stamp(const char *folder, const char *path, uint64_t *stamp);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds similar symbols: each function and type has a hypervector, made of the letters of its name, its callees and
- * its callers, kept in an associative memory beside the graph. */
+ * Finds similar symbols: each function and type has a hypervector of the letters of its name, its callees and its
+ * callers, stored in an associative memory next to the graph. */
 #include "base/cpu.h"
 #include "code/graph_file.h"
 #include "memory/store.h"
@@ -68,7 +68,8 @@ static bool collect_calls(const whit_graph *graph, struct calls *calls)
     if (!calls->names) return false;
     add_calls(graph, &graph->base, calls, true);
     if (graph->hidden) add_calls(graph, &graph->edits, calls, true);
-    memmove(calls->first + 1, calls->first, n * sizeof *calls->first); /* each has moved to the next one's beginning */
+    /* Each count has become the beginning of the next list. */
+    memmove(calls->first + 1, calls->first, n * sizeof *calls->first);
     calls->first[0] = 0;
     return true;
 }
@@ -135,7 +136,7 @@ static whit_status encode_symbol(struct like *like, const whit_graph_symbol *sym
     return WHIT_OK;
 }
 
-/* Whether the memory is this graph's: its first record says so. */
+/* Whether the memory belongs to this graph, which its first record tells. */
 static bool is_of(const whit_memory *memory, const whit_graph *graph)
 {
     const char *text;

@@ -35,8 +35,8 @@ static int by_place(const void *a, const void *b)
 
 #define RIVALS 64 /* definitions of a name that all files can mean, of which a mention counts for each */
 
-/* Counts how often each symbol of a name is meant: by mentions in its own file if it is local there, else by mentions
- * in files without a local symbol of that name. counts: by symbol number; symbols: scratch. */
+/* Counts the references to each symbol of a name: a mention counts for the local symbol of its own file if there is
+ * one, else for the global symbols. counts: indexed by symbol number; symbols: scratch. */
 static void count_name(const whit_graph *graph, const char *name, uint32_t *counts, whit_buf *symbols)
 {
     whit_graph_symbol symbol;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A folder's graph from the cache, brought up to what its files are now. */
+ * Opens a folder's graph from the cache and updates it to the current files. */
 #include "base/hash.h"
 #include "base/path.h"
 #include "code/graph_file.h"
@@ -129,7 +129,7 @@ static void put_file(const char *path, const whit_buf *bytes)
     if (!ok || rename(draft, path) != 0) unlink(draft);
 }
 
-/* Reads the files that the comparison found again, and updates the cache as far as it can be written. */
+/* Parses the files that the comparison found, and updates the cache if it can be written. */
 static bool read_changed(whit_graph *graph, const struct comparison *c, const char *cache_folder)
 {
     char path[PATH_MAX];

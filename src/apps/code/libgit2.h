@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * libgit2, loaded on first use: a program that asks git nothing does not pay for loading it, and every program starts
- * where the library is missing. For builds with its header. */
+ * libgit2, loaded on first use, so that programs that do not use git neither need nor load it. For builds with its
+ * header. */
 #ifndef WHIT_CODE_LIBGIT2_H
 #define WHIT_CODE_LIBGIT2_H
 

@@ -28,7 +28,7 @@ typedef struct whit_parse_mention {
     uint32_t name, n_name, line;
     uint32_t inside; /* the definition that contains it, or WHIT_PARSE_NONE */
     bool calls, imports;
-    uint32_t n_dots; /* imports: number of dots to put before the name, where the text has them elsewhere */
+    uint32_t n_dots; /* imports: number of dots to prepend to the name, if the text has them elsewhere */
 } whit_parse_mention;
 
 typedef struct whit_parse {
@@ -46,7 +46,7 @@ typedef enum whit_code_language {
     WHIT_CODE_OTHER
 } whit_code_language;
 
-/* Tells the language by the ending of a file's name. */
+/* Determines the language by the suffix of a file's name. */
 whit_code_language whit_code_language_of(const char *path);
 /* Fills a parse, which may be used again for the next file; texts of at most 64 MiB. */
 void whit_parse_text(whit_parse *parse, whit_code_language language, const char *text, size_t n);

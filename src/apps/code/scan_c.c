@@ -107,8 +107,8 @@ static int byte_at(const struct scan *scan, uint32_t at)
     return at < scan->n ? (uint8_t)scan->text[at] : -1;
 }
 
-/* Bytes of a backslash and the line end after it, which compilers leave out; blanks may stand between (GCC). 0 if there
- * is not one. */
+/* Length of a backslash and the line end after it, which compilers remove; GCC allows blanks between them. 0 if
+ * there is none. */
 static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
 {
     uint32_t end = at + 1;

@@ -73,8 +73,8 @@ static bool is_raw(const struct scan *scan, struct token string)
 
 static struct token next_python(struct scan *scan);
 
-/* Skips a field of a formatted string, after its '{', to after the '}' or the ':' before its format; true after the
- * ':'. Strings in it may have the quotes of the string that they are in (PEP 701). */
+/* Skips a field of a formatted string, from its '{' to after the '}' or the ':' before its format; true after the
+ * ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
 static bool skip_field(struct scan *scan)
 {
     int brackets = 0;

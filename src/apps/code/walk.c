@@ -22,8 +22,8 @@
 struct rule {
     char pattern[120];
     bool negated, folders, anchored;
-    int depth;     /* depth of the folder whose .gitignore it is in */
-    size_t n_base; /* length of that folder's path, with its slash */
+    int depth;     /* depth of the folder that contains the .gitignore */
+    size_t n_base; /* length of that folder's path, including the slash */
 };
 struct walk {
     struct rule *rules;

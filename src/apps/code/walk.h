@@ -16,7 +16,7 @@ typedef struct whit_walk_how {
     whit_walk_fn *skip;  /* true leaves a folder out, whose path ends with '/'; NULL: all are entered */
     const char *rules;   /* the folder whose .gitignore files count; NULL: the folder of the walk */
     bool all;            /* links of every kind, special files and .git, too */
-    const char *changed; /* path of a .gitignore that is read as if it had `text`; NULL: none is */
+    const char *changed; /* path of a .gitignore whose content is replaced by `text`; NULL: none */
     const char *text;
     size_t n_text;
 } whit_walk_how;
