@@ -11,11 +11,11 @@ struct ed_panel {
     struct ed_doc *doc; /* NULL: not used yet */
     bool working;
     const whit_panel_hunk *hunks;     /* hunks that wait for an answer, or NULL */
-    size_t n_hunks, at, asked, shown; /* asked, shown: how many stand in the panel as a question, or at all */
+    size_t n_hunks, at, asked, shown; /* asked, shown: number of hunks that the panel shows as a question, or at all */
     uint8_t *taken;
     char question[200]; /* question that waits for an answer; "": no question */
     uint64_t asked_ns;
-    struct ed_doc *rewritten; /* document whose `range` is to be replaced while it has `version` */
+    struct ed_doc *rewritten; /* document whose `range` will be replaced if it still has `version` */
     whit_range range;
     uint64_t version;
     char *model, *url, *name, *key_file; /* from the settings; NULL: not set */

@@ -132,7 +132,7 @@ static void swap_texts(whit_buffer *a, whit_buffer *b)
     b->file = file;
     whit_undo_watch(a->history, on_change, a);
     whit_undo_watch(b->history, on_change, b);
-    a->file.identity = b->file.identity; /* what is on disk is still what was read last */
+    a->file.identity = b->file.identity; /* the file on disk is still the version that was read last */
     a->saved_state = b->saved_state;
     a->version++;
 }
@@ -220,7 +220,7 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         uint32_t state = whit_undo_state(old->history);
         bool large = old->file.data != NULL;
         if (!large) {
-            bool has_mark = buffer->file.has_mark; /* as the file is now */
+            bool has_mark = buffer->file.has_mark; /* as in the current file */
             swap_texts(buffer, old);
             buffer->file.has_mark = has_mark;
             buffer->saved_state = state;
@@ -597,7 +597,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     WHIT_TRY(status);
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
-    /* The file was written in place under the map that the text's pieces are in: read it again. */
+    /* The file was written in place, and the text's pieces refer to its map: read it again. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
 }

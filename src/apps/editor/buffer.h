@@ -27,7 +27,7 @@ typedef struct whit_buffer {
     whit_file file;
     whit_journal journal;
     whit_found found;
-    uint8_t *base;                 /* the journal's copy of the text that it began with */
+    uint8_t *base;                 /* copy of the text with which the journal begins */
     struct whit_buffer *recovered; /* unsaved text of an earlier run; the user decides */
     uint32_t saved_state;
     uint64_t version; /* grows with every change */
@@ -54,7 +54,8 @@ bool whit_buffer_is_new(const whit_buffer *buffer);
  * changed. */
 whit_status whit_buffer_save_as(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
-/* Writes the text to another file, over one that exists, and changes nothing else. `folder` is the journals'. */
+/* Writes the text to another file, replacing an existing one, and changes nothing else. `folder` is the folder of
+ * journals. */
 whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const char *folder, whit_error *error);
 
 /* Edits the text. Edit, undo, redo, save and reload are refused while `found` waits for an answer: the journal could
@@ -84,8 +85,8 @@ void whit_buffer_mark_saved(whit_buffer *buffer);
 /* Writes the journal; call it when no key is waiting. */
 whit_status whit_buffer_flush(whit_buffer *buffer, whit_error *error);
 
-/* Keeps a journal for text without a file. `offer`: where a run that was killed left such a text, it is found like
- * that of a file. On failure none is kept. */
+/* Keeps a journal for text without a file. `offer`: a text left by a run that was killed is offered like that of a
+ * file. On failure there is no journal. */
 whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error);
 
 /* The unsaved text of an earlier run takes the place of the file's, with its undo; or it is deleted; or it stays for

@@ -44,7 +44,7 @@ uint32_t ed_closing(int byte)
     return found && (found - pairs) % 2 == 0 ? (uint8_t)found[1] : 0;
 }
 
-/* With `pairs`: types both signs of a pair, or moves past a closing sign that is there already. */
+/* With `pairs`: inserts both signs of a pair, or moves past a closing sign that is already there. */
 static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
 {
     whit_layout *layout = ed_layout(e);
@@ -60,7 +60,7 @@ static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
     if (!closing || !room || before == '\\' || (quotes && (ed_is_word(before) || before == typed))) return false;
     const char both[2] = {typed, (char)closing};
     if (!ed_edit(e, cursor->offset, 0, both, 2)) return true;
-    cursor->offset--; /* between them */
+    cursor->offset--; /* place the cursor between them */
     return true;
 }
 
@@ -240,7 +240,7 @@ static void tidy(struct ed_doc *doc)
                 if (!n) continue;
                 at = begin + i + 1;
                 if (whit_buffer_edit(buffer, at, n, NULL, 0, &error) != WHIT_OK) return;
-                changed = true; /* the span may have moved */
+                changed = true; /* the edit may have changed the span */
                 break;
             }
             if (!changed) at = begin;

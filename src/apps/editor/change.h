@@ -25,19 +25,20 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* Applies the .editorconfig files' settings over the detected indentation. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
-/* Saves every text that is modified; stops at one that asks or fails, false then. */
+/* Saves every modified text; false if one needs a question or fails, at which it stops. */
 bool ed_save_all(ed *e);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
-/* Writes the text to another file; the buffer stays what it is. Without `force`, not over a file that is there. */
+/* Writes the text to another file; the buffer keeps its own file. Without `force`, an existing file is not replaced. */
 void ed_save_copy(ed *e, const char *path, bool force);
 /* Expands "~/" in a typed path to the home folder; a path that would be too long is returned unchanged. */
 const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
 
-/* Puts whole lines in where a line begins or the text ends, as one step of undo; the cursor goes to the first. */
+/* Inserts whole lines at the beginning of a line or the end of the text, as one step of undo; the cursor moves to
+ * the first of them. */
 bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
 
-/* reflow.c: whole lines, from the beginning of one. Where the last of them begins; false, with a line, where the
- * language has no brackets. */
+/* reflow.c: whole lines, from the beginning of one. ed_reflow returns the beginning of the last one; ed_reindent
+ * returns false, with a message, if the language has no brackets. */
 uint64_t ed_reflow(ed *e, whit_range lines);
 bool ed_reindent(ed *e, whit_range lines);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Two texts side by side: each shows in its margin what differs from the other, and they scroll together. */
+ * Two texts side by side: each marks its differing lines in the margin, and they scroll together. */
 #include "editor/state.h"
 #include "base/items.h"
 
@@ -68,7 +68,7 @@ bool ed_compare_update(struct ed_doc *doc)
     return true;
 }
 
-/* Returns the line of the other text that is shown beside a line of this one. */
+/* Returns the line of the other text that is shown next to a line of this one. */
 static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
 {
     const whit_diff_run *runs = WHIT_ITEMS(const whit_diff_run, &doc->compared.runs);

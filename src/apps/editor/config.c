@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Keys and settings: the usual ones, and what the user's file says. */
+ * Keys and settings: the defaults, and those of the user's file. */
 #include "editor/state.h"
 
 #include "base/file.h"

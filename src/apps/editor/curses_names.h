@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions of ncurses, which is opened when an editor starts, so that other verbs need not load it. */
+ * Functions of ncurses, which is loaded when an editor starts, so that other verbs need not load it. */
 #ifndef WHIT_EDITOR_CURSES_NAMES_H
 #define WHIT_EDITOR_CURSES_NAMES_H
 

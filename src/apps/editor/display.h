@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Shows screens on a terminal: by ncursesw, which knows terminals of every type, or, where there is no ncursesw or the
- * terminal has 24-bit colours, by sequences of xterm alone. */
+ * Shows screens on a terminal: by ncursesw, which supports terminals of every type, or, without ncursesw or with 24-bit
+ * colours, by xterm's escape sequences. */
 #ifndef WHIT_EDITOR_DISPLAY_H
 #define WHIT_EDITOR_DISPLAY_H
 
@@ -22,8 +22,8 @@ typedef struct whit_display {
     whit_theme plain;
 } whit_display;
 
-/* Switches the terminal to its other screen, and to keys as they are typed. WHIT_ERROR_UNSUPPORTED for a type of
- * terminal that cannot show a screen. */
+/* Switches the terminal to its alternate screen and to raw keys. WHIT_ERROR_UNSUPPORTED for a terminal type that
+ * cannot show a screen. */
 whit_status whit_display_open(whit_display *display, const whit_theme *theme, whit_error *error);
 void whit_display_show(whit_display *display, const whit_theme *theme, const whit_screen *screen);
 /* The terminal has another size now; the next screen is painted whole. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A text with what the editor knows about it: its syntax, indentation, changes since the last commit, marks. */
+ * A text with the editor's data about it: syntax, indentation, changes since the last commit, marks. */
 #ifndef WHIT_EDITOR_DOC_H
 #define WHIT_EDITOR_DOC_H
 
@@ -17,7 +17,7 @@
 /* Changes since the last commit, as of one version of the text. */
 struct ed_git {
     whit_git_file *file;
-    bool asked; /* git was asked whether there is a committed file */
+    bool asked; /* git was asked whether the file is committed */
     uint64_t version;
     whit_git_change *changes;
     size_t n_changes;
@@ -59,20 +59,20 @@ void ed_doc_free(struct ed_doc *doc);
 void ed_show(ed *e, struct ed_doc *doc);
 void ed_close_doc(ed *e, struct ed_doc *doc);
 
-/* pad.c: `like` is a file's name, for its colours; *pad NULL: it is made */
+/* pad.c: `like` is a file name that selects the colours; *pad NULL: the pad is created */
 struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like);
 void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n);
 void ed_pad_clear(struct ed_doc *doc);
-struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL: no window shows it */
+struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL if no window shows it */
 /* Shows the document's end in a window, which becomes the current one. */
 void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
 
 /* git.c */
-void ed_git_forget(struct ed_doc *doc); /* HEAD is looked at again */
+void ed_git_forget(struct ed_doc *doc); /* reads HEAD again later */
 bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
 /* Reads the part of git's answer that has arrived; true if the screen must be redrawn. */
 bool ed_git_answer(ed *e);
-/* "+", "~" or "-" for a line (from 1); NULL where nothing was changed. */
+/* "+", "~" or "-" for a line (from 1); NULL for an unchanged line. */
 const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *style);
 void ed_git_next(ed *e);
 void ed_git_previous(ed *e);
@@ -80,7 +80,7 @@ void ed_git_previous(ed *e);
 /* compare.c */
 void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b);
 void ed_compare_forget(struct ed_doc *doc);
-bool ed_compare_update(struct ed_doc *doc); /* for a text that is compared; true: its marks may have changed */
+bool ed_compare_update(struct ed_doc *doc); /* updates a compared text; true if its marks may have changed */
 /* Scrolls the other window to the lines that correspond to the current window's. */
 void ed_compare_scroll(ed *e);
 

@@ -233,7 +233,7 @@ void ed_place(ed *e, uint64_t line, uint64_t column)
     whit_text *text = ed_text(e);
     if (!line) line = 1;
     uint64_t start = whit_text_line_start(text, line - 1);
-    if (start == UINT64_MAX) { /* a large file: counted as far as is needed */
+    if (start == UINT64_MAX) { /* a large file: lines are counted up to the needed one */
         whit_buffer *buffer = e->window->doc->buffer;
         while ((start = whit_text_line_start(text, line - 1)) == UINT64_MAX &&
                whit_text_count(text, 16u << 20, whit_file_drop, &buffer->file)) {
@@ -254,7 +254,7 @@ bool ed_read_again(ed *e)
     whit_error error;
     whit_layout *layout = ed_layout(e);
     uint64_t offset = ed_cursor(e)->offset, begin = whit_layout_line_begin(layout, offset), column = 1;
-    /* In a line that is too long to be scanned, and where lines are not counted yet, the offset stays. */
+    /* Keeps the offset in a line that is too long to scan, and in a text whose lines are not counted yet. */
     uint64_t line = offset - begin > WHIT_SEGMENT_BYTES ? UINT64_MAX : whit_text_line_at(ed_text(e), offset);
     for (uint64_t at = begin; line != UINT64_MAX && at < offset; column++) at = whit_layout_behind(layout, at);
     if (whit_buffer_take(e->window->doc->buffer, &error) != WHIT_OK) {

@@ -16,11 +16,11 @@ typedef struct whit_editor whit_editor;
 typedef struct whit_editor_options {
     const char *journal_folder;      /* NULL: unsaved text is not kept */
     const char *config_path;         /* NULL: none */
-    const char *config;              /* its text; NULL: read from the path, where there is a file */
+    const char *config;              /* text of the settings; NULL: read from the path, if the file exists */
     const char *project;             /* the folder of the file finder and of the code graph; NULL: the current one */
     const whit_suggester *suggester; /* NULL: none */
     bool read_only;
-    /* Where copied text also goes (the terminal's clipboard); NULL: nowhere. */
+    /* Receives copied text too (the terminal's clipboard); may be NULL. */
     void (*copy)(void *user, const char *text, size_t n);
     void *user;
     const whit_panel *panel; /* an agent; NULL: none. Outlives the editor */
@@ -34,9 +34,9 @@ whit_status whit_editor_add_file(whit_editor *editor, const char *name, whit_err
 /* Adds a text that has no file, such as input from a pipe. */
 whit_status whit_editor_add_text(whit_editor *editor, const char *name, const void *data, size_t n, whit_error *error);
 
-/* Once the files are open: how windows show them, on a screen of that size. */
+/* How the windows show the opened files, on a screen of that size. */
 typedef enum whit_arrangement {
-    WHIT_ARRANGE_TABS, /* one window */
+    WHIT_ARRANGE_TABS, /* all files in one window */
     WHIT_ARRANGE_BESIDE,
     WHIT_ARRANGE_BELOW,
     WHIT_ARRANGE_COMPARED, /* two files, side by side */
@@ -59,7 +59,8 @@ int whit_editor_wait_ms(const whit_editor *editor);
 #define WHIT_EDITOR_FDS 38
 size_t whit_editor_fds(const whit_editor *editor, struct pollfd *fds, size_t max);
 bool whit_editor_ready(whit_editor *editor);
-/* Checks whether others have changed the current file. False while a question is open: call it again afterwards. */
+/* Checks whether other programs have changed the current file. False while a question is open: call it again
+ * afterwards. */
 bool whit_editor_check_files(whit_editor *editor);
 /* Writes what was typed to the journals. */
 void whit_editor_flush(whit_editor *editor);

@@ -318,7 +318,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
         whit_editorconfig_apply(whit_chars(&files[n]), files[n].size_bytes, path + ends[n], config);
         whit_buf_free(&files[n]);
     }
-    /* "indent_size = tab" is the width of a tab; a tab without a width of its own is as wide as a level. */
+    /* "indent_size = tab" means the width of a tab; a tab without a width is as wide as an indentation level. */
     if (config->indent_columns < 0) config->indent_columns = config->tab_columns;
     if (!config->tab_columns && config->tabs == WHIT_YES) config->tab_columns = config->indent_columns;
 }

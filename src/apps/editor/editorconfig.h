@@ -11,7 +11,7 @@ typedef enum whit_said { WHIT_UNSAID, WHIT_NO, WHIT_YES } whit_said;
 typedef struct whit_editorconfig {
     whit_said tabs;                  /* indent_style */
     int indent_columns, tab_columns; /* 0 unsaid */
-    int line_columns;                /* max_line_length; 0: not said */
+    int line_columns;                /* max_line_length; 0: not set */
     whit_said carriage_return;       /* end_of_line = crlf */
     whit_said trim, final_newline;
 } whit_editorconfig;

@@ -17,7 +17,7 @@
 
 /* ---- mapped files that are cut short ------------------------------------------------------- */
 
-/* A signal handler has statics alone. A slot is written before its map is read. */
+/* Static variables, because a signal handler can access nothing else. A slot is written before its map is read. */
 #define N_GUARDS 64
 static struct guard {
     uint8_t *begin;
@@ -233,7 +233,7 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
         }
         ssize_t written = writev(fd, parts, n);
         if (written < 0 && errno == EINTR) continue;
-        /* The kernel does not raise SIGBUS for its own reads: touch the page here, see on_bus_error. */
+        /* The kernel does not raise SIGBUS for its own reads: touch the page here (see on_bus_error). */
         if (written < 0 && errno == EFAULT) {
             volatile uint8_t touched = 0;
             for (int i = 0; i < n; i++)
@@ -247,7 +247,8 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
-/* Saves by renaming a new file over it. WHIT_ERROR_UNSUPPORTED (without a line) if it must be written in place. */
+/* Saves by renaming a new file to its name. WHIT_ERROR_UNSUPPORTED (without a message) if it must be written in
+ * place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {
     char folder[PATH_MAX];

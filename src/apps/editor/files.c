@@ -24,7 +24,7 @@ static void free_list(char ***list, size_t *n)
 
 static bool add_to(char ***list, size_t *n, const char *text, size_t length)
 {
-    if ((*n & (*n - 1)) == 0) { /* room for powers of two */
+    if ((*n & (*n - 1)) == 0) { /* capacity grows by powers of two */
         char **grown = realloc(*list, (*n ? 2 * *n : 1) * sizeof *grown);
         if (!grown) return false;
         *list = grown;

@@ -69,7 +69,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     *why = 0;
     if (!search) return false;
     pcre2_compile_context *options = pcre2_compile_context_create(NULL);
-    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ matches before CR LF, too */
+    if (options) pcre2_set_newline(options, PCRE2_NEWLINE_ANYCRLF); /* $ also matches before CR LF */
     search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &number, &at, options);
     pcre2_compile_context_free(options);
     if (!search->code) {
@@ -77,7 +77,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
         ed_search_free(search);
         return false;
     }
-    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without it the interpreter runs */
+    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without the JIT compiler the interpreter runs */
     search->data = pcre2_match_data_create_from_pattern(search->code, NULL);
     search->context = pcre2_match_context_create(NULL);
     if (!search->data || !search->context) {

@@ -37,7 +37,7 @@ static bool is_skin_tone(uint32_t code)
     return is_between(code, 0x1F3FB, 0x1F3FF);
 }
 
-/* Columns of a code point: 0, 1 or 2; -1 for one that has no picture. */
+/* Columns of a code point: 0, 1 or 2; -1 if it cannot be displayed. */
 static int char_width(uint32_t code)
 {
     if (code >= 32 && code < 127) return 1;
@@ -59,8 +59,8 @@ static bool is_unseen(uint32_t code)
     return code > 0x10FFFF || utf8proc_get_property((utf8proc_int32_t)code)->ignorable;
 }
 
-/* An unseen character need not be written out where it chooses the form of the character before it.
- * Elsewhere it could only hide something. `next` follows it, 0 if nothing does. */
+/* An invisible character need not be written out if it selects the form of the preceding character; elsewhere it
+ * could only hide something. `next` is the following character, 0 at the end. */
 static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 {
     bool emoji = is_pictograph(base) || is_regional(base);
@@ -88,7 +88,7 @@ static bool add_code(whit_glyph *glyph, uint32_t code, int width)
     return true;
 }
 
-/* Writes out a character without a picture. False without room: then nothing has changed. */
+/* Writes out a character that cannot be displayed, as its code. False without space; the glyph is then unchanged. */
 static bool add_foreign(whit_glyph *glyph, uint32_t code, int n_digits)
 {
     int n = code < 128 ? 2 : n_digits + 2;
@@ -146,7 +146,7 @@ static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t
     if (is_unseen(code)) {
         if (!is_shaping(base, code, next)) return add_foreign(glyph, code, hex_digits(code));
         if (code == EMOJI_SELECTOR && is_pictograph(base) && glyph->width == 1 && glyph->n_codes == 1)
-            return add_code(glyph, ' ', 1); /* an emoji takes two columns */
+            return add_code(glyph, ' ', 1); /* an emoji has two columns */
         bool is_joined = code == JOINER || code == TEXT_SELECTOR || code == EMOJI_SELECTOR || base == BLACK_FLAG;
         return is_joined || add_code(glyph, code, 0);
     }
@@ -198,8 +198,8 @@ void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph)
     }
 }
 
-/* True where two glyphs meet at `at` whatever stands before: not between two letters of flags, whose
- * number decides, nor after a joiner, where the character before it does. */
+/* Whether there is always a glyph boundary at `at`, whatever precedes it: not between two flag letters, whose count
+ * decides, and not after a joiner, where the preceding character decides. */
 static bool is_certain(const uint8_t *bytes, size_t n, size_t at)
 {
     size_t length, before = at - 1;

@@ -19,7 +19,7 @@
 
 typedef struct whit_glyph {
     uint32_t codes[WHIT_GLYPH_CODES]; /* code points to draw */
-    uint8_t widths[WHIT_GLYPH_CODES]; /* columns of each; 0: combines with the one before it */
+    uint8_t widths[WHIT_GLYPH_CODES]; /* columns of each; 0: combines with the preceding one */
     uint8_t n_codes;
     bool is_foreign; /* displayed by other characters than its own */
     uint32_t n_bytes;

@@ -38,7 +38,7 @@ struct ed_grammar {
     char name[32];
     const TSLanguage *language;
     TSQuery *query;
-    uint8_t *styles; /* by capture */
+    uint8_t *styles; /* indexed by capture */
     struct predicate *predicates;
     size_t n_predicates;
     pcre2_match_data *match;

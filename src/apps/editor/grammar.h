@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Grammars of tree-sitter: NAME.so and NAME.scm, as `make grammars` puts them into a folder of the user's. Both are
- * loaded when the first text of a language is shown. For this room alone. */
+ * Grammars of tree-sitter: NAME.so and NAME.scm, which `make grammars` puts into a folder of the user. Both are loaded
+ * when a text of the language is first shown. Private to this folder. */
 #ifndef WHIT_EDITOR_GRAMMAR_H
 #define WHIT_EDITOR_GRAMMAR_H
 
@@ -45,7 +45,7 @@ struct ed_tree_sitter {
 
 struct ed_grammar;
 
-/* Returns the library, which its first use opens; NULL if it is not installed. */
+/* Returns the library, which is loaded on first use; NULL if it is not installed. */
 const struct ed_tree_sitter *ed_tree_sitter(void);
 /* Returns a language's grammar by the name of its table; NULL if absent or unusable (then `why` says so, once). */
 const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);

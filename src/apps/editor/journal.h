@@ -26,14 +26,14 @@ typedef enum whit_record_kind {
 typedef struct whit_record {
     whit_record_kind kind;
     uint64_t offset, n_removed; /* edits */
-    const uint8_t *data;        /* inserted bytes; base: the text's bytes, NULL if they are not kept */
+    const uint8_t *data;        /* inserted bytes; base: the text's bytes, NULL if they are not stored */
     size_t size_bytes;
     whit_file_identity identity; /* base, saved */
     bool has_mark;               /* base: the file has a byte order mark, which is not among the bytes */
 } whit_record;
 
 typedef struct whit_journal {
-    int fd; /* -1: no journal is kept */
+    int fd; /* -1: no journal */
     char *path;
     whit_buf pending;
     uint64_t size_bytes; /* on disk */
@@ -51,7 +51,7 @@ bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error);
 whit_status whit_journal_open(const char *folder, const char *file_path, whit_journal *journal, whit_span *contents,
                               bool *busy, whit_error *error);
 void whit_journal_unmap(whit_span *contents);
-/* `remove` deletes it. */
+/* `remove` deletes the file. */
 void whit_journal_close(whit_journal *journal, bool remove);
 
 /* Reads the record at *offset and advances *offset past it; false at the end and at an incomplete record.

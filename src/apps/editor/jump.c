@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The project's code graph in the editor: symbols, definitions, references. The graph is of the files; texts that
- * are open and not saved are parsed here, and stand in the place of their files. */
+ * The project's code graph in the editor: symbols, definitions, references. The graph describes the saved files;
+ * unsaved texts are parsed here and replace their files. */
 #include "editor/state.h"
 
 #include "code/graph.h"
@@ -12,7 +12,7 @@
 
 #define N_SYMBOLS     100000u /* length of the list of all symbols */
 #define N_UNSAVED     64
-#define UNSAVED_BYTES (4u << 20) /* larger unsaved texts are not parsed: their saved file counts */
+#define UNSAVED_BYTES (4u << 20) /* larger unsaved texts are not parsed: their saved files are used */
 
 struct unsaved {
     size_t n;
@@ -131,7 +131,8 @@ static void offer(ed *e, const char *word, const char *what)
         ed_complain(e, "no %s of '%s' in the project", what, word);
         return;
     }
-    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS; /* a list of symbols: it is not kept as the last list of results */
+    /* a list of symbols, which does not become the last list of results */
+    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1)
         ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);

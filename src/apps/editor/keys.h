@@ -55,7 +55,7 @@ bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes);
  * Escape key. */
 bool whit_keys_next(whit_keys *keys, bool final, whit_key *key);
 bool whit_keys_is_waiting(const whit_keys *keys);
-/* Ends a paste whose end did not come, with the bytes so far; false if no paste has begun. */
+/* Ends a paste without an end mark, with the bytes so far; false if no paste has begun. */
 bool whit_keys_end_paste(whit_keys *keys, whit_key *key);
 
 /* Parses the name of a key: "C-s", "M-Left", "F12", "a"; false if it is not one. */

@@ -117,7 +117,7 @@ bool ed_server_has_text(ed *e, struct ed_doc *doc, bool asked)
     if (!server->tried) start_server(e, server);
     if (!server->lsp || !server->ready) return false;
     bool wanted = asked || size <= TYPED_BYTES || !whit_buffer_is_modified(doc->buffer) || !doc->language.is_open;
-    /* While the server does not read, newer texts are not queued after older ones. */
+    /* While the server is not reading, newer versions of a text are not queued. */
     if (!asked && whit_lsp_unsent(server->lsp) > UNSENT_BYTES) wanted = false;
     if (wanted && (!doc->language.is_open || doc->language.sent != doc->buffer->version)) {
         send_text(server, doc);

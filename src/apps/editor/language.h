@@ -18,7 +18,7 @@ typedef enum ed_severity { ED_SEVERITY_ERROR = 1, ED_SEVERITY_WARNING, ED_SEVERI
 struct ed_diagnostic {
     whit_range range;
     ed_severity severity;
-    char *message; /* one line */
+    char *message; /* one line of text */
     json_t *said;  /* the diagnostic as the server sent it */
 };
 
@@ -49,7 +49,7 @@ typedef enum ed_question {
     ED_ASK_SIGNATURE,
 } ed_question;
 
-/* The question that waits for its answer, or for its server to be ready; a new question replaces it. */
+/* The request that waits for its answer, or for its server to be ready; a new request replaces it. */
 struct ed_asked {
     ed_question question;
     uint64_t number, version, offset; /* number: the request's, 0: not sent yet */

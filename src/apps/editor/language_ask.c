@@ -209,7 +209,8 @@ static void go_to_definition(ed *e, const json_t *result)
         ed_definition_by_graph(e);
         return;
     }
-    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS; /* a list of symbols: it is not kept as the last list of results */
+    /* a list of symbols, which does not become the last list of results */
+    if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1) ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);
 }

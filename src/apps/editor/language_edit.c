@@ -22,7 +22,7 @@ struct edits {
     struct edit *list;
     size_t n, n_docs;
     const char *done; /* "renamed" */
-    char why[300];    /* why the edits cannot be made; "": they can */
+    char why[300];    /* reason why the edits cannot be made; "" if they can */
 };
 
 static int last_first(const void *a, const void *b)

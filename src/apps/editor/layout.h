@@ -13,7 +13,7 @@
 
 typedef struct whit_layout {
     whit_text *text;
-    int wrap_columns; /* 0: lines are not wrapped */
+    int wrap_columns; /* 0: no wrapping */
     int tab_columns;
     whit_range folds[WHIT_FOLDS_MAX]; /* hidden: from the end of a line to the end of a later one; sorted */
     size_t n_folds;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cursors and how they move. */
+ * Cursors and their movement. */
 #include "editor/state.h"
 
 #include <ctype.h>

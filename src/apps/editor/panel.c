@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The agent's panel: a text that the editor keeps, in which tasks, answers and differences stand, and the
- * questions about them. */
+ * The agent's panel: a text owned by the editor that shows tasks, answers, diffs, and questions about them. */
 #include "editor/state.h"
 
 #include "base/clock.h"
@@ -41,8 +40,8 @@ static void append_line(ed *e, const char *mark, const char *line)
     append_text(e, "\n", 1);
 }
 
-/* Shows the panel in a window, beside the text if the screen is wide, and makes that window current. Its lines are
- * wrapped whatever the settings say: what stands beyond the edge would be agreed to unseen. */
+/* Shows the panel in a window, next to the text if the screen is wide, and makes that window current. Its lines are
+ * always wrapped: text beyond the edge could be approved unseen. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -91,7 +90,7 @@ static void append_hunk(ed *e, size_t i)
     if (panel->shown <= i) panel->shown = i + 1;
 }
 
-/* Scrolls to what was appended from there on: to its beginning if it is longer than the window. */
+/* Scrolls to the text that was appended from this offset on, or to its beginning if it is longer than the window. */
 static void show_from(ed *e, uint64_t from)
 {
     whit_layout *layout = ed_layout(e);
@@ -126,7 +125,7 @@ static void ask_hunk(ed *e)
     panel->asked_ns = whit_now_ns();
 }
 
-/* Shows all hunks that were not shown yet, and asks again: nothing is agreed to unseen. */
+/* Shows all remaining hunks and asks again, so that nothing is approved unseen. */
 static void ask_all(ed *e)
 {
     struct ed_panel *panel = &e->panel;

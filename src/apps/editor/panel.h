@@ -25,7 +25,7 @@ typedef enum whit_panel_kind {
 
 typedef struct whit_panel_request {
     whit_panel_kind kind;
-    const char *text;      /* the task, or what the person asks of the selection */
+    const char *text;      /* the task, or the instruction for the selection */
     const char *selection; /* or NULL */
     size_t selection_bytes;
     const char *name, *language; /* name and language of the text that contains the selection */
@@ -34,14 +34,14 @@ typedef struct whit_panel_request {
 
 /* A hunk to be agreed to: lines of a diff. */
 typedef struct whit_panel_hunk {
-    const char *path, *reason; /* reason: why it asks even if edits are allowed, or NULL */
+    const char *path, *reason; /* reason: why it needs approval even if edits are allowed, or NULL */
     const char *text;
     size_t n_bytes;
 } whit_panel_hunk;
 
 typedef struct whit_panel {
-    /* Begins a piece of work; all texts are copied. Fails with a line where it cannot, or where something is still
-     * being done. */
+    /* Begins a piece of work; all texts are copied. Fails with a message if this is not possible, for example while
+     * other work runs. */
     whit_status (*begin)(void *user, const whit_panel_request *request, whit_error *error);
     void (*stop)(void *user); /* the work in progress ends soon */
     /* The person's answers to whit_editor_agent_hunks (a byte for each hunk) and to a question (NULL: no answer). */
@@ -65,7 +65,7 @@ void whit_editor_agent_question(struct whit_editor *editor, const char *question
 /* Replaces the selection of the latest WHIT_PANEL_REWRITE; false if its text has changed meanwhile, or on failure. */
 bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, size_t n_bytes);
 
-/* Texts that are open and not saved. `path` is resolved. */
+/* Whether an open text is unsaved. `path` is resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
 /* Appends the paths of unsaved texts inside a folder, relative to it, each terminated by a zero byte. */
 bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);

@@ -465,14 +465,14 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
-/* Returns where the file's name begins that Tab completes: in vi's line after its last blank. */
+/* Returns the offset of the file name that Tab completes: in vi's line after its last blank. */
 static size_t path_begin(const struct ed_prompt *prompt)
 {
     const char *blank = prompt->kind == ED_PROMPT_VI ? memrchr(prompt->text, ' ', prompt->at) : NULL;
     return blank ? (size_t)(blank + 1 - prompt->text) : 0;
 }
 
-/* Completes a file's name, as far as all candidates agree. */
+/* Completes a file name, as far as all candidates agree. */
 static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The line at the bottom that asks, and the list above it. */
+ * The prompt at the bottom, and the list above it. */
 #ifndef WHIT_EDITOR_PROMPT_H
 #define WHIT_EDITOR_PROMPT_H
 
@@ -57,7 +57,7 @@ struct ed_prompt {
     size_t n_items, items_room;
     uint32_t *shown; /* items that match the text, best first */
     size_t n_shown, chosen;
-    uint64_t origin; /* where a search began */
+    uint64_t origin; /* offset at which a search began */
     bool found;      /* the pattern was found */
     bool is_offered; /* the prompt's text is a suggestion, which the first typed letter replaces */
     uint64_t origin_top;
@@ -70,7 +70,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
 void ed_go_to_file(ed *e, const char *path, uint64_t line);
-void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, blanks between them */
+void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, separated by blanks */
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
 /* editor.c */

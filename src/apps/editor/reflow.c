@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RANGE_BYTES  (16u << 20) /* longest range of one command */
+#define RANGE_BYTES  (16u << 20) /* longest range that one command reflows */
 #define PREFIX_BYTES 200
 
 struct paragraph {

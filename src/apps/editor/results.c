@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of places: what a search, a compiler or a server has found. The place that is chosen in a list is
- * shown above it; the last list stays, and next-result goes through it. */
+ * Lists of places from a search, a compiler or a language server. The selected place is shown above the list; the last
+ * list stays, and next-result steps through it. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line)
 {
     struct ed_results *results = &e->results;
     if (results->n == RESULTS_MAX) return false;
-    if ((results->n & (results->n - 1)) == 0) { /* room for powers of two */
+    if ((results->n & (results->n - 1)) == 0) { /* capacity grows by powers of two */
         struct ed_item *grown = realloc(results->items, (results->n ? 2 * results->n : 1) * sizeof *grown);
         if (!grown) return false;
         results->items = grown;
@@ -95,7 +95,7 @@ void ed_results_preview(ed *e)
     e->window->top = top;
 }
 
-/* Shows the text again that was shown before the list. */
+/* Shows again the text that was shown before the list. */
 static void end_preview(ed *e)
 {
     struct ed_results *results = &e->results;

@@ -29,7 +29,7 @@ typedef enum whit_style {
     WHIT_STYLE_ERROR,
     WHIT_STYLE_LIST,
     WHIT_STYLE_LIST_HERE,
-    WHIT_STYLE_SUGGESTION, /* text that a model suggests */
+    WHIT_STYLE_SUGGESTION, /* text suggested by a model */
     WHIT_N_STYLES,
 } whit_style;
 /* Added to a style. */
@@ -38,8 +38,8 @@ enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_C
 #define WHIT_CELL_CODES 4
 
 typedef struct whit_cell {
-    uint32_t codes[WHIT_CELL_CODES]; /* a character and what combines with it; 0 ends, code 0 first: right
-                                        half of a wide one */
+    /* a character and its combining characters; 0 ends, code 0 first: right half of a wide one */
+    uint32_t codes[WHIT_CELL_CODES];
     uint8_t style, flags;
 } whit_cell;
 

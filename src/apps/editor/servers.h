@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Language servers, as the editor uses them; language.h has the protocol. */
+ * Language servers as the rest of the editor uses them; language.h has the protocol. */
 #ifndef WHIT_EDITOR_SERVERS_H
 #define WHIT_EDITOR_SERVERS_H
 

@@ -25,7 +25,7 @@ struct ed_shell {
     ed_shell_kind kind;
     whit_buf input, output;
     size_t n_sent;
-    struct ed_doc *doc; /* the text of `range`, while it has this version */
+    struct ed_doc *doc; /* the text whose `range` is replaced, if it still has this version */
     whit_range range;
     uint64_t version;
     char command[600];

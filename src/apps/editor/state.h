@@ -47,7 +47,7 @@ struct whit_editor {
     struct ed_prompt prompt;
     char message[600];
     bool message_is_error, done, quitting;
-    bool shift; /* a movement that selects */
+    bool shift; /* the movement extends the selection */
     int n_columns, n_rows;
     struct ed_binding *bindings;
     size_t n_bindings;
@@ -62,7 +62,7 @@ struct whit_editor {
     struct ed_asked asked;
     json_t *actions;           /* code actions that the prompt offers */
     bool acting;               /* an action was chosen whose changes the server will send */
-    uint64_t servers_asked_ns; /* 0: not asked in this run */
+    uint64_t servers_asked_ns; /* 0: no question in this run */
     struct ed_panel panel;
     struct ed_results results;
     struct ed_files files;

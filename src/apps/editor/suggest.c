@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Suggestions: text that a model would put at the cursor, shown after a rest and gone with the next key that
- * does not type it. */
+ * Suggestions: text that a model proposes at the cursor, shown after a pause and removed by the next key that does not
+ * type it. */
 #include "editor/state.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
-/* Whether a suggestion may be shown here: one cursor, with only closing signs after it in its line. */
+/* Whether a suggestion may be shown: there is one cursor, with only closing signs after it in its line. */
 static bool is_wanted(ed *e)
 {
     if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->macro.playing) return false;

@@ -13,27 +13,26 @@ typedef enum whit_suggestion_state {
     WHIT_SUGGESTION_FAILED,
 } whit_suggestion_state;
 
-/* Asks for the text that belongs between two texts. */
+/* Asks for the text between two texts. */
 typedef struct whit_suggestion_question {
     const char *path; /* path of the text; NULL: it has no path yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
     const char *around; /* more text on both sides, for a key of which `before` contains only the end */
     size_t around_bytes;
-    whit_panel_wish settings; /* which model, where the command line names none */
+    whit_panel_wish settings; /* the model, unless the command line names one */
     bool anywhere;            /* the user wants the text to be sent to an endpoint, too */
 } whit_suggestion_question;
 
 /* All functions return at once, and are called on the editor's thread. */
 typedef struct whit_suggester {
     void *user;
-    int fd; /* readable when there is news */
-    /* All texts are copied; a question that was asked before is cancelled. False if no suggestion will come, or without
-     * memory. */
+    int fd; /* readable when there is a result */
+    /* All texts are copied; an earlier question is cancelled. False if no suggestion will come, or without memory. */
     bool (*ask)(void *user, const whit_suggestion_question *question);
     void (*cancel)(void *user);
-    /* Appends what has come since the last call to `text`; `why` gets the line of a failure. DONE and FAILED are
-     * told once. */
+    /* Appends the text that arrived since the last call to `text`; `why` receives the message of a failure. DONE and
+     * FAILED are reported once. */
     whit_suggestion_state (*take)(void *user, whit_buf *text, char *why, size_t why_bytes);
 } whit_suggester;
 
@@ -50,7 +49,7 @@ struct ed_suggestion {
     uint64_t version, offset; /* version of the text, offset of the cursor */
     whit_buf text;            /* the part of the suggestion that was not typed yet */
     bool done;
-    uint64_t due_ns; /* when to ask; 0: not */
+    uint64_t due_ns; /* time of the next request; 0: none */
 };
 
 /* Called after every key: updates the suggestion or drops it, and plans when to ask for another. The arguments are the

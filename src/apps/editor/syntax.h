@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Colours by tables: a language is a few lines of text (languages/), its lexer is the same for all. It
- * runs line by line with one number between lines, so that it can stop and resume anywhere. */
+ * Colours by tables: a language is a few lines of text (languages/), and all share one lexer. It runs line by line with
+ * a number as its state between lines, so that it can stop and resume anywhere. */
 #ifndef WHIT_EDITOR_SYNTAX_H
 #define WHIT_EDITOR_SYNTAX_H
 
@@ -33,7 +33,7 @@ typedef struct whit_syntax_states {
 void whit_syntax_states_free(whit_syntax_states *states);
 /* The text has changed from `offset` on. */
 void whit_syntax_states_cut(whit_syntax_states *states, uint64_t offset);
-/* Text that a paint may read for its colours; idle time reads the rest. */
+/* Bytes of text that painting may scan for colours; the rest is scanned in idle time. */
 #define WHIT_SYNTAX_PAINT_BYTES (64u << 10)
 /* Gives the state at a beginning of a row. Reads at most budget_bytes; false if that was too little (call
  * again), and *state is then a guess. */

@@ -160,7 +160,7 @@ static void take_keys(struct terminal *terminal, bool final)
 /* After this long without a byte, the end of a paste was lost; keys typed later must not become part of it. */
 #define PASTE_MS 10000
 
-/* Milliseconds until an unfinished paste is taken as it is; -1 if there is no paste. */
+/* Milliseconds until an unfinished paste is inserted; -1 if there is no paste. */
 static int paste_wait_ms(const struct terminal *terminal)
 {
     if (!terminal->keys.pasting) return -1;

@@ -76,7 +76,7 @@ uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
 whit_snapshot whit_text_snapshot(const whit_text *text);
 void whit_snapshot_release(whit_text *text, whit_snapshot *snapshot);
 whit_span whit_snapshot_at(const whit_snapshot *snapshot, uint64_t offset);
-/* Restores the text as of a snapshot, which stays the caller's. */
+/* Restores the text of a snapshot, which the caller still owns. */
 void whit_text_restore(whit_text *text, const whit_snapshot *snapshot);
 
 #endif

@@ -57,7 +57,7 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     return true;
 }
 
-/* Fills the pools with the nodes that a change may take, so that it cannot run out of memory halfway. */
+/* Fills the pools with the nodes that a change may need, so that it cannot run out of memory halfway. */
 static bool reserve(struct tree *tree)
 {
     for (int is_leaf = 0; is_leaf < 2; is_leaf++) {
@@ -221,7 +221,7 @@ static void cut_piece(struct piece piece, uint32_t at, struct piece *left, struc
                             known ? (piece.lines > lines ? piece.lines - lines : 0) : TREE_UNCOUNTED};
 }
 
-/* Inserts one piece if the leaf has room, without rebuilding it: the common case, typing. */
+/* Inserts one piece if the leaf has space, without rebuilding it: the common case, typing. */
 static bool insert_one(struct leaf *leaf, uint64_t from, struct piece piece)
 {
     unsigned i = 0;

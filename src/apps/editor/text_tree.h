@@ -49,7 +49,7 @@ struct slab {
     struct slab *next;
     size_t size_bytes;
 };
-/* The nodes of one kind: given back ones in a list, and the rest of the newest slab, not yet written to. */
+/* The nodes of one kind: freed ones in a list, and the unused rest of the newest slab. */
 struct pool {
     struct free_node *freed;
     uint8_t *unused;

@@ -272,8 +272,8 @@ static void put_look(whit_buf *out, whit_look look)
     whit_buf_append_str(out, "m");
 }
 
-/* Terminals take a character's width from the system's tables: a character that is wider or narrower there
- * than its cell is replaced. */
+/* Terminals take a character's width from the system's tables: a character whose width there differs from its cell
+ * is replaced. */
 static void put_cell(whit_buf *out, const whit_cell *cell, bool wide)
 {
     bool fits = whit_system_columns(cell->codes[0]) == (wide ? 2 : 1);

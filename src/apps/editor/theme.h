@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The colours of a screen's styles. Colours are stored as 24 bits; terminals with fewer colours get the nearest ones. */
+ * The colours of a screen's styles. Colours are stored as 24 bits; terminals with fewer colours get the nearest
+ * ones. */
 #ifndef WHIT_EDITOR_THEME_H
 #define WHIT_EDITOR_THEME_H
 
 #include "editor/screen.h"
 
-#define WHIT_COLOR_NONE (-1) /* the terminal's own */
+#define WHIT_COLOR_NONE (-1) /* the terminal's default colour */
 
 enum {
     WHIT_LOOK_BOLD = 1,
@@ -33,7 +34,7 @@ bool whit_theme_named(const char *name, whit_theme *theme);
  * "default bold". False if it is invalid; then `why` says so, and the theme is as before. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
 
-/* How a cell is to be shown: its style's look, changed by its flags. */
+/* The look of a cell: that of its style, modified by its flags. */
 whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
 
 /* The nearest of the 256 colours of xterm (those from 16 on, which no terminal redefines), and of the

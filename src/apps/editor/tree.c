@@ -24,7 +24,7 @@ struct ed_tree {
     TSTree *tree; /* tree for the colours, edited at every change; the next parse starts from it */
     TSQueryCursor *cursor;
     whit_text *text;
-    whit_snapshot told, parsed; /* the text as of the last change, and as it is being parsed */
+    whit_snapshot told, parsed; /* the text after the last change, and the text that is being parsed */
     bool is_parsing, is_current;
     struct span *spans;
     size_t n_spans;

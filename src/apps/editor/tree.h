@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Colours by tree-sitter, where the library and a grammar of the language are: a syntax tree that follows the
- * text edit by edit, parsed in slices while no key waits. For this room alone. */
+ * Colours by tree-sitter, if the library and a grammar of the language are installed: a syntax tree that follows the
+ * text edit by edit, parsed in slices while no key waits. Private to this folder. */
 #ifndef WHIT_EDITOR_TREE_H
 #define WHIT_EDITOR_TREE_H
 

@@ -12,7 +12,7 @@ struct edit {
     uint32_t n_spans;
 };
 struct step {
-    uint32_t parent, redo; /* redo: the child that redo goes to, or 0 */
+    uint32_t parent, redo; /* redo: the child that redo leads to, or 0 */
     size_t first_edit, n_edits;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Undo as a tree. A step is what one undo takes back; going back and typing on makes a new branch,
- * and the old one stays. Steps hold pieces of the text, no copies. */
+ * Undo as a tree. One undo reverts a step; typing after an undo creates a new branch, and the old one stays. Steps
+ * contain pieces of the text, not copies. */
 #ifndef WHIT_EDITOR_UNDO_H
 #define WHIT_EDITOR_UNDO_H
 
@@ -15,7 +15,7 @@ void whit_undo_close(whit_undo *history);
 /* Changes the text and remembers how. The change joins the open step where there is one. */
 whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                            whit_error *error);
-/* The next edit begins a new step; `cursor` is where an undo or a redo of the closed one puts it. */
+/* Makes the next edit begin a new step; `cursor` is its place after an undo or redo of the closed step. */
 void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);
 
@@ -24,11 +24,11 @@ bool whit_undo_is_open(const whit_undo *history);
  * in the text as it is now. */
 bool whit_undo_back(whit_undo *history, whit_range *changed, whit_error *error);
 bool whit_undo_forward(whit_undo *history, whit_range *changed, whit_error *error);
-/* Chooses which branch redo takes next, where the current step has several; false with less. */
+/* Chooses the branch of the next redo, if the current step has several; false otherwise. */
 bool whit_undo_next_branch(whit_undo *history);
 size_t whit_undo_n_branches(const whit_undo *history);
 
-/* Identifies a state of the text: equal where undo and redo have come back to it. */
+/* Identifies a state of the text: equal after undo and redo have returned to it. */
 uint32_t whit_undo_state(const whit_undo *history);
 
 /* Every change of the text, also by undo and redo, is told as (offset, removed, inserted). */

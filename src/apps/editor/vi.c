@@ -366,7 +366,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     bool selecting = ed_vi_is_visual(e), more = selecting && vi->anchor != at;
     struct ed_vi_span span = {.begin = at, .end = at};
     if (more && vi->anchor < at) span.begin = vi->anchor;
-    if (more && vi->anchor > at) { /* backwards: as if it had been selected forwards */
+    if (more && vi->anchor > at) { /* backwards: as if selected forwards */
         span.end = vi->anchor;
     }
     if (!row->run.object(e, row->how, inner, more, &span)) {
@@ -383,7 +383,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     else if (vi->mode == ED_VI_VISUAL_LINES)
         vi->mode = ED_VI_VISUAL;
     if (!span.lines && span.end > span.begin) span.end = ed_vi_before(e, span.end);
-    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* the line feed, too */
+    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* including the line feed */
     *ed_cursor(e) = (struct ed_cursor){span.end, ED_NONE, on_end ? ED_VI_LAST_COLUMN : -1};
 }
 
@@ -397,7 +397,7 @@ static void take_operator(ed *e, uint32_t code)
         uint64_t at = ed_cursor(e)->offset, last = at, next;
         uint32_t count = ed_vi_count(e);
         for (uint32_t n = count; --n && (next = ed_vi_next_line(e, last)) != ED_NONE;) last = next;
-        if (count > 1 && last == at) { /* not one line below */
+        if (count > 1 && last == at) { /* fails if there is no line below */
             ed_vi_fail(e, "no line below");
             finish_command(e);
             return;
@@ -418,7 +418,7 @@ static void take_operator(ed *e, uint32_t code)
 static void take_digit(ed *e, uint32_t digit)
 {
     struct ed_vi *vi = &e->vi;
-    if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit; /* a line's number, too */
+    if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit; /* the count may be a line number */
     if (!vi->repeating && vi->typed.n) vi->typed.n--;
     vi->typed_count = ed_vi_count(e);
 }
@@ -578,7 +578,8 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_cursor *cursor = ed_cursor(e);
-    if (!vi->search_pending) { /* the usual find, from normal mode: the cursor stands where the match begins */
+    /* The editor's search, from normal mode: the cursor is put at the beginning of the match. */
+    if (!vi->search_pending) {
         if (!ed_vi_is_inserting(e)) *cursor = (struct ed_cursor){ed_selection(cursor).begin, ED_NONE, -1};
         return;
     }
@@ -610,7 +611,8 @@ void ed_vi_settle(ed *e, whit_key key)
         finish_command(e);
     }
     vi->asked = false;
-    if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL; /* another text */
+    /* Another text is shown. */
+    if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL;
     vi->shown = e->window->doc;
     if (vi->held && vi->held != e->window->doc->buffer) ed_vi_hold(e, false);
     if (ed_vi_is_inserting(e)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * State of vi's keys, and what their files share: vi.c takes keys, vi_table.c says what they do, vi_map.c maps them,
- * vi_line.c and vi_files.c read the line after ':'. */
+ * State of vi's keys, shared by its files: vi.c reads keys, vi_table.c defines them, vi_map.c maps them, vi_line.c and
+ * vi_files.c run the line after ':'. */
 #ifndef WHIT_EDITOR_VI_H
 #define WHIT_EDITOR_VI_H
 
@@ -11,8 +11,8 @@
 #define ED_VI_COUNT_MAX   999999u
 #define ED_VI_KEYS_MAX    100000u     /* keys that a macro, '.' or a count may play after one typed key */
 #define ED_VI_BYTES_MAX   (64u << 20) /* bytes that a count may insert at once */
-#define ED_VI_LITERAL     0x80        /* among a key's mods: it was pasted, so it is not indented */
-#define ED_VI_NUMBERED    10          /* "0 is what was copied last, "1 what was deleted last, and so on */
+#define ED_VI_LITERAL     0x80        /* modifier of a pasted key, which is not indented */
+#define ED_VI_NUMBERED    10          /* "0 contains the last copied text, "1 the last deleted one, and so on */
 #define ED_VI_LAST_COLUMN 0x3FFFFFFF  /* the goal of a cursor that keeps to the ends of lines */
 
 typedef enum ed_vi_mode {
@@ -39,9 +39,9 @@ struct ed_vi_register {
 /* Where a motion or a text object leads: from `begin` (a motion: from the cursor) to `end`. */
 struct ed_vi_span {
     uint64_t begin, end;
-    bool lines;     /* by whole lines */
+    bool lines;     /* acts on whole lines */
     bool inclusive; /* the character at `end` is part of it */
-    bool jumps;     /* `` comes back */
+    bool jumps;     /* `` returns to the place before */
     bool
         is_fixed; /* an operator takes it as it is: an end at the beginning of a line is not moved to the line before */
 };
@@ -68,10 +68,10 @@ struct ed_vi {
     ed_vi_mode mode;
     uint32_t count, operator_count;
     uint32_t operator;               /* d c y < > and, with ED_VI_G, g~ gu gU */
-    const struct ed_vi_row *pending; /* the key to which the next one belongs, as a prefix or an argument; or NULL */
+    const struct ed_vi_row *pending; /* the key that the next key completes, as a prefix or an argument; or NULL */
     uint32_t wanted_register;
     uint32_t find, find_char;
-    bool search_back, search_pending; /* the prompt's answer is where an operator goes */
+    bool search_back, search_pending; /* the prompt's result is the target of an operator */
     uint64_t anchor, search_anchor;   /* where a visual mode began; its copy while a search prompt is open */
     uint64_t last_begin, last_end;    /* range of the last visual mode, for gv, '< and '> */
     ed_vi_mode last_mode;
@@ -94,7 +94,7 @@ struct ed_vi {
     struct {
         uint32_t value;
         uint8_t base, n_digits, n_most; /* base 0: no digit was typed yet */
-    } literal;                          /* Ctrl-V in insert mode: a code point that is typed by its number */
+    } literal;                          /* Ctrl-V in insert mode: a code point typed as a number */
     bool asked;                         /* the key before this one ended in a prompt */
     const void *shown;                  /* the text at the last key; a visual mode ends with it */
     whit_buffer *held;                  /* the buffer whose steps of undo are merged */
@@ -106,7 +106,7 @@ struct ed_vi {
     struct ed_mapping *mappings;
     size_t n_mappings, n_begun;
     whit_key begun[ED_MAP_TYPED_MAX]; /* the beginning of a mapping that was typed */
-    uint64_t begun_ns;                /* when; 0: nothing is begun */
+    uint64_t begun_ns;                /* time of the first key; 0: no mapping has begun */
     char line[256];                   /* the last command line */
     struct {
         uint64_t *begins; /* beginnings of the lines that :g matched */
@@ -125,8 +125,9 @@ typedef struct whit_editor ed;
 
 /* vi.c */
 bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste); /* false: vi does not use the key */
-void ed_vi_settle(ed *e, whit_key key);                  /* after every key: where the cursor may stand */
-void ed_vi_searched(ed *e, uint64_t origin, bool found); /* the prompt's search has ended */
+/* After every key: moves the cursor to a valid place of the mode. */
+void ed_vi_settle(ed *e, whit_key key);
+void ed_vi_searched(ed *e, uint64_t origin, bool found); /* called when the prompt's search has ended */
 void ed_vi_draw_mode(const ed *e, char *mode, size_t room_bytes);
 void ed_vi_changed(ed *e, const void *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
 void ed_vi_forget(ed *e, const void *doc);
@@ -135,7 +136,7 @@ bool ed_vi_is_inserting(const ed *e);
 bool ed_vi_is_visual(const ed *e);
 uint32_t ed_vi_count(const ed *e); /* at least 1 */
 void ed_vi_run(ed *e, const char *command);
-void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* a macro ends there */
+void ed_vi_fail(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3))); /* also ends a macro */
 void ed_vi_play(ed *e, const whit_key *keys, size_t n);
 bool ed_vi_keys_add(struct ed_vi_keys *keys, whit_key key);
 
@@ -146,8 +147,8 @@ bool ed_vi_map_key(ed *e, whit_key key);
 void ed_vi_map_flush(ed *e);
 int ed_vi_map_wait_ms(const ed *e);
 
-/* vi_files.c: commands of the line; false: it is another one. `at` passes a word that begins with `least`
- * and goes like `name`. */
+/* vi_files.c: commands of the line; false if it is another command. `at` is advanced past a word that has the prefix
+ * `least` and is a prefix of `name`. */
 void ed_vi_skip_blanks(const char **at);
 bool ed_vi_takes(const char **at, const char *least, const char *name);
 bool ed_vi_files(ed *e, const char *at);

@@ -30,7 +30,7 @@ void ed_vi_hand_over(ed *e);
 bool ed_vi_insert_key(ed *e, whit_key key); /* false: vi does not use the key */
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
 void ed_vi_end_insert(ed *e);
-bool ed_vi_is_literal(const ed *e); /* the next key is inserted as it is: C-v was typed */
+bool ed_vi_is_literal(const ed *e); /* C-v was typed: the next key is inserted literally */
 void ed_vi_paste_typed(ed *e, const char *text, size_t n);
 
 /* vi_register.c */

@@ -95,7 +95,7 @@ void ed_vi_end_insert(ed *e)
     vi->auto_indent = vi->block_appends = false;
 }
 
-/* R: keeps the character that is replaced for backspace. */
+/* R: remembers the replaced character, which backspace restores. */
 static void overwrite(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
@@ -331,7 +331,7 @@ bool ed_vi_insert_key(ed *e, whit_key key)
         uint64_t line = ed_vi_line_begin(e, ed_cursor(e)->offset);
         ed_vi_run(e, "new-line");
         uint64_t at = ed_cursor(e)->offset, first = ed_skip_blanks(e, at);
-        if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0); /* the new one is enough */
+        if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0); /* keep only the new one */
         if (bare && e->window->n_cursors == 1) drop_indent(e, line);
         vi->auto_indent = true;
         return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lines after vi's ':': ranges, and the commands that people know by heart. Other words are names of the
- * editor's commands. Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
+ * Runs lines typed after vi's ':': ranges, and vi's common commands. Other words are names of the editor's commands.
+ * Patterns are PCRE2's, as everywhere in the editor, with \< and \> for the ends of words. */
 #include "base/phrase.h"
 #include "editor/state.h"
 #include "editor/vi_action.h"
@@ -172,7 +172,7 @@ static bool take_range(ed *e, const char **at, struct range *range)
 
 /* ---- :s ------------------------------------------------------------------------------------ */
 
-/* vi's replacement as the editor's: & and \1 are $0 and $1. */
+/* Converts vi's replacement to the editor's: & and \1 become $0 and $1. */
 static void take_replacement(const char *from, char *to, size_t room)
 {
     size_t n = 0;
@@ -393,8 +393,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* Plays :normal KEYS, at the cursor or in each line of a range. Lines are found by number, so that edits above do not
- * make a line come twice. */
+/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that edits above cannot
+ * visit a line twice. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;
@@ -513,8 +513,8 @@ static const char *substitute_end(const char *at)
     return at;
 }
 
-/* Where the command at `at` ends: at its bar or the line's end. A bar after a backslash is an ordinary
- * sign; what :g, :v and :normal do may have bars of its own. */
+/* Returns the end of the command at `at`: its bar or the line's end. A bar after a backslash is literal; the
+ * commands of :g, :v and :normal may contain bars. */
 static const char *command_end(const char *at)
 {
     const char *word = at;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_NS 1000000000ull /* a beginning of a mapping waits so long for its next key */
+#define WAIT_NS 1000000000ull /* time that the beginning of a mapping waits for its next key */
 
 enum { NORMAL = 1, INSERT = 2, VISUAL = 4 };
 

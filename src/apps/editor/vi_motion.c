@@ -424,8 +424,8 @@ bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 
 /* ---- rows of the table of keys ------------------------------------------------------------- */
 
-/* Returns the number before the key, or before the operator (both: their product); 0 if there is no number. It may be
- * a line's, so it is not limited to ED_VI_COUNT_MAX as other counts are. */
+/* Returns the count before the key, or before the operator (both: their product); 0 if there is none. It may be a
+ * line number, so it is not limited to ED_VI_COUNT_MAX like other counts. */
 static uint64_t given_count(const ed *e)
 {
     uint64_t n = e->vi.count, before = e->vi.operator_count;

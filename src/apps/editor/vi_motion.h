@@ -11,7 +11,7 @@ uint64_t ed_vi_end(ed *e); /* end of the last line, before its line feed */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
 uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
 uint64_t ed_vi_next_line(ed *e, uint64_t at); /* beginning of the next line; ED_NONE after the last */
-uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* n from 1; the last line if there are fewer */
+uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* n from 1; the last line if there are fewer lines */
 uint64_t ed_vi_first(ed *e, uint64_t at);     /* the line's first character that is not blank, or its last one */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
 int ed_vi_column(ed *e, uint64_t at);

@@ -379,7 +379,7 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
         uint64_t close = closing_tag(e, name, n_name, end, &behind);
         if (close == ED_NONE || behind <= cursor) continue;
         struct ed_vi_span found = {.begin = inner ? end : from, .end = inner ? close : behind, .is_fixed = true};
-        if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue; /* the same again */
+        if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue; /* the same object again */
         if (--n) continue;
         *span = found;
         return true;

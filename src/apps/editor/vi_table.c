@@ -313,7 +313,7 @@ static const struct ed_vi_row rows[] = {
 
 const struct ed_vi_row *ed_vi_row_find(uint32_t prefix, uint32_t key, uint8_t mode)
 {
-    if (prefix == 'a') prefix = 'i'; /* rows of objects serve both */
+    if (prefix == 'a') prefix = 'i'; /* rows of objects apply to both */
     for (size_t i = 0; i < N_ROWS; i++)
         if (rows[i].key == key && rows[i].prefix == prefix && (rows[i].modes & mode)) return &rows[i];
     return NULL;

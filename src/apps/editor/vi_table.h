@@ -26,16 +26,16 @@ enum {
 };
 
 typedef enum ed_vi_effect {
-    ED_VI_NOTE,     /* a line of the help alone */
-    ED_VI_NOTHING,  /* the key does nothing; it is not left to the usual commands */
+    ED_VI_NOTE,     /* a row that only adds a line to the help */
+    ED_VI_NOTHING,  /* the key has no effect; the editor's own command is not run either */
     ED_VI_PREFIX,   /* the next key is looked up after this one */
-    ED_VI_DIGIT,    /* one digit of a count */
+    ED_VI_DIGIT,    /* a digit of a count */
     ED_VI_OPERATOR, /* `how` is the operator; in visual mode it is applied at once */
     ED_VI_MOTION,
     ED_VI_OBJECT,
     ED_VI_ACTION,
     ED_VI_COMMAND, /* `command` is the name of an editor command */
-    ED_VI_LINE,    /* `command` is a line as after ':' */
+    ED_VI_LINE,    /* `command` is a line typed after ':' */
 } ed_vi_effect;
 
 /* Arguments of a row's function. */
@@ -69,7 +69,7 @@ struct ed_vi_row {
 const struct ed_vi_row *ed_vi_row_find(uint32_t prefix, uint32_t key, uint8_t mode);
 /* Applies a row that is an action, a command or a line. */
 void ed_vi_row_run(ed *e, const struct ed_vi_row *row, uint32_t given);
-/* Gives a line of the help, counted from 0: its keys and what they do; false after the last. */
+/* Returns a line of the help, counted from 0: its keys and their effect; false after the last. */
 bool ed_vi_help(size_t line, char *keys, size_t keys_bytes, const char **help);
 
 /* vi_motion.c */

@@ -9,7 +9,7 @@
 #define WIDTH_COLUMNS 56
 
 struct hint {
-    const char *command; /* NULL: `keys` are shown instead of its first key */
+    const char *command; /* NULL: shows `keys` instead of the command's first key */
     const char *keys;
     const char *what;
 };

@@ -61,7 +61,7 @@ static void place_window(struct ed_window *window, int x, int y, int n_columns, 
     if (!window->child[0]) return;
     int n_first = count_abreast(window->child[0], window->beside);
     int n_all = n_first + count_abreast(window->child[1], window->beside);
-    if (window->beside) { /* a column divides two of them */
+    if (window->beside) { /* one column is the border between them */
         int first = (n_columns - n_all + 1) / n_all * n_first + n_first - 1;
         if (window->first_columns && window->first_columns < first) first = window->first_columns;
         place_window(window->child[0], x, y, first, n_rows);

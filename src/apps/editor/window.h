@@ -32,7 +32,7 @@ struct ed_window {
 void ed_windows_layout(ed *e);
 bool ed_window_split(ed *e, bool beside);
 void ed_window_close(ed *e);
-void ed_window_only(ed *e); /* closes all others */
+void ed_window_only(ed *e); /* closes all other windows */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window);
 void ed_window_free(struct ed_window *window);
 struct ed_window *ed_window_new(ed *e, struct ed_doc *doc);
