@@ -103,24 +103,24 @@ const whit_call whit_calls[] = {
     REFUSE("uselib"),
     REFUSE("vm86"),
     REFUSE("_sysctl"),
-    /* Mounts of the whole machine, which /proc would list, too. */
+    /* Lists the mounts of the whole machine, as /proc would. */
     {"statmount", CALL_REFUSE, 0, 0, 0, 0, 457},
     {"listmount", CALL_REFUSE, 0, 0, 0, 0, 458},
     /* Landlock has no hook for requests to plain files and folders: only the requests of whit_requests pass. */
     {"ioctl", CALL_REQUEST, 0, 1, 0, 0, 0},
-    /* A lease makes the next program that writes the file wait; it can be had for files that are only read. */
+    /* A lease makes the next program that writes the file wait; it is possible for files that are only read. */
     REFUSE_AT("fcntl", 1, 1024),
     /* The watches of before inotify (F_NOTIFY); hints that stay with a file which is only read (F_SET_RW_HINT,
      * F_SET_FILE_RW_HINT). */
     REFUSE_AT("fcntl", 1, 1026),
     REFUSE_AT("fcntl", 1, 1036),
     REFUSE_AT("fcntl", 1, 1038),
-    /* Landlock has no hook for watches, which tell the names and uses of files in folders that cannot be opened. */
+    /* Landlock has no hook for watches, which reveal names and uses of files in folders that cannot be opened. */
     {"inotify_add_watch", CALL_WATCH, -1, 1, 0, 0, 0},
     /* Leaving the group of processes that is ended with the command. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
-    /* Memory, queues and semaphores that the user's other programs share by number, and their limits. */
+    /* Shared memory, queues and semaphores, which the user's other programs access by number, and their limits. */
     UNSPACED("shmget", -1, -1),
     UNSPACED("shmat", -1, -1),
     UNSPACED("shmctl", -1, -1),
@@ -206,8 +206,8 @@ const whit_call whit_calls[] = {
     {0},
 };
 
-/* Requests that ask, or that act on the caller's own descriptor alone. FICLONE and FICLONERANGE want a file that is
- * open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
+/* Requests that only read, or that affect only the caller's own descriptor. FICLONE and FICLONERANGE need a file
+ * that is open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
 const uint32_t whit_requests[] = {
     0x5401,     /* TCGETS */
     0x802c542a, /* TCGETS2 */

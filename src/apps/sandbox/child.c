@@ -141,7 +141,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
 {
     const whit_sandbox_command *command = plan->command;
     whit_bind_to_parent(SIGKILL, keeper);
-    (void)setsid(); /* no terminal; the group that is ended with it */
+    (void)setsid(); /* without a terminal; leads the group that is killed with it */
     for (int signal_number = 1; signal_number < 32; signal_number++) signal(signal_number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -181,7 +181,8 @@ static command_line find_command_line(void)
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[got > 0 ? got : 0] = 0;
-    char *at = strrchr(text, ')'); /* the name of the program before it may hold anything */
+    /* The parentheses around the program's name may contain any character, so the last one ends it. */
+    char *at = strrchr(text, ')');
     for (int field = 2; at && field < 48; field++) at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%lu %lu", &bounds[0], &bounds[1]) != 2 || bounds[1] < bounds[0]) return (command_line){0};
     return (command_line){(char *)(uintptr_t)bounds[0], bounds[1] - bounds[0]};

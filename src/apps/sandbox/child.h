@@ -13,7 +13,7 @@ typedef struct whit_child_word {
 } whit_child_word;
 extern const char *const whit_child_steps[];
 
-/* Everything that a child needs. It is prepared before the fork and only read after it. */
+/* Data that a child needs: prepared before the fork, only read afterwards. */
 typedef struct whit_child_plan {
     const whit_sandbox_command *command;
     const whit_sandbox_limits *limits; /* without zeros */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Filters of system calls, made by libseccomp, which is opened at first use: programs for the kernel
- * are made before a fork and installed after it. */
+ * Filters of system calls by libseccomp, which is loaded on first use. A filter is prepared before a fork and installed
+ * after it. */
 #include "sandbox/walls.h"
 #include "whit_config.h"
 
@@ -141,7 +141,7 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp (libseccomp.so.2) is not on this machine");
     scmp_filter_ctx filter = api.init(SCMP_ACT_ALLOW);
     int fd = memfd_create("filter", MFD_CLOEXEC);
-    /* Calls by another architecture's numbers (32-bit, x32) end the process. */
+    /* A call by another architecture's numbers (32-bit, x32) ends the process. */
     bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
     if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree, from 2.5 on */
     ok = ok && add_rules(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&

@@ -268,7 +268,7 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
     for (size_t i = 0; i < quota->n_folders; i++) {
         if (statvfs(quota->folders[i], &disk) != 0) continue;
         const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-        /* Folders that lie deeper than is walked are not counted: what the disk has lost is, whoever took it. */
+        /* Folders deeper than the search are not counted; instead the disk's lost space counts, whoever used it. */
         if (quota->is_too_deep && room < quota->disk_free[i] &&
             quota->disk_free[i] - room > quota->limits->disk_bytes) {
             snprintf(over, over_bytes, "the disk has lost over %" PRIu64 " MiB, and its folders are too deep to count",

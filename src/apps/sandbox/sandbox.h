@@ -11,9 +11,9 @@
 #include "base/mem.h"
 
 typedef struct whit_sandbox_support {
-    uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is switched off */
-    bool seccomp;          /* libseccomp is here, and the kernel does not refuse its filters */
-    bool holds;            /* a test command was confined by everything that a command needs */
+    uint32_t landlock_abi; /* 0: the kernel has no Landlock, or it is disabled */
+    bool seccomp;          /* libseccomp is installed, and the kernel accepts its filters */
+    bool holds;            /* a test command was confined completely */
     bool namespaces;       /* user, mount, process and network namespaces: a second wall, not the first */
 } whit_sandbox_support;
 
@@ -21,8 +21,8 @@ typedef struct whit_sandbox_support {
 void whit_sandbox_probe(whit_sandbox_support *support);
 /* Why commands cannot be held on this machine; NULL: they can. */
 const char *whit_sandbox_lacks(const whit_sandbox_support *support);
-/* Which of the walls and limits this machine lacks where commands can be held, a line to be said before the first of
- * them; NULL: it has all. */
+/* Returns a note about the protections and limits that this machine lacks although commands can be confined, to be
+ * shown before the first command; NULL if none is missing. */
 const char *whit_sandbox_misses(const whit_sandbox_support *support);
 
 /* Paths are absolute or of the current folder; lists end with NULL, and NULL is an empty one. */
@@ -30,10 +30,10 @@ typedef struct whit_sandbox_rules {
     const char *const *read;  /* may be read and run, beside the system's own programs and libraries */
     const char *const *write; /* may be read, run, changed, made and removed */
     bool may_connect;         /* may create new sockets; otherwise only connections that are already open work */
-    bool may_start;           /* whit_sandbox_enter: other programs */
+    bool may_start;           /* whit_sandbox_enter: may start other programs */
 } whit_sandbox_rules;
 
-/* 0: the default that is named. */
+/* 0 means the default that is named. */
 typedef struct whit_sandbox_limits {
     uint32_t wall_s;       /* time of the whole command: 600 */
     uint32_t cpu_s;        /* processor time of each process: as wall_s */
@@ -55,7 +55,7 @@ typedef struct whit_sandbox_command {
     whit_sandbox_rules rules;
     whit_sandbox_limits limits;
     bool is_unconfined;          /* a person said so: no wall at all, clean environment and limits stay */
-    bool no_namespaces;          /* as on a machine without namespaces */
+    bool no_namespaces;          /* runs as on a machine without namespaces */
     const volatile bool *cancel; /* NULL: never */
 } whit_sandbox_command;
 
@@ -65,7 +65,7 @@ typedef struct whit_sandbox_result {
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
     bool is_spaced;   /* the command ran in its own namespaces */
-    char over[120];   /* the sum (memory, disk) whose limit ended the command; else "" */
+    char over[120];   /* the resource (memory, disk) whose limit ended the command; else "" */
     whit_buf output;  /* stdout and stderr in the order of arrival */
     whit_buf refused; /* a line for each thing it tried and may not, the first 200 of them */
     uint32_t n_refused;

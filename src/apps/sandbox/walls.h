@@ -15,7 +15,7 @@ uint32_t whit_landlock_abi(void);
  * system's programs and libraries. `is_for_command`: signals and abstract sockets of others are refused
  * too. The descriptor is the caller's. */
 whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_command, int *ruleset, whit_error *error);
-/* Adds a folder that may be read. Makes system calls only, as after a fork. */
+/* Allows reading a folder. Makes only system calls, as required after a fork. */
 bool whit_landlock_allow_read(int ruleset, const char *path);
 /* For the calling thread. Wants no_new_privs. */
 bool whit_landlock_restrict(int ruleset);
@@ -32,7 +32,7 @@ typedef struct whit_filter_wants {
 
 /* Is libseccomp here? */
 bool whit_filter_is_here(void);
-/* The program, whose instructions are in `code`, owned by the caller. Errors: unsupported, memory. */
+/* Compiles the filter; the caller owns the instructions in `code`. Errors: unsupported, memory. */
 whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error);
 /* Installs it; returns the listener's descriptor where `is_watched`, else 0; -1 with errno. System calls
  * only. `for_all`: all threads of the process. */
@@ -42,8 +42,8 @@ int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool 
 
 typedef struct whit_watch whit_watch;
 
-/* Answers the calls that one command's filter hands over. Calls that the filter refuses fail and are noted; calls that
- * name paths continue, to be judged by Landlock, and are noted where they lead outside the rules. */
+/* Answers the calls that one command's filter passes on. Calls that the filter refuses fail and are recorded; calls
+ * that name paths continue, subject to Landlock, and are recorded if they lead outside the rules. */
 whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error);
 /* Call before the first answer. */
 void whit_watch_begin(int listener);
@@ -60,14 +60,14 @@ typedef struct whit_call {
         CALL_REFUSE,   /* always */
         CALL_UNSPACED, /* refused if it names a path, or without namespaces */
         CALL_PROCESS,  /* argument `path_at` is a process: without name spaces refused outside of the command */
-        CALL_GROUP,    /* as CALL_PROCESS if argument 0 is `value`; a group of processes if it is one more */
+        CALL_GROUP,    /* as CALL_PROCESS if argument 0 is `value`; concerns a process group if it is `value` + 1 */
         CALL_LIMIT,    /* sets limits of a process: as CALL_PROCESS, and refused for the size of cores */
         CALL_CHANGE,   /* like CALL_UNSPACED, but without namespaces the watcher makes the call if it is allowed */
         CALL_WATCH,    /* the watcher makes the call if it is allowed */
         CALL_REQUEST,  /* refused where argument 1 is not in whit_requests */
         CALL_READ,     /* names a path */
         CALL_WRITE,    /* names a path that it modifies */
-        CALL_OPEN,     /* names a path; the argument after it holds the flags */
+        CALL_OPEN,     /* names a path; the next argument contains the flags */
         CALL_SOCKET,   /* refused without may_connect */
         CALL_START,    /* refused without may_start */
     } kind;
@@ -89,8 +89,8 @@ typedef struct whit_writable {
     int fd;
 } whit_writable;
 struct seccomp_notif;
-/* Makes a call of CALL_CHANGE for the process: 0, or the errno that it fails with, EPERM for files that are not below
- * the folders and for bits that give a program another's rights. */
+/* Makes a call of CALL_CHANGE for the process: returns 0 or the errno with which it fails; EPERM for files outside
+ * the folders and for bits that give a program another user's rights. */
 int whit_proxy_change(const whit_writable *folders, size_t n, const struct seccomp_notif *call, const whit_call *of);
 /* Makes an inotify_add_watch for the process: 0 with the watch's number, or as above. */
 int whit_proxy_watch(const whit_writable *folders, size_t n, const struct seccomp_notif *call, int *number);

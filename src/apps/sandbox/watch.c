@@ -174,8 +174,8 @@ static void make_call(whit_watch *watch, const struct seccomp_notif *call, const
     answer->val = value;
 }
 
-/* 0, or the errno that the call fails with. The command is one group of processes, which none of them can leave.
- * Arguments are read from saved registers, so they cannot change before the call resumes. */
+/* Returns 0, or the errno with which the call fails. The command is one process group, which its processes cannot
+ * leave. Arguments are read from saved registers, so they cannot change before the call resumes. */
 static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
 {
     const pid_t target = (pid_t)call->data.args[of->kind == CALL_LIMIT ? 0 : of->path_at],
