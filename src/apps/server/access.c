@@ -291,7 +291,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     const size_t n_keys = site->keyring->keys.n;
     for (size_t i = 0; i < n_keys; i++) ok |= sodium_memcmp(hash, site->keyring->keys.items[i].hash, sizeof hash) == 0;
     pthread_rwlock_unlock(&site->keyring->lock);
-    *key = 0; /* a name that is not checked gives no place in the queue */
+    *key = 0; /* an unchecked name gives no right to a place in the queue */
     if (ok) memcpy(key, hash, sizeof *key);
     return ok || !n_keys;
 }
@@ -328,7 +328,7 @@ bool whit_key_is_limited(const whit_site *site, uint64_t key)
     return is_limited;
 }
 
-/* Whether a list of names with commas between them has this one. */
+/* Whether a comma-separated list contains this name. */
 static bool has_name(const char *list, const char *name)
 {
     size_t n_name = strlen(name);
@@ -408,8 +408,9 @@ static const char *origin_host(const char *origin)
     return NULL;
 }
 
-/* Without a key, a server for this machine alone trusts who reaches it. A page from elsewhere does where its name was
- * made to lead here (DNS rebinding): to the browser both are one site then, and only the name tells. */
+/* Without a key, a server for this machine alone trusts every local client. A page of another site reaches it if its
+ * name was made to resolve to this machine (DNS rebinding): the browser takes both for one site, so only the name
+ * reveals it. */
 static bool trusts_this_machine(const whit_site *site)
 {
     const char *host = site->options->host;
@@ -472,7 +473,7 @@ bool whit_cors_answer(const whit_site *site, const whit_web_request *request, wh
         whit_reply_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After");
         return false;
     }
-    if (request->headers_only) return true; /* told after the body */
+    if (request->headers_only) return true; /* reported after the body was read */
     /* Clients send headers of their own (x-stainless-lang, anthropic-version): none means anything here but the key. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
     whit_reply_header(reply, "Access-Control-Allow-Headers",

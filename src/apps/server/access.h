@@ -5,13 +5,14 @@
 
 #include "server/replies.h"
 
-/* Starts the process that reads key files again in the sandbox, if there are any. Call before threads are started. */
+/* Starts the process that rereads key files for the sandboxed server, if there are any. Call before threads are
+ * started. */
 whit_status whit_access_start(whit_site *site, whit_error *error);
 /* Reads the API keys of the options into the site. */
 whit_status whit_access_read(whit_site *site, whit_error *error);
 void whit_access_free(whit_site *site);
-/* Reads the key files again and replaces all keys. A file that cannot be read, has a mistake or no key changes nothing.
- * Says the result on stderr. Call on one thread. */
+/* Reads the key files again and replaces all keys. If a file cannot be read, has a mistake or contains no key, the
+ * keys stay unchanged. Reports the result on stderr. Call on one thread. */
 void whit_access_reload(whit_site *site);
 /* Adds to a line of the log the first digits of the key's hash, which whit_key_allows gave, and the key's name if it
  * has one. Nothing is added for a key that is not the server's. */

@@ -16,7 +16,7 @@
 #include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = WHIT_TOP_MAX, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
-/* Limits of a request's program: a slow program delays all requests that are stepped together with it. */
+/* Limits of a request's program: a slow program delays all requests in the same step. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
 /* Reads the maximum number of tokens of an answer; a negative number means as many as fit. */
@@ -63,7 +63,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
                  {"xtc_probability", &s->xtc_probability, 0, 1},
                  {"xtc_threshold", &s->xtc_threshold, 0, 1},
                  {"repeat_penalty", &s->repeat_penalty, 1e-3, 1e3},
-                 {"repetition_penalty", &s->repeat_penalty, 1e-3, 1e3}, /* vLLM's name for it */
+                 {"repetition_penalty", &s->repeat_penalty, 1e-3, 1e3}, /* vLLM's name of the parameter */
                  {"presence_penalty", &s->presence_penalty, -100, 100},
                  {"frequency_penalty", &s->frequency_penalty, -100, 100},
                  {"dynatemp_range", &s->dynatemp_range, 0, 100},
@@ -100,7 +100,7 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         s->seed = (uint64_t)json_integer_value(own);
     else if (!json_is_real(own))
         s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
-    else if (seed < 0) /* as languages without integers write them, or beyond 63 bits */
+    else if (seed < 0) /* a float, as sent by languages without integers, or a value beyond 63 bits */
         s->seed = (uint64_t)(int64_t)seed;
     else
         s->seed = seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
@@ -125,7 +125,7 @@ static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *
     return true;
 }
 
-/* The bias of each token of a text, as llama.cpp takes it. */
+/* Adds a bias for each token of a text, as llama.cpp does. */
 static bool add_text_bias(const whit_api *api, whit_job *job, const char *text, const json_t *value,
                           whit_web_reply *reply)
 {
@@ -205,8 +205,8 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
     return !own || add_stop(job, own, strlen(own)) || whit_field_refuse(reply, "stop", "out of memory");
 }
 
-/* Bytes that a compiled grammar takes beside some for each byte of its text: an estimate, measured with an enum of
- * 90,000 words; its masks are the larger part of small ones. */
+/* Memory of a compiled grammar: a constant plus a number per byte of its text; an estimate, measured with an enum of
+ * 90,000 words; masks are the larger part of small grammars. */
 enum { GRAMMAR_BYTES = 12 << 20, GRAMMAR_TEXT_BYTES = 8 };
 
 /* Compiles the grammar that all answers of the request share: response_format, json_schema (llama.cpp's), grammar or
@@ -629,7 +629,7 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit_jobs(ask, reply);
 }
 
-/* A hash of the name by which clients and balancers know a conversation; 0: without a name. */
+/* Hashes the name by which clients and load balancers identify a conversation; 0 without a name. */
 static uint64_t name_conversation(const whit_web_request *request)
 {
     static const char *const headers[] = {"x-session-id",       "x-claude-code-session-id",
@@ -646,8 +646,8 @@ static uint64_t name_conversation(const whit_web_request *request)
     return result;
 }
 
-/* Reads `body`, a request in OpenAI's form, which may be the call's own or one made of it, and submits its jobs; on
- * failure the reply is filled in and NULL comes back. */
+/* Reads `body`, a request in OpenAI's form (the call's own body or a converted one), and submits its jobs; on
+ * failure the reply is filled in and NULL is returned. */
 static whit_ask *open_ask(const whit_call *call, const json_t *body, bool is_chat)
 {
     whit_api *api = call->api;

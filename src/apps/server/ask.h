@@ -18,12 +18,12 @@ typedef struct whit_dialect {
     void (*fail)(whit_ask *ask, const whit_error *error, whit_buf *out);
     const char *type;      /* the content type of a stream; NULL: text/event-stream */
     const char *ping;      /* written after a while without output; NULL: ": still at work" */
-    const char *logs_name; /* the member of log-probabilities; NULL: they are left out */
+    const char *logs_name; /* name of the member for log-probabilities; NULL: they are omitted */
 } whit_dialect;
 
 /* State of a stream. */
 typedef struct whit_dialect_state {
-    bool open; /* a part has begun */
+    bool open; /* a content part has begun */
     whit_chat_event_kind kind;
     int index; /* index of the part, from 0 */
     uint64_t n_events, n_calls;
@@ -32,9 +32,9 @@ typedef struct whit_dialect_state {
     uint32_t i_job;               /* index of the answer that is being written */
     whit_buf logs;                /* log-probabilities that the next event includes, as JSON */
     char name[200];               /* name of the call */
-    bool is_list, shows_thoughts; /* for Gemini: stream as a list; thinking is wanted */
+    bool is_list, shows_thoughts; /* for Gemini: stream as a list; include thinking */
     json_t *output;               /* completed parts */
-    json_t *kinds;                /* tools of the request that are not plain functions, by name; may be NULL */
+    json_t *kinds;                /* tools of the request that are not functions, by name; may be NULL */
     json_t *request;              /* request whose fields the answer repeats; may be NULL */
 } whit_dialect_state;
 
@@ -42,7 +42,7 @@ typedef struct whit_dialect_state {
 typedef struct whit_ask_calls {
     bool is_held;     /* a grammar constrains the calls */
     bool is_required; /* the answer must consist of calls */
-    bool is_single;   /* at most one call */
+    bool is_single;   /* at most one call per answer */
     json_t *name;     /* the only function that may be called; NULL: any */
 } whit_ask_calls;
 
@@ -60,7 +60,7 @@ struct whit_ask {
     whit_chat_prompt *prompt;
     whit_ask_calls calls;
     whit_shared_grammar *grammar;                 /* NULL once the jobs are submitted */
-    const char *form_param;                       /* the request member that holds the grammar, a constant */
+    const char *form_param;                       /* name of the request member that contains the grammar, a constant */
     whit_buf prompt_texts[WHIT_API_MOST_ANSWERS]; /* the prompts' texts, for echo */
     char id[40];
     char request_id[132];      /* X-Request-Id of the request; "": absent */
@@ -78,14 +78,14 @@ struct whit_ask {
  * comes back. Takes `own` (NULL: it could not be read, and the
  * reply is filled in already) and `kinds`, the dialect's kinds of tools, which may be NULL. */
 whit_ask *whit_ask_open_own(const whit_call *call, json_t *own, json_t *kinds, bool is_chat);
-void whit_ask_close(whit_ask *ask); /* cancels what still runs */
+void whit_ask_close(whit_ask *ask); /* cancels unfinished jobs */
 /* Reads tools, tool_choice and parallel_tool_calls into `tools` and `calls`. */
 bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply);
 /* Makes the grammar of an answer that may contain those calls, or that follows `answer_schema` (NULL: any text). */
 whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char *answer_schema, whit_grammar **grammar,
                             whit_error *error);
 enum { WHIT_STRENGTH_MAX = 16 }; /* an adapter's strength is between -16 and 16 */
-/* Adapters and their strengths, by "model", "adapters" or "lora"; without any of these, the site's own. */
+/* Reads adapters and their strengths from "model", "adapters" or "lora"; without these, the site's defaults. */
 bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply);
 /* Renders the prompt of a chat request, which the caller frees; false: refused, and the reply says why. */
 bool whit_ask_render(const whit_api *api, const json_t *body, bool with_tools, whit_chat_prompt **prompt,

@@ -27,7 +27,7 @@ static bool found_in(struct place *place, const char *key, size_t i)
     return true;
 }
 
-/* The first text with a zero byte; as deep as the parser goes. */
+/* Finds the first text with a zero byte; recursion as deep as the parser's. */
 static bool find_zero(const json_t *value, struct place *place)
 {
     const char *key;

@@ -5,8 +5,8 @@
 
 #include "server/replies.h"
 
-/* Parses the body into a value of the type, JSON_OBJECT or JSON_ARRAY, the caller's. NULL: it is not one, or one of
- * its texts has a zero byte, which would end it for readers of C strings; the reply says where. */
+/* Parses the body into a value of the type JSON_OBJECT or JSON_ARRAY, which the caller owns. NULL if it has another
+ * type, or if a text contains a zero byte, which would end it for readers of C strings; the reply says where. */
 json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web_reply *reply);
 
 #endif

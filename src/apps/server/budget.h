@@ -16,7 +16,7 @@ typedef struct whit_budget {
 } whit_budget;
 
 typedef struct whit_claim {
-    whit_budget *budget; /* NULL: nothing is counted */
+    whit_budget *budget; /* NULL: memory is not limited */
     size_t bytes;
 } whit_claim;
 
@@ -26,8 +26,8 @@ typedef enum whit_claim_result {
     WHIT_CLAIM_FULL,  /* the other requests leave too little memory */
 } whit_claim_result;
 
-/* Adds n_bytes to a claim; without effect unless it is taken. */
+/* Adds n_bytes to a claim; no effect unless the claim was granted. */
 whit_claim_result whit_claim_take(whit_claim *claim, size_t n_bytes);
-void whit_claim_release(whit_claim *claim); /* all of it */
+void whit_claim_release(whit_claim *claim); /* releases the whole claim */
 
 #endif

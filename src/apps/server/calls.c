@@ -15,7 +15,7 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* "none", "auto", "required", or one function by name. */
+/* Reads "none", "auto", "required", or one function by name. */
 static bool read_choice(whit_ask_calls *calls, const json_t *choice, bool *none, whit_web_reply *reply)
 {
     const char *word = json_string_value(choice), *type = json_string_value(json_object_get(choice, "type"));

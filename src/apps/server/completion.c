@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * llama.cpp's own API: POST /completion and /infill, which editors ask. */
+ * llama.cpp's own API: POST /completion and /infill, which editors use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
                                "several answers are given whole, and without n_probs");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
-    json_object_del(own, "n"); /* OpenAI's, as is echo: without n_cmpl the answer is one, and alone */
+    json_object_del(own, "n"); /* OpenAI's members n and echo: without n_cmpl there is one answer, without the prompt */
     if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));
     json_object_del(own, "echo");
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
@@ -148,7 +148,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     return own;
 }
 
-/* Takes the event over; log-probabilities that wait go along. */
+/* Sends the event, whose ownership it takes; pending log-probabilities are included. */
 static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     whit_buf *logs = &ask->state.logs;

@@ -5,7 +5,7 @@
 
 #include "server/answers.h"
 
-/* "event: TYPE" and the data, which is taken; its type is the member "type". */
+/* Writes "event: TYPE" and the data, whose ownership it takes; the type is its member "type". */
 void whit_dialect_send(whit_buf *out, json_t *event);
 /* A string of bytes that may end within a character. */
 json_t *whit_dialect_text(const void *text, size_t n);

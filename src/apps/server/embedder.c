@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/embedder.h"
 
-/* Several short texts have the memory of one long one: sequences times their length stay within the largest context. */
+/* Several short texts use the memory of one long text: sequences times their length stays within the largest
+ * context. */
 enum { CTX_TOKENS_MIN = 64, SEQUENCES_MAX = 32 };
 
 void whit_embedder_suit(const whit_model *model, whit_session_options *options)
@@ -30,7 +31,7 @@ void whit_embedder_close(whit_embedder *embedder)
     *embedder = (whit_embedder){0};
 }
 
-/* The context that texts of this length are given: a power of two, at most `most`. */
+/* The context for texts of this length: a power of two, at most `most`. */
 static uint32_t context_for(size_t longest, uint32_t most)
 {
     uint32_t n = CTX_TOKENS_MIN;

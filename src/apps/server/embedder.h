@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The session of an engine that computes vectors and scores of texts, beside the one whose slots answer. */
+ * The session in which an engine computes vectors and scores of texts, separate from the session of its slots. */
 #ifndef WHIT_SERVER_EMBEDDER_H
 #define WHIT_SERVER_EMBEDDER_H
 
 #include "server/engine.h"
 #include "whit/embeddings.h"
 
-/* Texts, at most WHIT_VECTOR_TEXTS of them, and the place of their results. */
+/* Texts, at most WHIT_VECTOR_TEXTS, and a pointer to their results. */
 #define WHIT_VECTOR_TEXTS 32
 typedef struct whit_vector_work {
     const whit_embed_text *texts;

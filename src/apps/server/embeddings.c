@@ -41,7 +41,7 @@ struct prompt {
     size_t n_ids;     /* number of its tokens including the special ones before it; 0: the pooling does not need it */
 };
 
-/* Counts the tokens of a prompt and of the special ones before it, not of those after it. */
+/* Counts the tokens of a prompt and the special tokens before it, not those after it. */
 static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_reply *reply)
 {
     const size_t n_bytes = strlen(prompt->text), room = n_bytes + 16;
@@ -177,7 +177,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
                     size_t *n_tokens, whit_web_reply *reply)
 {
     const json_t *input = json_object_get(body, key);
-    if (!input) input = json_object_get(body, "content"); /* llama.cpp's name for it */
+    if (!input) input = json_object_get(body, "content"); /* llama.cpp's name of the member */
     bool several = is_several(input);
     struct prompt prompt;
     *n = several ? json_array_size(input) : 1;
@@ -249,7 +249,7 @@ static void write_real(float value, whit_buf *out)
     char text[40];
     snprintf(text, sizeof text, "%.17g", (double)value);
     whit_buf_append_str(out, text);
-    if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0"); /* a real stays one */
+    if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0"); /* a float must stay recognisable as a float */
 }
 
 static bool write_vectors(void *user, whit_buf *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The handlers that the table of routes names, by file. */
+ * The request handlers that the route table names, by file. */
 #ifndef WHIT_SERVER_ENDPOINTS_H
 #define WHIT_SERVER_ENDPOINTS_H
 
@@ -16,7 +16,7 @@ whit_handler whit_adapters_get, whit_adapters_set, whit_render_post, whit_comple
 whit_handler whit_slots_act;
 /* tokens.c: texts, tokens and prompts */
 whit_handler whit_tokenize_post, whit_detokenize_post, whit_template_post;
-/* ask.c: OpenAI's chats and completions */
+/* ask.c: OpenAI's chat and text completions */
 whit_handler whit_chat_post, whit_completions_post;
 /* embeddings.c */
 whit_handler whit_embeddings_post, whit_embedding_post;
@@ -24,7 +24,7 @@ whit_handler whit_embeddings_post, whit_embedding_post;
 whit_handler whit_rerank_post;
 /* messages.c: Anthropic's */
 whit_handler whit_anthropic_post, whit_anthropic_count;
-/* responses.c: OpenAI's newer one */
+/* responses.c: OpenAI's Responses API */
 whit_handler whit_responses_post, whit_responses_count;
 /* completion.c: llama.cpp's */
 whit_handler whit_completion_post, whit_infill_post;

@@ -40,7 +40,7 @@ typedef struct slot {
     size_t n_mounts;
     bool is_kept;           /* saved in the cache folder, unchanged since */
     bool is_prompt_counted; /* the prompt of the current job is in the counts already */
-    uint64_t used;          /* the step in which it was last used */
+    uint64_t used;          /* the step of its last use */
     uint64_t conversation;  /* conversation of the job whose tokens the slot holds */
 } slot;
 
@@ -391,7 +391,7 @@ static size_t list_generations(const whit_engine *e, whit_generation **generatio
     return n;
 }
 
-/* Call with the lock held. */
+/* Counts one step. Call with the lock held. */
 static void count_step(whit_engine *e, size_t n_busy, const whit_step_report *report)
 {
     whit_engine_counts *c = &e->counts;
@@ -447,7 +447,7 @@ static void step_engine(whit_engine *e)
 
 /* ---- errands ----------------------------------------------------------------------------------- */
 
-/* Call with the lock held. */
+/* Returns the next errand, or NULL. Call with the lock held. */
 static errand *next_errand(whit_engine *e)
 {
     errand *first = e->first_errand;
@@ -456,7 +456,7 @@ static errand *next_errand(whit_engine *e)
     return first;
 }
 
-/* Call with the lock held. */
+/* Marks an errand as finished. Call with the lock held. */
 static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
     one->status = status;
@@ -579,8 +579,8 @@ static uint32_t unsaved_slot(const whit_engine *e)
     return i;
 }
 
-/* Call with the lock held and nothing to do: waits for work, and after a while saves what slots hold, one after the
- * other until work arrives. */
+/* Waits for work; after a while saves the contents of slots, one after another, until work arrives. Call with the
+ * lock held and nothing to do. */
 static void wait_idle(whit_engine *e)
 {
     struct timespec until;
@@ -768,7 +768,7 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* Call with the lock held. Jobs that free slots take at once do not wait. */
+/* Whether the queue is full; jobs that free slots can take at once do not count. Call with the lock held. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

@@ -42,7 +42,7 @@ typedef struct whit_job {
     bool prompt_logprobs; /* log-probabilities of the prompt's tokens, too; the prompt then reuses no cached prefix */
     int32_t end_id;       /* an additional token that ends the answer; -1: no such token */
     char **stops;
-    size_t n_stops, n_own_stops;        /* the first n_own_stops are the stop strings that were asked for */
+    size_t n_stops, n_own_stops;        /* the first n_own_stops are the requested stop strings */
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters; their owner outlives the engine */
     size_t n_mounts;
     whit_shared_grammar *grammar; /* may be NULL; with `state`, belongs to the engine after submission */
@@ -50,10 +50,10 @@ typedef struct whit_job {
     whit_program *program;      /* also the engine's after submission; may be NULL */
     whit_thinking_limit *limit; /* likewise */
     uint64_t key;               /* identifies the requester, for fairness */
-    uint64_t conversation; /* hash of the conversation's name: the job prefers the slot that holds it; 0: no name */
-    int32_t id_slot;       /* the slot to take if it is free; -1: any */
-    bool keeps_tokens;     /* `tokens` is wanted */
-    bool tells_progress;   /* `progress` is wanted */
+    uint64_t conversation; /* hash of the conversation's name: the job prefers the slot that contains it; 0: no name */
+    int32_t id_slot;       /* the slot to use, if it is free; -1: any */
+    bool keeps_tokens;     /* whether `tokens` are collected */
+    bool tells_progress;   /* whether `progress` is recorded */
     bool is_clipped;       /* the context ends it before the requested number of tokens */
     uint64_t deadline_ns;
     atomic_bool cancelled;
@@ -85,7 +85,7 @@ typedef struct whit_engine_counts {
     uint64_t prompt_ns, generate_ns, queue_ns, first_token_ns;
     whit_histogram queued, first_token, per_token, whole; /* times of requests and tokens */
     whit_histogram step;                                  /* times of steps in which answers grow */
-    whit_histogram prompt_piece;                          /* prompt tokens of the steps that have any */
+    whit_histogram prompt_piece;                          /* number of prompt tokens of steps that have any */
     uint64_t step_budget_ns, step_predicted_ns;           /* the budget of such steps, and the last prediction */
     uint64_t n_steps_over;                                /* number of such steps that exceeded the budget */
     uint64_t n_guessed_tokens, n_guessed_right;           /* tokens guessed ahead, and the right ones */
@@ -94,7 +94,8 @@ typedef struct whit_engine_counts {
     uint64_t mark_bytes, mark_bytes_max; /* memory of checkpoints: in use, and at most */
     uint64_t n_marks_made, n_marks_used, n_marks_evicted;
     uint64_t expert_bytes, expert_bytes_max, expert_read_bytes; /* experts: in memory, at most, read so far */
-    uint32_t n_blocks, n_blocks_found;     /* prefix cache: blocks that fit, and that can be found */
+    /* Prefix cache: number of blocks that fit, and of blocks that can be found. */
+    uint32_t n_blocks, n_blocks_found;
     uint64_t running_loras, waiting_loras; /* bit k: adapter k of the server's options is used, or waited for */
 } whit_engine_counts;
 
@@ -109,7 +110,7 @@ typedef struct whit_engine_options {
     uint64_t expert_bytes; /* memory for the experts of a mixture; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens;   /* most tokens of a step; 0: the engine's own choice */
-    uint64_t step_budget_ns;   /* time that a step in which answers grow should take at most; 0: no limit */
+    uint64_t step_budget_ns;   /* maximum time of a step in which answers grow; 0: no limit */
     uint32_t n_draft_tokens;   /* as in whit_generate_options, at most 15 */
     bool has_draft_block;      /* the model's own block drafts tokens, if it has one */
     const whit_model *drafter; /* a separate draft model; NULL: no draft model */
@@ -117,9 +118,10 @@ typedef struct whit_engine_options {
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries); /* as in whit_server_options */
     const char *cache_dir; /* folder where prefixes outlive the engine; NULL: not saved */
     uint32_t i_server;     /* number among the servers that use that folder at the same time */
-    uint32_t i_twin;       /* number among engines with the same weights in that folder; each has its own files */
+    uint32_t i_twin;       /* index among engines with the same weights that use the folder; each has its own files */
     struct whit_event_channel *events; /* changes of the prefix cache are published there; NULL: not published */
-    whit_adapter *const *adapters; /* (n_adapters) adapters that jobs may mount, by number; NULL: for another model */
+    /* (n_adapters) adapters that jobs may mount, by index; NULL: made for another model */
+    whit_adapter *const *adapters;
     size_t n_adapters;
 } whit_engine_options;
 /* Options of the session that the engine opens, and its draft model; NULL: none. */
@@ -127,9 +129,9 @@ whit_session_options whit_engine_session_options(const whit_engine_options *opti
 const whit_model *whit_engine_drafter(const whit_model *model, const whit_engine_options *options);
 whit_status whit_engine_open(const whit_model *model, const whit_engine_options *options, whit_engine **engine,
                              whit_error *error);
-void whit_engine_close(whit_engine *engine); /* cancels what runs */
+void whit_engine_close(whit_engine *engine); /* cancels running jobs */
 uint32_t whit_engine_context_size(const whit_engine *engine);
-/* Submits all jobs of a request, or none: WHIT_ERROR_LIMIT where the queue has no place for them. */
+/* Submits all jobs of a request, or none: WHIT_ERROR_LIMIT if the queue has no space for them. */
 whit_status whit_engine_submit(whit_engine *engine, whit_job *const *jobs, size_t n, whit_error *error);
 /* Whether the engine would refuse n jobs now; asked before costly preparations. */
 bool whit_engine_is_full(whit_engine *engine, size_t n);

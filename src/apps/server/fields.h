@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Members of a request's body by their type. Absent and null leave the value as it is; another value that cannot be
- * followed is a 400 that names the member. */
+ * Reads members of a request's body by type. Absent members and null leave the value unchanged; an invalid value gives
+ * a 400 reply that names the member. */
 #ifndef WHIT_SERVER_FIELDS_H
 #define WHIT_SERVER_FIELDS_H
 
@@ -21,7 +21,7 @@ bool whit_field_is_given(const json_t *value);
 typedef struct whit_field_unserved {
     const char *key, *why;
 } whit_field_unserved;
-/* A 400 about the first of the members that is given. */
+/* Replies 400 about the first of the members that is present. */
 bool whit_fields_lack(const json_t *body, const whit_field_unserved *members, whit_web_reply *reply);
 /* Reads a string member; *value is NULL if it is absent or null. */
 bool whit_field_text(const json_t *body, const char *key, const json_t **value, whit_web_reply *reply);

@@ -100,7 +100,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
         state->text.size_bytes = 0;
         break;
     case WHIT_CHAT_CALL_ARGUMENTS: whit_buf_append(&state->text, event->text, event->text_bytes); break;
-    case WHIT_CHAT_CALL_END: { /* calls come whole */
+    case WHIT_CHAT_CALL_END: { /* calls are sent when they are complete */
         json_t *written = whit_dialect_text(state->text.data, state->text.size_bytes);
         json_t *part = call_part(ask, event->i_call, state->output, whit_dialect_arguments(written));
         send_event(ask, response(ask, json_pack("[o]", part), NULL), out);

@@ -8,9 +8,10 @@
 /* The request as a chat request, the caller's. *shows_thoughts: whether the answer's thinking is wanted. NULL: refused,
  * and the reply names the place. */
 json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_reply *reply);
-/* The member by its name in JSON, `systemInstruction`, or by the one in the protocol, `system_instruction`. */
+/* Returns a member under its JSON name, `systemInstruction`, or its protocol name, `system_instruction`. */
 json_t *whit_gemini_get(const json_t *object, const char *name);
-/* The member as a list, the caller's: the protocol reads an object in its place as a list of one. NULL: absent. */
+/* Returns a member as a list, which the caller owns: the protocol reads a single object as a list of one. NULL if
+ * absent. */
 json_t *whit_gemini_list(const json_t *object, const char *name);
 
 #endif

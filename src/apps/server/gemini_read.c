@@ -130,7 +130,7 @@ static json_t *schema_at(const json_t *schema, int depth)
     return result;
 }
 
-/* A schema as JSON Schema has it, the caller's, of one in OpenAPI's form: types in capitals, `nullable`. */
+/* Converts a schema in OpenAPI's form (types in capitals, `nullable`) to JSON Schema; the caller owns the result. */
 static json_t *gemini_schema(const json_t *schema)
 {
     return schema_at(schema, 0);
@@ -186,8 +186,8 @@ static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_
     return ok || refuse_part(reply, c->i, k, "a functionCall needs a name");
 }
 
-/* The id of the first call without a result that a response may belong to, by its id, else by its name; taken off the
- * list. The caller's. */
+/* Removes the first call without a result from the list and returns its id: the call with the response's id, else
+ * with its name. The caller owns the result. */
 static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
 {
     size_t i;
@@ -332,8 +332,8 @@ static bool is_allowed(const json_t *names, const json_t *tool)
     return !json_array_size(names);
 }
 
-/* Tools that Google's server runs by itself (googleSearch and the like) are left out: an answer without them is one in
- * which none was called. */
+/* Tools that Google's server runs itself (googleSearch and the like) are ignored: the answer is one in which none
+ * was called. */
 static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 {
     static const char *const modes[] = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED", NULL};
@@ -369,7 +369,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
-/* An answer that is one of a schema's texts, as it is written: a grammar with one alternative for each. */
+/* Constrains the answer to one of a schema's texts, verbatim: a grammar with one alternative for each. */
 static bool read_choices(const json_t *schema, json_t *chat, whit_web_reply *reply)
 {
     json_t *one;
@@ -426,7 +426,7 @@ static void read_thinking(const json_t *config, json_t *chat, bool *shows_though
     const json_t *budget = whit_gemini_get(thinking, "thinkingBudget");
     const char *level = json_string_value(whit_gemini_get(thinking, "thinkingLevel"));
     *shows_thoughts = json_is_true(whit_gemini_get(thinking, "includeThoughts"));
-    if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1 leaves it to the model */
+    if (json_is_integer(budget) && json_integer_value(budget) >= 0) /* -1 lets the model decide */
         json_object_set_new(chat, "chat_template_kwargs",
                             json_pack("{s:b}", "enable_thinking", json_integer_value(budget) > 0));
     if (json_integer_value(budget) > 0) json_object_set(chat, "thinking_budget", (json_t *)budget);

@@ -26,15 +26,15 @@ typedef long whit_web_stream_fn(void *user, char *data, size_t room);
 typedef struct whit_web_reply {
     int status;
     const char *type;        /* content type */
-    whit_buf body;           /* freed by the server */
-    const char *headers[16]; /* pairs; they outlive the reply */
+    whit_buf body;           /* the server frees it */
+    const char *headers[16]; /* name-value pairs, which must outlive the reply */
     size_t n_headers;
     whit_claim *claim;          /* memory of the request, released when the reply is sent; NULL: not counted */
     char retry_after[24];       /* seconds, for a header */
     char id[132];               /* id of the request; "": no id */
     bool is_id_given;           /* the client, or a proxy, chose the id */
     bool is_logged;             /* the function that made the reply has logged it */
-    whit_web_stream_fn *stream; /* in place of a body */
+    whit_web_stream_fn *stream; /* replaces a body */
     void (*end_stream)(void *user);
     void *stream_user;
 } whit_web_reply;
@@ -51,8 +51,8 @@ typedef struct whit_web_server whit_web_server;
  * (NULL: not counted), which outlives the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
-void whit_web_quiesce(whit_web_server *server); /* accepts nothing more */
-/* Requests whose headers were read and whose replies are not sent to the end. */
+void whit_web_quiesce(whit_web_server *server); /* accepts no further connections */
+/* Number of requests whose headers were read and whose replies are not completely sent. */
 uint32_t whit_web_in_flight(const whit_web_server *server);
 void whit_web_close(whit_web_server *server);
 

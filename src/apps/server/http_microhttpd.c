@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * HTTP by libmicrohttpd, opened at first use: it brings a TLS library along that no other verb needs. */
+ * HTTP by libmicrohttpd, loaded on first use, because it needs a TLS library that no other verb needs. */
 #include "base/utf8.h"
 #include "server/http.h"
 #include "base/items.h"
@@ -15,7 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The stack is for JSON nested as deep as its parser takes (2,048 levels), also with the frames of sanitizers. */
+/* The stack is large enough for JSON nested as deep as its parser allows (2,048 levels), also with sanitizers. */
 enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
 
 struct api {
@@ -54,7 +54,7 @@ struct exchange {
     whit_buf body;
     bool is_too_long;
     whit_claim_result body_claim;
-    whit_web_reply refusal; /* its status is 0 where the headers were let through */
+    whit_web_reply refusal; /* status 0: the headers were accepted */
 };
 
 struct stream {
@@ -176,7 +176,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
  * 7.1.1). */
 struct framing {
     uint32_t n_lengths, n_codings, n_hosts;
-    bool is_odd;     /* a name or a value that is read in more than one way */
+    bool is_odd;     /* a name or a value that can be read in more than one way */
     bool is_encoded; /* the body has a content encoding, which is not supported */
 };
 
@@ -264,7 +264,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *own = x;
         return MHD_YES;
     }
-    if (*data_bytes) { /* a body that is refused is read and dropped, so that the answer arrives */
+    if (*data_bytes) { /* a refused body is read and dropped, so that the reply arrives */
         keep_body(x, data, *data_bytes);
         *data_bytes = 0;
         return MHD_YES;
@@ -299,8 +299,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     *own = NULL;
 }
 
-/* Replaces %41 by A, in place. What would be a zero byte stays as it is: it would end the path for readers of C
- * strings. */
+/* Replaces %41 by A, in place. %00 stays unchanged: a zero byte would end the path for readers of C strings. */
 static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
 {
     char *out = text;

@@ -12,7 +12,7 @@
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
 
 struct wide {
-    double value;                          /* a double that stands for the digits in the parsed JSON */
+    double value;                          /* a double that represents the digits in the parsed JSON */
     char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the digits, with their sign */
 };
 
@@ -47,7 +47,7 @@ static double keep_digits(const char *digits, size_t n)
     return value;
 }
 
-/* Whether digits stand for more than an int64_t holds. */
+/* Whether the digits exceed an int64_t. */
 static bool is_wide(const char *digits, size_t n, bool is_negative)
 {
     const char *most = is_negative ? "9223372036854775808" : "9223372036854775807";
@@ -97,7 +97,7 @@ static void widen_number(const char *text, size_t n, whit_buf *out)
     whit_buf_append_str(out, ".0");
 }
 
-/* Appends the text with its wide integers as numbers that jansson reads. */
+/* Appends the text with its wide integers replaced by numbers that jansson can read. */
 static void widen_text(const char *text, size_t n, whit_buf *out)
 {
     for (struct walk w = {.text = text, .n = n}; w.at < n;) {
@@ -141,7 +141,7 @@ char *whit_json_write(const json_t *value)
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text || !n_wides) return text;
     whit_buf out = {0};
-    restore_text(text, strlen(text) + 1, &out); /* with its end */
+    restore_text(text, strlen(text) + 1, &out); /* including the terminator */
     free(text);
     if (!out.failed) return WHIT_ITEMS(char, &out);
     whit_buf_free(&out);

@@ -118,7 +118,7 @@ void whit_channel_publish(whit_event_channel *channel)
     channel->batch.size_bytes = 0;
     channel->batch.failed = false;
     channel->n_events = 0;
-    whit_events_send(channel, &whole); /* a batch for which memory lacked is a gap, too */
+    whit_events_send(channel, &whole); /* a batch that was lost for lack of memory is a gap, too */
 }
 
 void whit_channel_clear(whit_event_channel *channel)

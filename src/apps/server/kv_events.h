@@ -31,11 +31,12 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
                              whit_error *error);
 /* Starts the sending thread. No effect if NULL. */
 whit_status whit_events_start(whit_events *events, whit_error *error);
-/* Sends what is published and ends the thread. NULL: does nothing. */
+/* Sends the published batches and ends the thread. No effect if NULL. */
 void whit_events_close(whit_events *events);
 /* The channel of the model of that name; NULL if events is NULL. */
 whit_event_channel *whit_events_channel(whit_events *events, const char *model);
-/* Takes a batch over for sending. The oldest kept batches give way, sent or not: a subscriber sees the gap. */
+/* Queues a batch for sending and takes ownership of it. The oldest batches are dropped, sent or not: a subscriber
+ * sees the gap. */
 void whit_events_send(whit_event_channel *channel, whit_buf *batch);
 /* Version of libzmq; NULL where it is not on this machine or in this build. */
 const char *whit_events_library(char version[16]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A build without libzmq publishes no KV events, and says so. */
+ * A build without libzmq: publishing KV events fails with an error. */
 #include "server/kv_events.h"
 
 whit_status whit_events_open(const whit_server_options *options, const char *address, whit_events **events,

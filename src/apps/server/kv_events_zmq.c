@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-/* Batches that are kept for replays, by number and memory. KEPT_MAX is a power of two. */
+/* Limits of the batches kept for replays. KEPT_MAX is a power of two. */
 enum { KEPT_MAX = 1 << 14, KEPT_BYTES_MAX = 32 << 20, IDENTITY_BYTES = 256, TOPIC_BYTES = 1024 };
 
 struct zmq {
@@ -179,7 +179,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     return WHIT_OK;
 }
 
-/* A socket of libzmq on a listening descriptor, which it takes over; NULL on failure. */
+/* Makes a socket of libzmq on a listening descriptor and takes ownership of the descriptor; NULL on failure. */
 static void *take_over(whit_events *e, int type, int *fd)
 {
     const int no_wait = 100, no_limit = 2 * KEPT_MAX;
@@ -203,8 +203,8 @@ static void write_number(uint64_t number, uint8_t bytes[8])
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(number >> (56 - 8 * i));
 }
 
-/* Sends the batches that were not yet sent. Sending never blocks: libzmq drops what a slow subscriber has no place for,
- * and it sees the gap. */
+/* Sends the batches that were not sent yet. Sending never blocks: libzmq drops what a slow subscriber cannot
+ * receive, and the subscriber sees the gap. */
 static void send_new(whit_events *e)
 {
     uint8_t number[8];
@@ -228,7 +228,7 @@ struct request {
     int n_identity, n_first, n_topic;
 };
 
-/* Receives the next request; false if there is not one, or if it is malformed. */
+/* Receives the next request; false if there is none, or if it is malformed. */
 static bool receive_request(whit_events *e, struct request *request)
 {
     struct {

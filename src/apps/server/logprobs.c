@@ -106,14 +106,14 @@ size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t
     bool begins = ends_within(&bytes), was_within = place->is_within;
     place->is_within = n ? begins : was_within || begins;
     place->n_chars += whit_count_chars(text, n);
-    /* Bytes that were held back may have been no character, and each of them was replaced. */
+    /* Bytes that were held back may be invalid UTF-8, and each of them was replaced. */
     size_t n_own = whit_count_chars(bytes.data, bytes.size_bytes);
     if (was_within && n && is_text(&bytes) && place->n_chars > n_before + n_own) n_before = place->n_chars - n_own;
     whit_buf_free(&bytes);
     return n_before;
 }
 
-/* The answer's text follows the prompt's as the generation's own detokenizer writes it. */
+/* The answer's text continues the prompt's, decoded as by the generation's own detokenizer. */
 void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *place)
 {
     const whit_job *job = ask->jobs[i];
@@ -294,7 +294,7 @@ bool whit_logs_write(whit_logs *logs, whit_buf *out)
 
 /* ---- an answer ----------------------------------------------------------------------------------- */
 
-/* Places of all its tokens: no token begins after the end of the text, as those of a stop string would. */
+/* Offsets of all tokens: no token begins after the end of the text, as those of a stop string would. */
 static size_t *find_places(const whit_ask *ask, uint32_t i, const whit_logs *logs)
 {
     const whit_job *job = ask->jobs[i];

@@ -48,14 +48,14 @@ typedef struct whit_logs {
 /* Appends a few tokens more; returns false after the end of the whole value. */
 bool whit_logs_write(whit_logs *logs, whit_buf *out);
 
-/* All log-probabilities of the i-th answer, which has ended, with those of its prompt where they are wanted.
- * *offsets is for the caller to free; NULL in `logs` where memory is short. */
+/* Collects all log-probabilities of the i-th answer, which must have ended, with those of its prompt if requested.
+ * The caller frees *offsets; NULL in `logs` if memory is short. */
 void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_logs *logs, size_t **offsets);
 /* Places of the prompt's tokens (n_ids of the i-th job) in the reply's text, for the caller to free; NULL: memory is
  * short. */
 size_t *whit_ask_prompt_places(const whit_ask *ask, uint32_t i);
 
-/* Appends a token's text as JSON: bytes that are no characters as a list of numbers (llama.cpp). */
+/* Appends a token's text as JSON: bytes that are not characters as a list of numbers (llama.cpp). */
 void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out);
 
 #endif

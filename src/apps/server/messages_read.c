@@ -187,7 +187,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
         return append_string(json_object_get(block, "thinking"), &parts->thinking) ||
             refuse_block(reply, &parts->at, i, "thinking: expected a text");
     if (parts->is_assistant && has_type(block, "redacted_thinking")) return true;
-    if (parts->is_assistant && has_type(block, "compaction")) { /* a summary of messages before it */
+    if (parts->is_assistant && has_type(block, "compaction")) { /* a summary of earlier messages */
         parts->n_texts++;
         return append_string(json_object_get(block, "content"), &parts->text) ||
             refuse_block(reply, &parts->at, i, "content: expected a text");
@@ -220,7 +220,7 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
             json_object_set_new(message, "reasoning_content",
                                 whit_dialect_text(parts.thinking.data, parts.thinking.size_bytes));
         if (json_array_size(parts.calls)) json_object_set(message, "tool_calls", parts.calls);
-        /* An empty text is a message, too; a message of results alone has no text. */
+        /* An empty text is still a message; a message that contains only results has no text. */
         if (parts.is_assistant || parts.n_texts || !json_array_size(parts.results))
             json_array_append(messages, message);
     }
@@ -295,7 +295,7 @@ static const struct {
      "\"items\":{\"type\":\"integer\"}}},\"required\":[\"command\"]}"},
 };
 
-/* Tools that the vendor's server runs by itself: an answer without them is one in which none was called. */
+/* Tools that the vendor's server runs itself are ignored: the answer is one in which none was called. */
 static const char *const server_run[] = {"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_",
                                          "mcp_toolset"};
 
@@ -304,11 +304,11 @@ static bool begins_with(const char *text, const char *beginning)
     return !strncmp(text, beginning, strlen(beginning));
 }
 
-/* Adds a tool as OpenAI's function. */
+/* Adds a tool in the form of OpenAI's function. */
 static void add_tool(json_t *list, const json_t *tool, const json_t *name, const char *about, json_t *schema)
 {
     const json_t *own_about = json_object_get(tool, "description");
-    /* In the order of OpenAI's: templates write members as they come, and models were trained on that. */
+    /* In the order of OpenAI's members: templates write members in the given order, and models were trained on it. */
     json_t *function = json_pack("{s:O}", "name", name);
     if (json_is_string(own_about))
         json_object_set(function, "description", (json_t *)own_about);

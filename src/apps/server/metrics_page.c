@@ -14,7 +14,7 @@ enum { N_ROWS = 31 };
 
 static const struct {
     const char *name, *type, *help;
-    const char *vllm; /* the name that dashboards and routers of vLLM expect; NULL: there is not one */
+    const char *vllm; /* the name that dashboards and routers for vLLM expect; NULL: none */
 } rows[N_ROWS] = {
     {"prompt_tokens_total", "counter", "Prompt tokens computed."},
     {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already."},
@@ -96,7 +96,7 @@ static void append_label(whit_buf *out, const char *text)
     }
 }
 
-/* Names of the adapters whose bits are set and that the request's key may use, separated by commas. */
+/* Appends the names of the adapters whose bits are set and that the request's key may use, separated by commas. */
 static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
 {
     const whit_server_options *options = call->site->options;

@@ -181,7 +181,7 @@ static size_t session_bytes(const whit_site *site, const whit_entry *entry)
     return entry->n_one_bytes + entry->n_slot_bytes * (site->options->n_parallel - 1);
 }
 
-/* Says what the slots cost, and what would fit into the memory that is free. */
+/* Describes the memory of the slots, and the number that would fit into free memory. */
 static void describe_cost(const whit_site *site, const whit_entry *entry, char *text, size_t text_bytes)
 {
     const uint32_t n_slots = site->options->n_parallel;

@@ -29,9 +29,9 @@ typedef struct whit_entry {
 } whit_entry;
 
 typedef struct whit_models {
-    whit_entry *entries; /* places for n_places of them, which never move */
+    whit_entry *entries; /* array of n_places entries, which never move */
     size_t n, n_places;
-    uint64_t n_free_bytes;                      /* memory that was free before they were opened; 0: unknown */
+    uint64_t n_free_bytes;                      /* free memory before they were opened; 0: unknown */
     size_t entry_of[WHIT_SERVER_MOST_ADAPTERS]; /* the first model that accepts an adapter */
     whit_api *retired;                          /* replaced ones with requests in flight */
     pthread_mutex_t lock;
@@ -44,7 +44,7 @@ whit_status whit_models_open(whit_site *site, whit_error *error);
 /* Starts the engine of the first; whit_models_open reads files and starts no threads. */
 whit_status whit_models_start(whit_site *site, whit_error *error);
 void whit_models_close(whit_site *site);
-/* Does a request's model name mean `own`? Ollama's clients append ":latest" to it. */
+/* Whether a request's model name means `own`; Ollama's clients append ":latest". */
 bool whit_is_named(const char *own, const char *name);
 /* The model by that name (NULL: the first), ready to be used until whit_models_release. A model that the key may not
  * use is not opened for it, since that may close another. NULL: the reply says why. */

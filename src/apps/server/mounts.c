@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapters of a request: by the name of its model, or with a strength of their own. */
+ * Adapters of a request: selected by the name of its model, or listed with strengths. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static int find_adapter(const whit_api *api, const char *name)
     return -1;
 }
 
-/* Whether the name of a request's model is that of an adapter, also of one that this model does not take. */
+/* Whether the model name of a request is that of an adapter, including adapters that this model does not accept. */
 static bool is_adapter(const whit_api *api, const char *name)
 {
     bool found = false;
@@ -65,7 +65,7 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     {
         if (!add_mount(api, find_adapter(api, name), strength, job, reply)) return false;
     }
-    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's: by number */
+    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's form, by number */
         const json_t *one = json_array_get(lora, i), *id = json_object_get(one, "id");
         json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
         bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];

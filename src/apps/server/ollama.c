@@ -94,7 +94,7 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Refuses parameters of /api/generate that would change the answer but have no place in its prompt. */
+/* Refuses parameters of /api/generate that would change the answer but cannot be part of the prompt. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     static const whit_field_unserved always[] = {
@@ -106,7 +106,8 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return whit_fields_lack(body, always, reply) && (!raw || whit_fields_lack(body, bare, reply));
 }
 
-#define OPEN_CALLS_MAX 256 /* calls of one message that are matched by name; results of further calls need ids */
+/* Maximum number of calls in one message that are matched by name; results of further calls need ids. */
+#define OPEN_CALLS_MAX 256
 
 /* The calls of a message, [id, name] each, as those without a result. */
 static void open_calls(json_t *open, const json_t *calls)
@@ -122,8 +123,8 @@ static void open_calls(json_t *open, const json_t *calls)
     }
 }
 
-/* Ollama's results name the function alone, which templates that ask for the id do not take: a result is given that
- * of the first call without one, among those of this name if there are any. */
+/* Ollama's results name only the function, but some templates need the call's id: a result gets the id of the first
+ * call without a result, preferably of that name. */
 static void find_call(json_t *open, json_t *message)
 {
     json_t *tool = json_object_get(message, "tool_name"), *given = json_object_get(message, "tool_call_id"), *entry;
@@ -320,7 +321,7 @@ static void embed_call(whit_call *call, bool older)
     if (wanted > 0) width = (size_t)wanted;
     const char *key = older ? "prompt" : "input";
     const json_t *input = json_object_get(body, key);
-    if (input && !json_is_number(input) && !whit_field_is_given(input)) { /* opens the model alone */
+    if (input && !json_is_number(input) && !whit_field_is_given(input)) { /* the request only opens the model */
         json_t *empty = older
             ? json_pack("{s:[]}", "embedding")
             : json_pack("{s:s, s:[], s:I, s:i, s:i}", "model", api->name, "embeddings", "total_duration",

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHOLE_BYTES = 256 << 10 }; /* up to here a reply is sent with its length */
+enum { WHOLE_BYTES = 256 << 10 }; /* maximum size of a reply that is sent with its length */
 
 struct pieces {
     whit_piece_fn *next;

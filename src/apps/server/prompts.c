@@ -49,7 +49,7 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
     return status;
 }
 
-/* Bytes that rendering takes for each byte of a request: values, the text, its ranges and its tokens. */
+/* Memory for rendering per byte of a request: values, the text, its ranges and its tokens. */
 enum { RENDER_BYTES = 12 };
 
 static bool claim_rendering(const struct texts *texts, const json_t *messages, whit_web_reply *reply)
@@ -58,7 +58,8 @@ static bool claim_rendering(const struct texts *texts, const json_t *messages, w
     return whit_reply_claim(reply, RENDER_BYTES * (n + texts->request.variables_bytes));
 }
 
-/* A last message that is to be continued has its parts joined without a line feed between them. The caller's. */
+/* Joins the parts of a last message that will be continued, without a line feed between them. The caller owns the
+ * result. */
 static json_t *join_last_parts(const json_t *messages)
 {
     json_t *list = json_copy((json_t *)messages), *last = json_array_get(list, json_array_size(list) - 1);

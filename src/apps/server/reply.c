@@ -63,7 +63,7 @@ json_t *whit_ask_timings(const whit_ask *ask)
     uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* the end so far, while the answer is generated */
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
-           n_rest = job->n_generated - 1.0; /* the first came at once */
+           n_rest = job->n_generated - 1.0; /* the first token needed no step */
     double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
     double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
@@ -135,7 +135,7 @@ static const whit_chat_prompt *prompt_of(const whit_ask *ask)
     return ask->is_formed ? NULL : ask->prompt;
 }
 
-/* Ids as in a stream: no two answers have the same. */
+/* Gives calls ids as in a stream: unique over all answers. */
 static void name_calls(const whit_ask *ask, json_t *message)
 {
     const json_t *calls = json_object_get(message, "tool_calls");
@@ -243,8 +243,8 @@ void whit_append_open(whit_buf *out, const json_t *object)
     free(text);
 }
 
-/* Takes the body over, and the ask; `name` is that of the log-probabilities in the last object of `choices`, or in the
- * body where there are no choices. */
+/* Takes ownership of the body and of the ask; `name` is the member of log-probabilities in the last object of
+ * `choices`, or in the body if there are no choices. */
 static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
 {
     struct long_reply *r = calloc(1, sizeof *r);
@@ -556,7 +556,7 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
 /* Log-probabilities of the prompt's next tokens; the first chunk has the prompt's text. */
 static void send_prompt_logs(struct stream *s, uint32_t i)
 {
-    const whit_job *job = s->ask->jobs[i]; /* the engine has written all of these at once */
+    const whit_job *job = s->ask->jobs[i]; /* the engine writes all of these at once */
     size_t at = s->parts[i].n_prompt_logged, n_left = job->n_ids - at,
            n = n_left < CHUNK_TOKENS ? n_left : CHUNK_TOKENS;
     if (!at) s->parts[i].prompt_places = whit_ask_prompt_places(s->ask, i);
@@ -579,7 +579,7 @@ static void send_prompt_logs(struct stream *s, uint32_t i)
     s->parts[i].n_prompt_logged = at + n;
 }
 
-/* Tells how far the prompt is, as llama.cpp does: an event for each step that brought it on. */
+/* Sends the progress of the prompt, as llama.cpp does: an event for each step that advanced it. */
 static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -769,8 +769,8 @@ static void end_stream(void *user)
     free(s);
 }
 
-/* Until an answer has begun, failed, or PING_MS went by: a request that waits for a slot has no status yet, so
- * that a balancer may give it to another server where this one dies. False: it waited for too long. */
+/* Waits until an answer has begun or failed, or PING_MS have passed. A request that waits for a slot has no status
+ * yet, so that a load balancer may send it to another server if this one dies. False: it waited for too long. */
 static bool wait_for_start(const whit_ask *ask)
 {
     bool refused = false;

@@ -19,8 +19,8 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* Tools that the client runs and whose schema the vendor keeps. `least` has the members that an item's `member` must
- * have, also while the call is written and if it was cut. */
+/* Tools with a schema that the vendor defines and that the client runs. `least` contains the members that an item's
+ * `member` must have, also while the call is being written and if it was cut off. */
 static const struct {
     const char *type, *call, *output, *member, *least, *about, *schema;
 } known[] = {
@@ -42,7 +42,7 @@ static const struct {
 };
 enum { N_KNOWN = sizeof known / sizeof known[0] };
 
-/* Tools that the vendor's server runs by itself: an answer without them is one in which none was called. */
+/* Tools that the vendor's server runs itself are ignored: the answer is one in which none was called. */
 static const char *const server_run[] = {
     "web_search",  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11",
     "file_search", "code_interpreter",   "image_generation",      "mcp",

@@ -117,7 +117,7 @@ static json_t *message_item(const whit_ask *ask, int i, json_t *content, const c
                      "role", "assistant", "content", content);
 }
 
-/* `name` is the offered one. */
+/* `name` is the tool's name in the prompt. */
 static json_t *call_item(const whit_ask *ask, int i, const char *name, const void *arguments, size_t n_arguments,
                          const char *status)
 {
@@ -158,7 +158,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-/* Takes the event over. */
+/* Sends the event and takes ownership of it. */
 static void send_event(whit_ask *ask, const char *type, json_t *event, whit_buf *out)
 {
     json_object_set_new(event, "type", json_string(type));

@@ -21,7 +21,7 @@ bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json
 /* Appends a custom tool, whose call is a text, to `list` as a function, and to `kinds`. The prompt tells the grammar of
  * the text. False: the tool has no name, or the reply says why it is refused. */
 bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds, whit_web_reply *reply);
-/* Whether OpenAI's server runs tools of that type by itself. */
+/* Whether OpenAI's server runs tools of that type itself. */
 bool whit_response_is_server_run(const char *type);
 /* An earlier call or result of `item`, which is not a message, as OpenAI's chat has it: a call for an assistant's
  * message, or a whole message of the role tool. False: the item is of another kind. */

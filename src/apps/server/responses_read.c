@@ -64,7 +64,8 @@ static json_t *content_text(const json_t *content, size_t i, whit_web_reply *rep
 
 /* ---- items --------------------------------------------------------------------------------------- */
 
-/* Adds a call, which is taken: calls that follow each other, or a text, belong to one message of the assistant. */
+/* Adds a call, whose ownership it takes: consecutive calls, and a text before them, form one message of the
+ * assistant. */
 static void add_call(json_t *messages, json_t *call)
 {
     json_t *last = json_array_get(messages, json_array_size(messages) - 1);

@@ -113,7 +113,7 @@ struct match {
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
-    const char *other; /* the path's method that is neither GET nor POST; NULL: there is not one */
+    const char *other; /* the path's method other than GET and POST; NULL: none */
     whit_vendor vendor;
 };
 
@@ -166,7 +166,7 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- a request ----------------------------------------------------------------------------------- */
 
-/* The model that a request names: in its path or its body; without a body, in its query. */
+/* Finds the model that a request names: in its path or body; without a body, in its query. */
 static whit_api *choose_model(const whit_call *call)
 {
     const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
@@ -268,7 +268,7 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     }
     whit_api_translate_error(found.vendor, reply);
     bool refused = request->headers_only && reply->status;
-    /* The next request needs a new connection, which a balancer makes to another server. */
+    /* The next request needs a new connection, which a load balancer makes to another server. */
     if ((refused || !request->headers_only) && *site->stop) whit_reply_header(reply, "Connection", "close");
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0) {
         json_t *line = json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",

@@ -19,7 +19,7 @@ enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
     WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
     WHIT_ROUTE_WORK = 4,    /* refused while the server ends */
-    WHIT_ROUTE_BARE = 8,    /* not served with /v1 before it */
+    WHIT_ROUTE_BARE = 8,    /* not served with the prefix /v1 */
     WHIT_ROUTE_EMPTY = 128, /* the body may be absent, which is read as {} */
     WHIT_ROUTE_LIST = 64,   /* its body is a list, not an object */
     WHIT_ROUTE_NAMED = 32,  /* "*" is the model's name */

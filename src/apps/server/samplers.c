@@ -6,7 +6,7 @@
 
 #include "server/fields.h"
 
-/* The stages in their order, each with its letter in the short form; `other`: another name, or NULL. */
+/* The sampler stages in order, each with its letter in the short form; `other`: another name, or NULL. */
 static const struct {
     const char *name, *other;
     char letter;

@@ -10,10 +10,10 @@
 typedef struct whit_server_model {
     const char *name;          /* name in requests and replies */
     const char *path;          /* path for open_model; NULL: the built-in model */
-    whit_model *model;         /* an opened model; the server takes it over */
+    whit_model *model;         /* an opened model, which the server takes over */
     const char *file;          /* the file that the model is in; NULL: no file */
-    bool is_converted;         /* `file` is a converted copy of `path`, which may be made again */
-    const whit_model *drafter; /* another model that guesses its tokens, and outlives the server; NULL: none */
+    bool is_converted;         /* `file` is a converted copy of `path` and can be converted again */
+    const whit_model *drafter; /* a separate draft model, which must outlive the server; NULL: none */
 } whit_server_model;
 
 enum { WHIT_SERVER_MOST_ADAPTERS = 64 };
@@ -38,7 +38,7 @@ typedef struct whit_server_store {
 typedef struct whit_server_options {
     const char *host, *socket_path;  /* socket_path: a Unix socket in place of host and port */
     uint32_t port;                   /* 0: any free port */
-    const whit_server_model *models; /* one at least */
+    const whit_server_model *models; /* at least one */
     size_t n_models;
     const whit_server_adapter *adapters;
     size_t n_adapters;
@@ -50,7 +50,7 @@ typedef struct whit_server_options {
     /* API keys: a file with one key a line, optionally after a name and blanks ("anna sk-..."), with comments after
      * '#'; and a list. Without both, no key is needed. */
     const char *key_file;
-    const char *key_table; /* another file: KEY NAME MODELS RATE in a line, as docs/use/server.md has it */
+    const char *key_table; /* another file, with KEY NAME MODELS RATE on each line (docs/use/server.md) */
     const char *const *keys;
     size_t n_keys;
     const char *cors_origin;
@@ -63,20 +63,21 @@ typedef struct whit_server_options {
     void (*confined)(void *user, const char *why_not);
     void *confined_user;
     uint32_t n_parallel, n_threads, n_ctx_tokens, n_queue, timeout_s;
-    uint32_t drain_s; /* after the first signal, requests are answered for so long while /health says draining */
+    /* Seconds after the first signal during which requests are still answered and /health says draining. */
+    uint32_t drain_s;
     whit_kv_type kv;
     uint32_t n_kv_window;
     uint64_t state_bytes;  /* memory for each model's checkpoints */
     uint64_t expert_bytes; /* memory for the experts of each mixture; 0: no limit */
     whit_act_type act;
-    uint32_t n_batch_tokens; /* 0: the server's own choice */
-    uint32_t step_budget_ms; /* time that a step in which answers grow should take at most; 0: no limit */
+    uint32_t n_batch_tokens; /* 0: chosen by the server */
+    uint32_t step_budget_ms; /* maximum time of a step in which answers grow; 0: no limit */
     uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
-    bool has_draft_blocks;   /* models with a block that predicts one more token guess with it */
+    bool has_draft_blocks;   /* models with a block that predicts one more token use it to draft tokens */
     bool exact_head;
     /* Jinja chat template that replaces the first model's, and its name in messages; NULL: the model's own. */
     const char *chat_template, *chat_template_name;
-    bool no_tool_fallback; /* a template without tools takes none */
+    bool no_tool_fallback; /* templates without tools refuse tools */
     /* Log-probabilities after the samplers, of a sampler's last pick: entries[0] is its own, then come the n_top most
      * likely tokens that were left for the draw; id -1 where fewer were left. NULL: post_sampling_probs is refused. */
     void (*drawn)(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);

@@ -33,14 +33,14 @@ typedef struct whit_keyring {
 /* State shared by all models. */
 typedef struct whit_site {
     const whit_server_options *options;
-    const atomic_int *stop;  /* not 0: the server ends, after a drain where one is set */
+    const atomic_int *stop;  /* not 0: the server ends, after a drain if one is configured */
     atomic_bool is_refusing; /* it ends and the drain is over: requests for work are refused */
     struct whit_models *models;
     struct whit_events *events; /* NULL: no KV events are published */
     whit_keyring *keyring;
-    int key_fd; /* socket of the process that opens the key files; -1: this one does */
+    int key_fd; /* socket of the process that opens the key files; -1: this process opens them */
     whit_request_log log;
-    atomic_ullong n_ids;        /* replies so far */
+    atomic_ullong n_ids;        /* number of replies so far */
     uint64_t id_seed;           /* random, so that replicas and restarts use different ids */
     whit_budget budget;         /* memory of requests */
     int store_fd;               /* socket of the helper process; -1: no store */
@@ -59,13 +59,14 @@ typedef struct whit_api {
     whit_model *model;
     const whit_server_options *options; /* owned by the site, like stop and log */
     whit_engine *engine;
-    whit_chat_template *chat;            /* NULL: the model lacks one */
+    whit_chat_template *chat;            /* NULL if the model has none */
     whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
     /* Contains the special tokens of calls; NULL: `vocabulary` contains them. */
     whit_grammar_vocabulary *call_vocabulary;
     const atomic_int *stop;
     whit_request_log log;
-    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS]; /* indexed by number in the options; NULL: for another model */
+    /* Indexed by number in the options; NULL: made for another model. */
+    whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS];
     /* Under the lock of the site's models: */
     uint32_t n_users;
     bool is_retired; /* replaced by a newer version: the last user closes it */

@@ -46,7 +46,7 @@ void whit_slots_act(whit_call *call)
     whit_slot_action action = {.path = path};
     whit_error error;
     int kind = 0;
-    if (whit_key_is_limited(call->site, call->key)) { /* slots and their files hold conversations of all keys */
+    if (whit_key_is_limited(call->site, call->key)) { /* slots and their files contain conversations of all keys */
         whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not save, restore or erase slots");
         return;
     }

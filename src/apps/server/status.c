@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The server and its models, as they are looked at: GET /v1/models, /health, /slots, /props. */
+ * State of the server and its models: GET /v1/models, /health, /slots, /props. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 #include "server/replies.h"
 #include "server/settings.h"
 
-/* Every model and adapter, as OpenAI lists them. */
+/* Lists every model and adapter in OpenAI's form. */
 static json_t *list_models(whit_site *site, uint64_t key)
 {
     json_t *list = json_array();
@@ -39,7 +39,7 @@ static json_t *list_models(whit_site *site, uint64_t key)
     return list;
 }
 
-/* A model in Anthropic's form, of one in OpenAI's, which is taken. */
+/* Converts a model from OpenAI's form, whose ownership it takes, to Anthropic's. */
 static json_t *anthropic_model(const whit_site *site, json_t *model)
 {
     char created[32];

@@ -65,7 +65,7 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
     return e;
 }
 
-/* Waits for the rest of an errand, stopped where that is possible. */
+/* Stops an errand if possible, and waits for its end. */
 static void end_errand(struct errand *e)
 {
     if (!e->is_over) (void)!whit_write_all(e->site->store_fd, "\n", 1);
@@ -108,7 +108,7 @@ static void reply_errand(whit_call *call, struct errand *e, bool with_status)
     end_errand(e);
 }
 
-/* Whether the store may be changed by this request; else the reply says why not. */
+/* Whether this request may change the store; otherwise the reply says why not. */
 static bool may_change(whit_call *call)
 {
     if (call->site->store_fd < 0)
@@ -121,7 +121,7 @@ static bool may_change(whit_call *call)
     return false;
 }
 
-/* The text of a field, or of an older name for it; NULL: the reply says that it lacks. */
+/* Returns the text of a member, or of its older name; NULL: the reply says that it is missing. */
 static const char *text_of(whit_call *call, const char *key, const char *older)
 {
     const char *text = json_string_value(json_object_get(call->body, key));
@@ -159,7 +159,8 @@ void whit_ollama_copy(whit_call *call)
                      false);
 }
 
-/* A model under another name. What would change its answers is no part of the store: clients send it themselves. */
+/* Copies a model to another name. Settings that change its answers are not part of the store: clients send them with
+ * each request. */
 void whit_ollama_create(whit_call *call)
 {
     static const char *const others[] = {"files",      "adapters", "template", "license",  "system",

@@ -26,7 +26,7 @@ enum { PROGRESS_MS = 200 };
 struct helper {
     const whit_server_store *store;
     int fd;
-    uint64_t told_ns; /* when progress was said last */
+    uint64_t told_ns; /* time of the last progress line */
 };
 
 static bool say_line(const struct helper *h, json_t *line)
