@@ -9,7 +9,7 @@
 
 typedef enum whit_apart {
     WHIT_APART_DONE,
-    WHIT_APART_LATE,  /* it ended before its result was whole, or its time was over */
+    WHIT_APART_LATE,  /* it ended before its result was complete, or it exceeded its time */
     WHIT_APART_FAILED /* it could not be started: errno */
 } whit_apart;
 

@@ -9,7 +9,7 @@
 typedef struct whit_arena {
     uint8_t *memory; /* NULL: counting only */
     uint64_t used_bytes;
-    bool overflow; /* the sum does not fit */
+    bool overflow; /* the sum overflowed */
 } whit_arena;
 
 /* The next n * elem_bytes, 64-byte aligned; NULL while counting. */

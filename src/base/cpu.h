@@ -22,7 +22,7 @@ typedef enum whit_isa {
     WHIT_ISA_COUNT
 } whit_isa;
 
-/* Extras beside the levels. */
+/* Features in addition to the levels. */
 #define WHIT_CPU_AVX_VNNI        (1u << 0) /* VPDPBUSD at the AVX2 level */
 #define WHIT_CPU_AVX512_POPCOUNT (1u << 1) /* VPOPCNTDQ */
 #define WHIT_CPU_AVX512_BF16     (1u << 2)
@@ -35,7 +35,7 @@ typedef struct whit_cpu {
     uint32_t features;                     /* WHIT_CPU_ bits */
     char model[64];                        /* for display; "unknown" if it cannot be found */
     uint32_t n_logical;                    /* processors this process may use */
-    uint32_t n_cores;                      /* physical cores among them */
+    uint32_t n_cores;                      /* number of physical cores among them */
     uint32_t n_threads;                    /* how many threads to use: n_cores, or what a quota leaves; at least 1 */
     uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* one logical processor of each of these cores */
 } whit_cpu;

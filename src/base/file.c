@@ -86,7 +86,7 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* Waits for more from a pipe, or its end, until `until_ns` at the latest; false where that has come. */
+/* Waits for data or the end of a pipe, until `until_ns` at the latest; false on timeout. */
 static bool wait_readable(int fd, uint64_t until_ns)
 {
     uint64_t now_ns = whit_now_ns();

@@ -19,7 +19,8 @@ whit_status whit_map_open(const char *path, const whit_allocator *allocator, whi
 /* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
                              whit_error *error);
-/* Bytes that are in memory already, not copied, under the name `path`; they outlive the map. */
+/* Makes a map of bytes that are already in memory, not copied, under the name `path`; the bytes must outlive the
+ * map. */
 whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path, const whit_allocator *allocator,
                                  whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
@@ -43,7 +44,7 @@ typedef struct whit_writer {
     bool open;
     uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;
-    bool unnamed;    /* `temporary` names nothing yet */
+    bool unnamed;    /* `temporary` is not a name yet */
     bool is_new;     /* never replaces another file */
     bool is_special; /* `path` is a device or a pipe, open as `special` */
     int special;
@@ -66,8 +67,9 @@ whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const voi
 /* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
-/* For a file that is made in several steps, each of which needs its name: `path` with links followed, and a temporary
- * name beside it, as writers have. Both PATH_MAX bytes. Refuses an existing file that is not a regular one. */
+/* For a file that is made in several steps, each of which needs its name: `path` with links resolved, and a
+ * temporary name in the same folder, as writers use. Both PATH_MAX bytes. Refuses an existing file that is not a
+ * regular one. */
 whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error);
 /* Renames the finished file to `resolved`, replacing an existing one; flushes the folder. */
 whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error);
@@ -83,8 +85,8 @@ bool whit_write_all(int fd, const void *data, size_t size_bytes);
 /* Copies the metadata of one open file to another: owner, group, extended attributes with access lists, and the mode.
  * False if some of it cannot be kept: then the old file must be written in place. */
 bool whit_copy_metadata(int from, int to);
-/* Writes over a regular file in place, which keeps its other names and all that belongs to it. A disk that is too full
- * is noticed before the first byte; a crash leaves a mixture, for which the caller keeps a copy. Flushed to disk. */
+/* Overwrites a regular file in place, which keeps its hard links and attributes. Free disk space is checked first; a
+ * crash leaves a mixture of old and new content, so the caller keeps a copy. Flushed to disk. */
 whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error);
 
 /* Writes `data` to `path` atomically. */

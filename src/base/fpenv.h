@@ -45,7 +45,8 @@ static inline void whit_fpenv_write(uint64_t state)
 
 #elif defined(__riscv)
 
-#define WHIT_FPENV_STATE 0 /* fcsr: nearest, no flags raised; nothing traps, and subnormals are always kept */
+/* fcsr: round to nearest, flags cleared; there are no traps, and subnormals are always kept */
+#define WHIT_FPENV_STATE 0
 
 static inline uint64_t whit_fpenv_read(void)
 {
@@ -75,7 +76,7 @@ static inline void whit_fpenv_write(uint64_t state)
 #error "whit knows the floating-point control of x86-64, AArch64, RISC-V and WebAssembly only"
 #endif
 
-/* Sets our environment and returns the one before it. */
+/* Sets the library's floating-point environment and returns the previous one. */
 static inline whit_fpenv whit_fpenv_enter(void)
 {
     whit_fpenv before = {whit_fpenv_read()};

@@ -14,8 +14,8 @@ typedef struct whit_hash {
     crypto_generichash_blake2b_state state;
 } whit_hash;
 
-/* Lets libsodium pick its fastest code: before hashing much. Any thread, as often as one likes;
- * without it the digests are the same and slower. */
+/* Lets libsodium choose its fastest code; call before hashing much. Any thread, any number of times; without it the
+ * digests are the same and slower. */
 void whit_hash_prepare(void);
 void whit_hash_begin(whit_hash *hash, const char *domain);
 void whit_hash_add(whit_hash *hash, const void *data, size_t size_bytes);

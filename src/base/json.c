@@ -205,7 +205,7 @@ static whit_status read_scalar(parser *p)
     return fail_at(p->json, p->at, p->error, "a value was expected here");
 }
 
-/* A key and its colon. */
+/* Reads a key and its colon. */
 static whit_status read_key(parser *p)
 {
     skip_space(p);

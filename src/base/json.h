@@ -51,7 +51,7 @@ whit_status whit_json_parse(const char *name, const char *text, size_t text_byte
 void whit_json_close(whit_json *json);
 
 whit_json_type whit_json_type_of(const whit_json *json, uint32_t at);
-/* The value of a key (the last one where a key stands twice, as Python and Rust do). */
+/* The value of a key; if the key occurs several times, the last one, as in Python and Rust. */
 uint32_t whit_json_get(const whit_json *json, uint32_t object, const char *key);
 uint32_t whit_json_first(const whit_json *json, uint32_t container);
 uint32_t whit_json_next(const whit_json *json, uint32_t container, uint32_t at);
@@ -61,13 +61,12 @@ size_t whit_json_count(const whit_json *json, uint32_t container);
 /* Bytes of a string (UTF-8, may hold zeros, not terminated), in place until close; NULL and 0 where
  * the node is no string. */
 const char *whit_json_string(const whit_json *json, uint32_t at, size_t *n_bytes);
-/* The text of a node as it stands, quotes of strings left out; NULL and 0 where it is missing or a
- * string with escapes. */
+/* The source text of a node, without the quotes of a string; NULL and 0 if it is missing or a string with escapes. */
 const char *whit_json_raw(const whit_json *json, uint32_t at, size_t *n_bytes);
 /* Is the node this string? */
 bool whit_json_is(const whit_json *json, uint32_t at, const char *text);
 bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);
-/* True where the node is a number written as an integer that fits. */
+/* True if the node is a number written as an integer that fits. */
 bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
 /* True where the node is a finite number; correctly rounded, whatever the locale. */
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
@@ -78,7 +77,7 @@ bool whit_parse_f64(const char *number, double *value);
 whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Appends `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* Appends `text` as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
 bool whit_json_write_string(whit_buf *out, const char *text, size_t text_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The C library's malloc, for the whole process: what long runs and servers ask of it. */
+ * Settings of the C library's malloc for the whole process, for long runs and servers. */
 #ifndef WHIT_BASE_MALLOC_H
 #define WHIT_BASE_MALLOC_H
 

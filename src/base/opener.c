@@ -36,7 +36,7 @@ static bool send_opened(int socket, int failure, int fd)
     return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof failure;
 }
 
-/* The descriptor that the opener has sent; -1 with errno set. */
+/* Receives the descriptor from the opener; -1 with errno set. */
 static int receive_opened(int socket)
 {
     control passed;

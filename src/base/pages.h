@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hints about pages of a file's mapping: they move data between disk and memory and change no byte. Errors are ignored:
- * a system that does not know a hint runs as without it. */
+ * Hints about the pages of a file's mapping, which change no byte. Errors are ignored: a system without a hint runs as
+ * without it. */
 #ifndef WHIT_BASE_PAGES_H
 #define WHIT_BASE_PAGES_H
 
@@ -8,10 +8,10 @@
 
 /* The range will be read here and there: the system reads no neighbouring pages ahead. */
 void whit_pages_scatter(const void *begin, size_t size_bytes);
-/* Starts to read the pages of the range; returns before they are there. */
+/* Starts reading the pages of the range; returns before they are in memory. */
 void whit_pages_prefetch(const void *begin, size_t size_bytes);
-/* Takes pages that lie wholly in the range out of the page cache, where the system lets this process. Linux misses
- * pages that were read a moment ago on another processor; they stay mapped, so that another call finds them. */
+/* Removes pages that are completely in the range from the page cache, if the system allows it. Linux misses pages
+ * that another processor read a moment ago; they stay mapped, so that another call finds them. */
 void whit_pages_evict(const void *begin, size_t size_bytes);
 /* The same for the last time: pages that are missed again are unmapped and left to the system. */
 void whit_pages_release(const void *begin, size_t size_bytes);

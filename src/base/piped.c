@@ -21,7 +21,8 @@ static bool is_named(const char *variable, const char *change)
     return strncmp(variable, change, n) == 0 && variable[n] == '=';
 }
 
-/* Makes a list of this process's variables with the changes: malloc'd, of strings that others own. NULL: no memory. */
+/* Lists this process's environment variables with the changes: malloc'd, with strings owned by others. NULL: no
+ * memory. */
 static char **make_environment(const char *const *changes)
 {
     size_t n = 0, n_all = 1;
@@ -54,7 +55,7 @@ static void become_program(char *const *words, const char *folder, char **enviro
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0) _exit(127);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL); /* this process may ignore them */
+    signal(SIGPIPE, SIG_DFL); /* this process may ignore the signal */
     signal(SIGINT, SIG_DFL);
     environ = environment;
     execvp(words[0], words);

@@ -11,10 +11,10 @@
 
 /* Zero-initialise. */
 typedef struct whit_piped {
-    int64_t process; /* 0: nothing runs */
+    int64_t process; /* 0: no process */
     void *job;       /* Windows: the job that contains all its processes, and its process handle */
     bool has_group;  /* it leads its own process group */
-    int in, out;     /* its input and its output while it runs; neither ever waits; -1: closed */
+    int in, out;     /* its input and its output while it runs, non-blocking; -1: closed */
 } whit_piped;
 
 /* Zeroed: the folder and the variables of this process; stderr is dropped. */
@@ -29,7 +29,7 @@ typedef struct whit_piped_how {
 /* Starts words[0], which is looked for in PATH, with the words that follow; `words` ends with NULL. It and what it has
  * started end with the thread that starts it. One that cannot be executed ends with status 127. Errors: io, memory. */
 whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error);
-/* Starts a line of the system's shell, whose stderr comes with its output. */
+/* Starts a command line of the system's shell, whose stderr is merged into its output. */
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);
 /* Turns the line ends that this system's shell writes into '\n', in place; returns the size that is left. */
 size_t whit_piped_plain(char *text, size_t size_bytes);

@@ -60,8 +60,8 @@ static bool is_drawn_over(uint32_t code)
         (code >= 0x1160 && code <= 0x11FF) || (code >= 0xD7B0 && code <= 0xD7FB);
 }
 
-/* Is the character hidden here? Counts the joiners that may follow it: two after a letter, as in an emoji with a
- * variation selector that is joined to the next. A longer row is a text of its own that nobody sees. */
+/* Whether the character is hidden. Counts the joiners that may follow it: two after a letter, as in an emoji with a
+ * variation selector that is joined to the next. A longer sequence could be a text that readers do not see. */
 static bool hides(uint32_t code, uint8_t *n_joiners)
 {
     bool hidden = whit_plain_is_hidden(code);

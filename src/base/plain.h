@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* A character that a cut between two pieces of text has split. Zero-initialised: nothing is held. */
+/* A character that was split between two pieces of text. Zero-initialised: no bytes are held. */
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
@@ -28,7 +28,7 @@ bool whit_plain_has_hidden(const char *text, size_t n);
  * but joiners as above become marks. `out` has room for WHIT_PLAIN_ROOM(n) bytes; returns how many were written. An
  * unfinished character at the end waits in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
-/* The rest at the end: '?' where a character stayed unfinished. As above. */
+/* Writes the rest at the end: '?' for an incomplete character. Otherwise as above. */
 size_t whit_plain_end(whit_plain *state, char *out);
 
 /* A whole line of n bytes in place: line feeds, tabs and hidden characters become '?', too. Returns its new length. */
@@ -37,7 +37,7 @@ size_t whit_plain_line(char *line, size_t n);
 typedef enum whit_plain_kept {
     WHIT_PLAIN_NAME,  /* one line: line feeds, tabs and a blank at either end are marked, too */
     WHIT_PLAIN_LINES, /* line feeds and tabs stay */
-    WHIT_PLAIN_ENDS,  /* CR LF stays as well */
+    WHIT_PLAIN_ENDS,  /* CR LF stays unchanged, too */
 } whit_plain_kept;
 
 /* Appends `text` as a person must see it before agreeing to it. Every control, hidden or private character, blank

@@ -86,7 +86,7 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
                 squares[k][i] = gap * gap * weights[i];
             }
         }
-        for (uint32_t i = 0; i < count; i++) /* one after the other for each scale, whatever the blocks are */
+        for (uint32_t i = 0; i < count; i++) /* in sequence for each scale, whatever the blocks are */
             for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->sums[k] += squares[k][i];
     }
 }
@@ -109,7 +109,8 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
         return a_scale;
     }
     int apart = a_scale > b_scale ? a_scale - b_scale : b_scale - a_scale;
-    int unit = 1 << (apart < 4 ? apart : 4); /* four steps and more apart the smaller one changes nothing but ties */
+    /* If the scales differ by four steps or more, the smaller operand only decides ties. */
+    int unit = 1 << (apart < 4 ? apart : 4);
     whit_quat_map map = {0};
     for (unsigned i = 0; i < 16; i++) {
         int x = values[i >> 2], y = values[i & 3];

@@ -59,7 +59,7 @@ typedef struct whit_quat_kernels {
     whit_quat_binary_fn *add;    /* saturating; a tie of opposite signs is +1 */
     whit_quat_binary_fn *mul;    /* saturating */
     whit_quat_binary_fn *swiglu; /* silu(a) * b, saturating */
-    whit_quat_unary_fn *silu;    /* both negatives become -1 */
+    whit_quat_unary_fn *silu;    /* two negative values give -1 */
     whit_quat_unary_fn *negate;
     whit_quat_unary_fn *absolute;
     whit_quat_compare_fn *less, *equal;

@@ -24,7 +24,7 @@ typedef struct whit_ranks {
 
 #define WHIT_RANKS_MAX 64
 
-/* The first of n items in a rank's share; the share ends where that of rank + 1 begins. */
+/* The first of n items in a rank's share, which ends at the first item of rank + 1. */
 static inline uint32_t whit_rank_begin(const whit_ranks *ranks, uint32_t rank, uint32_t n)
 {
     return (uint32_t)((uint64_t)n * rank / ranks->n_ranks);

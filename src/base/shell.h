@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Lines of the system's shell that a person has typed. */
+ * Shell command lines typed by a person. */
 #ifndef WHIT_BASE_SHELL_H
 #define WHIT_BASE_SHELL_H
 

@@ -18,12 +18,12 @@ static uint64_t mix_bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The shingles of a text, one after the other. */
+/* The shingles of a text, in sequence. */
 struct shingles {
     const uint8_t *at, *end;
     uint64_t sum, power;   /* power: FACTOR^WIDTH */
     uint8_t window[WIDTH]; /* ring buffer of the last bytes */
-    size_t n;              /* bytes so far */
+    size_t n;              /* number of bytes so far */
     bool after_space;
 };
 
@@ -111,7 +111,8 @@ void whit_sketch_finish(whit_sketch *sketch)
 void whit_sketch_join(whit_sketch *sketch, const whit_sketch *other)
 {
     for (size_t i = 0; i < other->n; i++) add_hash(sketch, other->hashes[i]);
-    settle_hashes(sketch); /* a full one has as many hashes within its limit: the union's limit is no higher */
+    /* a full sketch has exactly its number of hashes within its limit: the union's limit is not higher */
+    settle_hashes(sketch);
 }
 
 size_t whit_sketch_write(const whit_sketch *sketch, uint8_t *out)

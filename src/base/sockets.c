@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Detects the socket of a server that was killed, on which nobody listens. connect() refuses other files as well, but
- * these must not be removed. */
+/* Whether the path is the socket of a server that was killed. connect() refuses other files as well, but these must
+ * not be removed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     struct stat about;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What base asks of the operating system beyond POSIX: system_linux.c, macos, wasm and windows implement it, and
- * the build chooses one of them. A system that cannot do a thing says so by the result; nothing here is fatal. */
+ * Functions of the operating system beyond POSIX: system_linux.c, macos, wasm and windows implement them, and the build
+ * chooses one. A missing feature is reported by the result; nothing here is fatal. */
 #ifndef WHIT_BASE_SYSTEM_H
 #define WHIT_BASE_SYSTEM_H
 
@@ -21,7 +21,7 @@ void whit_system_free(void *memory);
  * node read. False, and no change, on a machine with one node or where the system refuses. */
 bool whit_system_interleave(void *memory, size_t size_bytes);
 
-/* A number that differs from run to run: random, or the time where the system gives nothing. */
+/* A number that differs from run to run: random, or derived from the time if the system has no random numbers. */
 uint64_t whit_system_draw(void);
 /* A pipe for waking a thread that polls: reading and writing never wait, no child inherits it. False, with errno. */
 bool whit_system_pipe(int ends[2]);

@@ -45,7 +45,7 @@ typedef enum whit_layout {
 typedef enum whit_scale_kind {
     WHIT_SCALE_NONE = 0,   /* float codecs */
     WHIT_SCALE_TENSOR = 1, /* in the tensor's type */
-    WHIT_SCALE_ROW = 2,    /* an array of its own, part WHIT_PART_ROW_SCALES */
+    WHIT_SCALE_ROW = 2,    /* a separate array, part WHIT_PART_ROW_SCALES */
     WHIT_SCALE_GROUP = 3,  /* interleaved with the codes */
 } whit_scale_kind;
 

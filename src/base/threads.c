@@ -44,7 +44,8 @@
 /* A wait this much longer than the caller's own part of the job is a scheduler's doing. */
 #define PATIENCE_NS       500000
 #define REST_PER_LATENESS 16
-/* A process that was stopped is late by as long as it was; no scheduler's slice is longer than this. */
+/* A stopped process (SIGSTOP) is late by the time that it was stopped; no scheduler's time slice is longer than
+ * this. */
 #define REST_MAX_NS 100000000
 /* Kernels use up to 400 KB of stack; thread-local variables are on it too, 785 KB with ThreadSanitizer. */
 #define WORKER_STACK_BYTES (2u << 20)
@@ -89,7 +90,7 @@ static void relax(void)
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory"); /* waits about as long as x86's pause; yield is a nop */
+    __asm__ volatile("isb" ::: "memory"); /* pauses about as long as x86's pause; yield is a nop */
 #elif defined(__riscv)
     /* Pause; a nop on processors that do not know it. */
     __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");
@@ -209,7 +210,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* The first chunk of the worker at `place`; its last one is before that of the next place. */
+/* The first chunk of the worker at index `place`; its last one precedes the first of the next worker. */
 static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t place)
 {
     return (uint32_t)((uint64_t)n_chunks * place / pool->n_threads);
@@ -248,8 +249,8 @@ static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
     }
 }
 
-/* Called when the caller has no chunk left to take: waits for the chunks that workers have begun. `own_from_ns` is when
- * the caller began its own chunks, 0 if it came too late to take any. */
+/* Called when the caller has no chunk left: waits for the chunks that workers have begun. `own_from_ns` is the time
+ * when the caller began its own chunks, 0 if it came too late to take any. */
 static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
 {
     uint64_t from_ns = 0;
@@ -355,7 +356,7 @@ static void pin_workers(whit_pool *pool)
         if (i != pool->caller) whit_thread_pin(pool->workers[i].thread, pool->workers[i].processor);
 }
 
-/* Workers leave the host's signals to the host's threads; faults stay with who makes them. */
+/* Workers leave the host's signals to the host's threads; faults are delivered to the thread that causes them. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};

@@ -129,7 +129,7 @@ static bool next_range(const char **list, unsigned *first, unsigned *last)
     return true;
 }
 
-/* Sets one of the numbers of the cores whose processors are in `list`. */
+/* Sets one of the numbers of the cores whose processors `list` contains. */
 static void mark_cores(whit_topology *t, const char *list, size_t member, uint16_t number)
 {
     unsigned first, last;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Which cores of this machine share a cache, a memory and a socket, and the order in which a pool of threads takes
- * them. Nothing that is computed depends on it. */
+ * The cores of this machine that share a cache, a memory or a socket, and the order in which a thread pool uses them.
+ * Results do not depend on it. */
 #ifndef WHIT_BASE_TOPOLOGY_H
 #define WHIT_BASE_TOPOLOGY_H
 
 #include "base/cpu.h"
 
-/* Numbers are dense, in the order of first appearance: 0 to n - 1. A node is within one package, a cluster within one
- * node: a firmware that says otherwise is read as if the smaller one ended at the border. */
+/* Numbers are dense, in the order of first appearance: 0 to n - 1. A node belongs to one package, a cluster to one
+ * node: if firmware reports otherwise, the smaller unit is split at the border. */
 typedef struct whit_topology_core {
-    uint16_t processor; /* the logical processor of a thread on this core: its lowest one that may be used */
+    uint16_t processor; /* the processor for a thread on this core: the lowest one that may be used */
     uint16_t package;   /* socket */
     uint16_t node;      /* NUMA node: cores with the same nearest memory */
     uint16_t cluster;   /* cores that share a last-level (L3) cache, as a CCX; the node if no cache is known */
@@ -25,8 +25,8 @@ typedef struct whit_topology {
 void whit_topology_find(const whit_cpu *cpu, whit_topology *topology);
 /* Reads the topology from files below `root`, which have the layout of /sys/devices/system. */
 void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *topology);
-/* Finds it by hwloc. Without `cpu` it takes every core of hwloc's machine, which the environment variable
- * HWLOC_SYNTHETIC may describe. False where hwloc cannot be opened or knows no core. */
+/* Reads it by hwloc. Without `cpu` it uses every core of hwloc's machine, which the environment variable
+ * HWLOC_SYNTHETIC may describe. False if hwloc cannot be loaded or knows no core. */
 bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology);
 /* Sorts the cores by the system's numbers, renumbers them densely, and counts them. */
 void whit_topology_sort(whit_topology *topology);

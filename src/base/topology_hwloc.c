@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The topology by hwloc, which is opened for it and not linked. */
+ * The topology by hwloc, which is loaded at run time and not linked. */
 #include "base/topology.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ static bool open_library(struct hwloc *hwloc)
         hwloc->object && hwloc->first && hwloc->version() >> 16 == HWLOC_API_VERSION >> 16;
 }
 
-/* The number of the object of this type that has `object` in it. */
+/* The number of the object of this type that contains `object`. */
 static uint16_t number_above(const struct hwloc_obj *object, hwloc_obj_type_t type, uint16_t otherwise)
 {
     while (object && object->type != type) object = object->parent;

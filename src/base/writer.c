@@ -71,7 +71,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
         return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(resolved, target, sizeof target - 1);
-        if (n < 0) return WHIT_OK; /* no link, or not there: the next call says what is wrong */
+        if (n < 0) return WHIT_OK; /* not a link, or it does not exist: the next call reports the error */
         target[n] = 0;
         memcpy(folder, resolved, sizeof folder);
         int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)
@@ -81,7 +81,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
     return whit_fail(error, WHIT_ERROR_IO, "%s: too many links, one to the other", path);
 }
 
-/* Refuses at once what only the commit would find out, which may come hours later. */
+/* Fails at once on errors that otherwise only the commit would find, possibly hours later. */
 static whit_status check_name(const char *path, const char *resolved, whit_error *error)
 {
     const char *slash = strrchr(resolved, '/');
@@ -121,8 +121,8 @@ static int create_unnamed(const char *folder)
 #endif
 }
 
-/* Ends the name with a suffix that no file has yet, and creates that file with the mode that the
- * user's umask leaves (mkstemp would give 0600, and a model is as readable as any other file). */
+/* Replaces the suffix by one that no file has, and creates that file with the mode of the user's umask (mkstemp
+ * would use 0600, but a model should be as readable as other files). */
 static int create_named(char *suffix, const char *name)
 {
     int fd = -1;
@@ -423,7 +423,7 @@ whit_status whit_write_over(const char *path, const void *data, size_t size_byte
         (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
         if (ftruncate(fd, about.st_size)) {
-        } /* best effort: the old bytes are there in any case */
+        } /* best effort: the old bytes still exist in any case */
         errno = why;
         ok = false;
     }

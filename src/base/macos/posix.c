@@ -7,7 +7,7 @@
 
 #undef qsort_r
 
-/* The comparison and its context, as the system's qsort_r hands one pointer. */
+/* The comparison and its context, passed through the single pointer of macOS's qsort_r. */
 struct order {
     int (*compare)(const void *, const void *, void *);
     void *context;

@@ -10,8 +10,8 @@
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* There is no futex before macOS 14.4. Words share a few conditions by their address: a waiter looks at its word under
- * the lock that a waker takes after it has changed the word, so that no wake is lost. */
+/* macOS before 14.4 has no futex. Words share a few condition variables, chosen by address: a waiter checks its word
+ * under the lock that a waker takes after changing the word, so that no wake-up is lost. */
 enum { N_CONDITIONS = 16 };
 typedef struct condition {
     pthread_mutex_t lock;
@@ -76,7 +76,7 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-/* A number of sysctl's; 0 if it is unknown here. */
+/* Reads a number by sysctl; 0 if it is unknown. */
 static uint32_t read_number(const char *name)
 {
     uint32_t number = 0;

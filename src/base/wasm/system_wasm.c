@@ -66,7 +66,7 @@ uint64_t whit_memory_available(void)
 
 /* ---- calls of Linux ----------------------------------------------------------------------------- */
 
-/* getentropy gives 256 bytes at most. */
+/* Getentropy returns at most 256 bytes. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
 {
     (void)flags;

@@ -138,7 +138,7 @@ static bool is_ready(HANDLE handle, short events)
 
 int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms)
 {
-    /* Pipes cannot be waited for, so they are looked at, every few milliseconds. */
+    /* Windows cannot wait for pipes, so they are polled every few milliseconds. */
     enum { LOOK_MS = 5 };
     unsigned n_signals = whit_signal_count();
     ULONGLONG until_ms = GetTickCount64() + (timeout_ms > 0 ? (ULONGLONG)timeout_ms : 0);

@@ -20,7 +20,7 @@ void whit_console_ask_mouse(HANDLE input, const char *bytes, size_t n_bytes);
 /* Writes to a console's output at most a few thousand bytes, with the sequences of xterm; their number, or -1 with
  * errno. */
 ssize_t whit_console_write(HANDLE console, const void *bytes, size_t n_bytes);
-/* Does the console understand sequences? It is asked once, on a screen that is not shown. */
+/* Whether the console understands escape sequences. Tested once, on a screen that is not shown. */
 bool whit_console_is_terminal(void);
 /* Shows text with the sequences that the editor and chats use: cursor, colours, clearing, the other screen. False, with
  * GetLastError, if the console is gone. */

@@ -8,7 +8,7 @@
 
 #include <sys/uio.h>
 
-/* A lock is of one byte that no file reaches, since locks of Windows would keep others from reading. */
+/* A lock covers one byte beyond the end of any file, since locks of Windows would keep others from reading. */
 enum { LOCK_OFFSET_HIGH = 0x7FFFFFFF };
 
 static HANDLE handle_of(int fd)

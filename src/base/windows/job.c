@@ -24,7 +24,7 @@ bool whit_job_start(HANDLE job, wchar_t *line, const wchar_t *folder, void *envi
                                             .hStdOutput = out,
                                             .hStdError = errors}};
     HANDLE kept[3] = {in, out, errors};
-    const SIZE_T n_kept = errors == out || errors == in ? 2 : 3; /* none may come twice */
+    const SIZE_T n_kept = errors == out || errors == in ? 2 : 3; /* no handle may occur twice */
     PROCESS_INFORMATION made = {0};
     SIZE_T n_bytes = 0;
     InitializeProcThreadAttributeList(NULL, 1, 0, &n_bytes);

@@ -33,7 +33,7 @@ static size_t put_named(const struct named_key *named, int mods, char *bytes)
 
 static size_t put_letter(wchar_t letter, bool alt, char *bytes)
 {
-    static wchar_t high; /* the first half of a character beyond 16 bits; one console has one reader */
+    static wchar_t high; /* the first half of a character beyond U+FFFF; one console has one reader */
     size_t n = 0;
     if (IS_HIGH_SURROGATE(letter)) {
         high = letter;
@@ -53,7 +53,7 @@ static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
     const bool alt_graph = state & RIGHT_ALT_PRESSED && ctrl; /* AltGr, which produces characters and is not Alt */
     const bool alt = state & (LEFT_ALT_PRESSED | RIGHT_ALT_PRESSED) && !alt_graph;
     const wchar_t letter = key->uChar.UnicodeChar;
-    /* A character that was typed as a number comes when Alt is let go. */
+    /* A character typed as a number arrives when Alt is released. */
     if (!key->bKeyDown) return key->wVirtualKeyCode == VK_MENU && letter ? put_letter(letter, false, bytes) : 0;
     for (size_t i = 0; i < sizeof named_keys / sizeof *named_keys; i++)
         if (named_keys[i].key == key->wVirtualKeyCode && !letter)
@@ -106,7 +106,7 @@ size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WH
     }
 }
 
-/* Does text of n_bytes hold the sequence that switches this mode on, or off? */
+/* Whether the text contains the escape sequence that switches this mode on or off. */
 static bool has_mode(const char *bytes, size_t n_bytes, const char *sequence)
 {
     return memmem(bytes, n_bytes, sequence, strlen(sequence)) != NULL;

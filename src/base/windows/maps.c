@@ -74,7 +74,7 @@ int madvise(void *begin, size_t size_bytes, int advice)
 {
     MEMORY_BASIC_INFORMATION info;
     if (advice != MADV_DONTNEED || !VirtualQuery(begin, &info, sizeof info) || info.Type != MEM_MAPPED) return 0;
-    VirtualUnlock(begin, size_bytes); /* pages that are not locked leave the working set */
+    VirtualUnlock(begin, size_bytes); /* unlocking removes unlocked pages from the working set */
     return 0;
 }
 

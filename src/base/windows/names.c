@@ -164,8 +164,8 @@ int whit_posix_rmdir(const char *path)
     return RemoveDirectoryW(wide) ? 0 : whit_wide_error();
 }
 
-/* An open file cannot be replaced by older systems, but it can be renamed: it makes room under another name, which
- * goes when the file is closed. A crash in between leaves both files. */
+/* Older systems cannot replace an open file, but can rename it: it is renamed to a temporary name, which disappears
+ * when the file is closed. A crash in between leaves both files. */
 static bool replace_open_file(const wchar_t *from, const wchar_t *to)
 {
     wchar_t aside[WHIT_WIDE_MAX + 16];
@@ -220,7 +220,7 @@ int symlink(const char *target, const char *path)
 ssize_t readlink(const char *path, char *target, size_t target_bytes)
 {
     (void)path, (void)target, (void)target_bytes;
-    errno = EINVAL; /* CreateFile follows links by itself */
+    errno = EINVAL; /* CreateFile follows links itself */
     return -1;
 }
 
@@ -242,7 +242,7 @@ int whit_posix_mkdir(const char *path, mode_t mode)
     (void)mode;
     if (!whit_wide_path(path, wide)) return -1;
     if (CreateDirectoryW(wide, NULL)) return 0;
-    /* The root of a drive exists, but is refused as a name: code that makes all folders of a path begins there. */
+    /* The root of a drive exists but cannot be created: code that creates all folders of a path begins there. */
     DWORD code = GetLastError(), was = GetFileAttributesW(wide);
     SetLastError(was == INVALID_FILE_ATTRIBUTES ? code : ERROR_ALREADY_EXISTS);
     return whit_wide_error();
@@ -298,7 +298,7 @@ struct whit_posix_dir {
     bool has_next;
     WIN32_FIND_DATAW found;
     struct dirent entry;
-    int fd; /* descriptor of the folder; -1 until it is asked for */
+    int fd; /* descriptor of the folder; -1 until needed */
     char path[];
 };
 

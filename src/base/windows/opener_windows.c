@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * There is no sandbox here: the caller opens its files itself. */
+ * Windows has no sandbox: the caller opens its files itself. */
 #include "base/opener.h"
 
 whit_status whit_opener_start(const char *const *paths, size_t n, int *fd, whit_error *error)

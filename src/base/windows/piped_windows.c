@@ -40,7 +40,7 @@ static bool is_named(const wchar_t *variable, const wchar_t *name, size_t n)
     return _wcsnicmp(variable, name, n) == 0 && variable[n] == L'=';
 }
 
-/* Appends this process's variables with the changes, as CreateProcess takes them. */
+/* Appends this process's environment variables with the changes, in the form of CreateProcess. */
 static bool make_environment(const char *const *changes, whit_buf *block)
 {
     wchar_t *own = GetEnvironmentStringsW(), *change = malloc(VALUE_MAX_UNITS * sizeof *change);
@@ -169,7 +169,7 @@ int whit_piped_end(whit_piped *child, uint32_t patience_ms)
     bool has_ended = WaitForSingleObject(held->process, patience_ms ? patience_ms : 100) == WAIT_OBJECT_0;
     if (has_ended) GetExitCodeProcess(held->process, &code);
     CloseHandle(held->process);
-    CloseHandle(held->job); /* ends what still runs */
+    CloseHandle(held->job); /* ends the remaining processes */
     close(child->out);
     free(held);
     *child = (whit_piped){.in = -1, .out = -1};

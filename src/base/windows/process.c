@@ -102,7 +102,7 @@ int unsetenv(const char *name)
 
 uid_t getuid(void)
 {
-    return 1000; /* Windows has no numbers for users, and nobody is root */
+    return 1000; /* Windows has no user numbers, and no user is root */
 }
 
 uid_t geteuid(void)

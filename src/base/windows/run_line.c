@@ -57,7 +57,7 @@ struct running {
 
 static void end_running(struct running *r)
 {
-    if (r->job) CloseHandle(r->job); /* ends what still runs */
+    if (r->job) CloseHandle(r->job); /* ends the remaining processes */
     if (r->process) CloseHandle(r->process);
     if (r->output) CloseHandle(r->output);
     *r = (struct running){0};

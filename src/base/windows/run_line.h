@@ -12,7 +12,7 @@ typedef struct whit_run_line {
     const char *const *environment; /* further "NAME=VALUE", ended by NULL; may be NULL */
     uint32_t wall_s, n_processes;   /* limits of the time and of the processes that run at once */
     uint64_t process_bytes;         /* limit of the memory of each process */
-    uint64_t output_bytes;          /* kept of the output; the rest is read and dropped */
+    uint64_t output_bytes;          /* limit of the stored output; further output is read and dropped */
     const volatile bool *cancel;    /* NULL: never */
 } whit_run_line;
 

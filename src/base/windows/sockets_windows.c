@@ -72,7 +72,7 @@ void whit_socket_close(int fd)
 
 bool whit_socket_peer_left(int fd)
 {
-    /* WSAPoll tells of a closed connection whatever was asked for. */
+    /* WSAPoll reports a closed connection regardless of the requested events. */
     WSAPOLLFD look = {.fd = (SOCKET)fd, .events = POLLRDNORM};
     if (fd < 0 || WSAPoll(&look, 1, 0) <= 0) return false;
     char byte;

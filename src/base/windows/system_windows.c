@@ -16,7 +16,7 @@
 
 static UINT console_before;
 
-/* A shell that the program was started from continues with its own code page. */
+/* Restores the code page of the shell that started the program. */
 static void restore_console(void)
 {
     SetConsoleOutputCP(console_before);
@@ -64,7 +64,7 @@ bool whit_path_is_absolute(const char *path)
     return path[0] == '/' || path[0] == '\\' || (has_drive && (path[2] == '/' || path[2] == '\\'));
 }
 
-/* Does a part of a path name a device, whatever its suffix is? */
+/* Whether a component of a path names a device, with any suffix. */
 static bool is_device(const char *part)
 {
     static const char *const devices[] = {"con", "prn", "aux", "nul", "conin$", "conout$"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * What the files of this folder share: names in UTF-16, and errors of Windows as errno. They call Windows by its own
+ * Shared by the files of this folder: names in UTF-16, and Windows errors as errno. These files call Windows by its own
  * names. */
 #ifndef WHIT_BASE_WINDOWS_WIDE_H
 #define WHIT_BASE_WINDOWS_WIDE_H
 
 #include <winsock2.h>
-/* winsock2.h comes before windows.h. */
+/* winsock2.h must precede windows.h. */
 #include <windows.h>
 
 enum { WHIT_WIDE_MAX = 4200 }; /* units of a name in UTF-16, its prefix and zero included */

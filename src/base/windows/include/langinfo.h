@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT
- * Names of the locale's texts: nothing of it is used where libedit is absent. */
+ * Names of locale texts, which are only used with libedit. */
