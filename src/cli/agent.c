@@ -119,7 +119,7 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 
 bool cli_agent_asks_elsewhere(cli_call *call)
 {
-    /* stdout on another terminal than the session's counts as elsewhere, too. */
+    /* a stdout on another terminal than the session's counts as elsewhere, too */
     return ((const struct agent_values *)call->values)->json || tcgetsid(STDOUT_FILENO) != getsid(0);
 }
 

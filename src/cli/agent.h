@@ -27,7 +27,7 @@ static inline bool cli_agent_may_write(const struct agent_values *values)
 
 /* Writes a diff on stdout, in colours on a terminal (unless NO_COLOR is set). */
 void cli_agent_write_diff(cli_call *call, const char *text, size_t n_bytes);
-/* Prints the exact difference that a change makes on stdout. */
+/* Prints the exact difference of a change to stdout. */
 whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error *error);
 /* Shows all changes on stdout, except with --json; `shown` receives the same text for the terminal of the question.
  * Errors: memory. */

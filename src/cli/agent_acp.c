@@ -9,7 +9,7 @@
 struct hosted {
     cli_call *call;
     struct cli_tasks tasks;
-    whit_found_server found; /* the server that was found where the options name none */
+    whit_found_server found; /* the server that was found, if the options name none */
 };
 
 /* Names the model's server in the options, if they name no model. Errors: argument (no server answers). */

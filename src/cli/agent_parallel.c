@@ -38,7 +38,7 @@ struct task {
     whit_scratch scratch;
     bool is_open; /* scratch is open */
     whit_snapshot before;
-    whit_buf reason; /* why it is run again; empty: it was run at most once */
+    whit_buf reason; /* reason for running it again; empty if it was run at most once */
 };
 
 struct parallel {
@@ -49,7 +49,7 @@ struct parallel {
     size_t n_tasks, n_running;
     whit_agent_config config;
     whit_runner runner;
-    cli_text file;    /* text of a file of tasks, which they point into */
+    cli_text file;    /* content of the file of tasks, to which they point */
     pid_t server_pid; /* whit serve with the model of -m; 0: not started */
     char server_url[128];
 };
@@ -79,7 +79,7 @@ static whit_status copy_config(const struct parallel *p, const char *tree, whit_
     return status;
 }
 
-/* Begins a copy of the project for a task, the same one when it is run again. */
+/* Opens a copy of the project for a task; the same copy if it is run again. */
 static whit_status open_copy(struct parallel *p, struct task *task, whit_error *error)
 {
     char name[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit agent -j where there is no fork: refused. */
+ * whit agent -j on systems without fork: refused. */
 #include "cli/agent.h"
 
 int cli_agent_parallel(cli_call *call, const char *project)

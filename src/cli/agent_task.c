@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Ends the line of an answer that is being shown, before something else is said: a part of it may be held back, and
- * must not come between a change and its question. */
+/* Ends the line of an answer that is being shown, before other output: held-back text must not appear between a
+ * change and its question. */
 static void end_view(struct cli_tasks *t)
 {
     if (t->is_viewing) cli_view_end(&t->view);

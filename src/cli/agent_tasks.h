@@ -31,11 +31,11 @@ struct cli_tasks {
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf why;        /* the person's words about the last refusal */
-    whit_buf shown;      /* differences since the last question, for a terminal that has not seen them */
+    whit_buf shown;      /* diffs since the last question, for a terminal that has not shown them */
     whit_buf attached;   /* texts that go with the next task */
     char *name;          /* name of the model chosen by /model; NULL: the one from the options */
     char kept[PATH_MAX]; /* file of the conversation */
-    int kept_lock;       /* reserves that file; -1: not yet */
+    int kept_lock;       /* lock that reserves that file; -1: not reserved yet */
     uint64_t begun_ns;
     cli_view view; /* the answer that is being shown */
     bool has_streamed, is_viewing;
@@ -46,14 +46,14 @@ struct cli_tasks {
 /* Opens the model, with the first six members set. CLI_OK, or an exit status after a message; close in every case. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
-/* Runs a task and keeps the conversation. only_reads: a plan is wanted, and nothing is written. */
+/* Runs a task and saves the conversation. only_reads: only a plan is made, and nothing is written. */
 int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
 /* Reads and runs typed tasks until the input ends. */
 int cli_tasks_type(struct cli_tasks *tasks);
 /* Writes the path of the file that keeps an editor's session. Errors: io. */
 whit_status cli_tasks_path(const struct agent_values *values, const char *project, const char *id, char path[PATH_MAX],
                            whit_error *error);
-/* Keeps the conversation in its file. Errors: io. */
+/* Saves the conversation to its file. Errors: io. */
 whit_status cli_tasks_keep(const struct cli_tasks *tasks, whit_error *error);
 /* Prints the number of answers, calls and tokens so far. */
 void cli_tasks_cost(const struct cli_tasks *tasks);

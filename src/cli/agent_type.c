@@ -27,7 +27,7 @@ static size_t room_left(const struct cli_tasks *t)
     return t->attached.size_bytes < ATTACHED_MAX ? ATTACHED_MAX - t->attached.size_bytes : 0;
 }
 
-/* Attaches a file of the project. Returns whether it could be, with a line that says so. */
+/* Attaches a file of the project to the next task. Returns false with a message if it could not. */
 static bool attach_file(struct cli_tasks *t, const char *path)
 {
     whit_buf content = {0};
@@ -120,7 +120,7 @@ static int run_line(struct cli_tasks *t, const char *line)
     return CLI_OK;
 }
 
-/* Runs a task with what was attached to it. */
+/* Runs a task together with its attachments. */
 static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
 {
     static const char plan[] = "Make a plan for this task: read what you need, and describe the changes file by file. "

@@ -137,7 +137,7 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
-/* Makes a test of every combination, and a second one with a stolen core if wanted. */
+/* Makes a test of every combination, and a second one with a stolen core if requested. */
 static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;

@@ -203,7 +203,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_run(&chat->tools, call, result);
         return true;
     }
-    /* Input that was typed before the question does not answer it. */
+    /* Input typed before the question is not an answer. */
     if (kind == CLI_TOOL_ASKED && cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
@@ -350,7 +350,7 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     return CLI_OK;
 }
 
-/* Options that neither the call nor /set changed are as the next model's authors advise. */
+/* Sets the options that neither the command line nor /set changed to the advice of the next model's authors. */
 static void advise_sampler(cli_sampler_flags *now, const cli_sampler_flags *given, const whit_model *before,
                            const whit_model *next)
 {

@@ -26,7 +26,7 @@ typedef struct cli_chat {
     uint32_t n_draft;
     cli_list stops;
 
-    uint64_t n_answers; /* answers with this seed, each with its own random numbers */
+    uint64_t n_answers; /* number of answers with this seed, each with its own random numbers */
     bool over;          /* /bye, or a signal */
     int status;         /* status of the first failure in a script */
 } cli_chat;
@@ -36,11 +36,11 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 
 /* Runs a command: a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
-/* Is the line a word that leaves other programs: exit, quit, :q? */
+/* Whether the line is a word that ends other programs: exit, quit, :q. */
 bool cli_chat_leaves(const char *line, size_t n_bytes);
 /* The commands, for Tab; ends with NULL. */
 extern const char *const cli_chat_words[];
-/* Takes a message of the person, answers it, and forgets it if there is no answer. */
+/* Appends a message of the person and answers it; removes it if there is no answer. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
 
 /* Continues with another model: messages and settings stay, and the former model is closed. */

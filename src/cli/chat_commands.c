@@ -313,7 +313,7 @@ static const struct {
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
-/* Splits off the first word; returns what follows it and its blanks. */
+/* Splits off the first word; returns the text after it and its blanks. */
 static char *next_word(char *text)
 {
     char *end = text + strcspn(text, " \t");
@@ -417,7 +417,7 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
-/* The longest file that /read takes; the context is smaller in most cases, which is said when it is answered. */
+/* Largest file for /read; the context is usually smaller, which the answer then reports. */
 enum { READ_BYTES_MAX = 4 << 20 };
 
 /* Makes a message from a file, after the words that follow its name. */

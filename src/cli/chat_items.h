@@ -13,13 +13,13 @@ typedef struct cli_chat_item {
     json_t *object;
     char *messages, *tools; /* JSON; tools NULL: no tools */
     const char *wanted;     /* an answer is right if it has this text; NULL: not judged */
-    bool must_call;         /* "calls": true: a grammar holds the answer to calls, whose schema it follows */
+    bool must_call;         /* "calls": true: a grammar constrains the answer to calls that follow the schema */
 } cli_chat_item;
 
 typedef struct cli_chat_items {
     cli_chat_item *items;
     size_t n;
-    bool has_tools, has_wanted; /* some item has */
+    bool has_tools, has_wanted; /* at least one item has them */
 } cli_chat_items;
 
 /* Reads a file of items. CLI_OK or a status already reported; free in every case. */
@@ -31,8 +31,9 @@ typedef struct cli_chat_answer {
     whit_buf text; /* as the model writes it, with markers of calls and thinking */
     whit_buf ids;  /* int32_t[]: the prompt's and the answer's, except its last */
     size_t n_prompt;
-    uint32_t n_calls, n_parsed, n_valid; /* calls; with an object as arguments; and of a tool whose schema holds */
-    bool is_right, is_held;              /* contains the expected text; a grammar constrained its calls */
+    /* Number of calls; of those with an object as arguments; of those whose tool's schema holds. */
+    uint32_t n_calls, n_parsed, n_valid;
+    bool is_right, is_held; /* contains the expected text; a grammar constrained its calls */
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
@@ -42,7 +43,7 @@ typedef struct cli_chat_tally {
     size_t n_wanted, n_right;          /* chats with a wanted text; right answers */
     size_t n_tooled, n_calling;        /* chats with tools; answers that call */
     size_t n_calls, n_parsed, n_valid; /* as in cli_chat_answer */
-    bool is_held;                      /* a grammar held calls */
+    bool is_held;                      /* a grammar constrained calls */
 } cli_chat_tally;
 
 void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const cli_chat_answer *answer);

@@ -110,7 +110,7 @@ static bool is_blank(const whit_buf *text)
     return true;
 }
 
-/* Replaces the person's last message, if there is one, and answers it; without an answer the old one is back. */
+/* Replaces the person's last message, if any, and answers it; restores the old one if there is no answer. */
 static void answer_edited(cli_chat *chat, const whit_buf *text, bool has_before)
 {
     whit_conversation *conversation = chat->talk.conversation;

@@ -21,7 +21,7 @@ typedef struct cli_chat_tools {
  * in every case. */
 int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_chat_tools *tools);
 void cli_chat_tools_close(cli_chat_tools *tools);
-/* Lets a conversation call them. */
+/* Lets a conversation call the tools. */
 int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conversation *conversation);
 
 typedef enum cli_tool_kind {

@@ -115,10 +115,10 @@ bool cli_is_near_name(const char *given, const char *name);
 bool cli_was_given(const cli_call *call, const char *name);
 
 /* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. CLI_OK;
- * CLI_USAGE after a message; -1 if the table has no such option that takes a value and may be set repeatedly. */
+ * CLI_USAGE after a message; -1 if the table has no such option, or it takes no value or may be repeated. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
-/* Does the verb accept the model as an operand, in place of -m? */
+/* Whether the verb accepts the model as an operand, in place of -m. */
 bool cli_verb_takes_model(const cli_verb *verb);
 
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
@@ -172,8 +172,8 @@ void cli_progress_end(void);
  * error of the write, and access to a truncated mapped file ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
-/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM came, which is
- * final. */
+/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM arrived, which
+ * always ends the program. */
 bool cli_take_interrupt(void);
 /* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal then has the shell's modes. Watches
  * from the first call on. */

@@ -37,7 +37,7 @@ typedef struct cli_comparison {
     size_t n;
     uint32_t n_ctx, n_batch; /* tokens in a window; in a step */
     uint32_t n_chunks;       /* windows of each text at most; 0: all */
-    int32_t bos;             /* begins each window; -1: not used */
+    int32_t bos;             /* token that begins each window; -1: none */
     bool all, json;
 } cli_comparison;
 

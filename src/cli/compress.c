@@ -348,7 +348,7 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     const int32_t *sample = o->n_ids ? o->ids : ids;
     made = cli_compress_page_sample(&page, original, compressed, sample, o->n_ids || n_ids < 64 ? n_ids : 64, &error);
     if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
-    page.matrices = (whit_buf){0}; /* they belong to the caller */
+    page.matrices = (whit_buf){0}; /* the caller owns them */
     cli_compress_page_free(&page);
     whit_model_close(compressed);
     whit_model_close(original);
@@ -378,7 +378,7 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
     return CLI_OK;
 }
 
-/* Says whether an interrupted run left layers that a run with --resume takes over. */
+/* Reports whether an interrupted run left layers that --resume can reuse. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
     if (access(work, F_OK) == 0) return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume keeps what is finished");

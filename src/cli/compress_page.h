@@ -27,7 +27,7 @@ typedef struct cli_compress_page {
     const char *tuning; /* "60000 tokens"; NULL: not tuned */
     double layer_bits;
     uint64_t bytes_before, bytes_after; /* bytes of all tensors; the source's as in memory */
-    whit_buf matrices;                  /* cli_compressed_matrix[] in the order in which they were made */
+    whit_buf matrices;                  /* cli_compressed_matrix[] in the order of completion */
     uint32_t n_unreported;              /* matrices finished by an earlier run */
     cli_compress_sample samples[CLI_COMPRESS_SAMPLES];
     uint32_t n_samples;

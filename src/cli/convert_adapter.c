@@ -22,7 +22,7 @@ bool cli_is_adapter(const char *path)
     return true;
 }
 
-/* Copies the adapter's image from one of our own files. */
+/* Copies the adapter's image from one of whit's own files. */
 static whit_status read_own(const char *path, whit_buf *image, whit_error *error)
 {
     whit_ndf *file;
@@ -48,7 +48,7 @@ static void name_of(const char *path, char *name, size_t name_bytes)
     snprintf(name, name_bytes, "%.*s", (int)(n - from), path + from);
 }
 
-/* Refuses an image that is not an adapter for this model; else *view reads it. */
+/* Refuses an image that is not an adapter for this model; otherwise *view describes it. */
 static whit_status check_adapter(const whit_buf *image, const whit_model *model, const char *path,
                                  whit_adapter_view *view, whit_error *error)
 {

@@ -185,7 +185,7 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
     return status;
 }
 
-/* A session for the longest text, with as many sequences as a step has use for. */
+/* Opens a session for the longest text, with as many sequences as one step can use. */
 static int open_session(cli_call *call, const whit_model *model, const struct embed_values *values, size_t longest,
                         bool only_vectors, whit_session **session)
 {
@@ -255,7 +255,7 @@ static void append_line(const float *values, size_t width, whit_buf *line)
     whit_buf_append_str(line, "]}\n");
 }
 
-/* The number of texts from index `first` on that are computed together, at least one. */
+/* The number of texts, from index `first` on, to compute together; at least one. */
 static size_t count_together(const struct texts *texts, size_t first)
 {
     size_t n = 0, n_tokens = 0;

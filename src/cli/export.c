@@ -43,7 +43,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Whether a matrix of the layers is stored as floats: a type for codes says nothing about it. */
+/* Whether a matrix of the layers is stored as floats, to which a type for codes does not apply. */
 static bool has_float_layers(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -55,7 +55,7 @@ static bool has_float_layers(const whit_source *source)
     return false;
 }
 
-/* Whether the file opens if corrections may become values: these are what no type of GGUF holds. */
+/* Whether the file can be opened if corrections may become values: such corrections have no GGUF type. */
 static bool has_corrections(const char *path)
 {
     whit_source source;
@@ -65,7 +65,7 @@ static bool has_corrections(const char *path)
     return true;
 }
 
-/* Exports without rounding. *inexact is set where only rounding can give the wanted type. */
+/* Exports without rounding. *inexact is set if only rounding can give the requested type. */
 static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
                                whit_error *error)
 {

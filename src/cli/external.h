@@ -9,10 +9,10 @@
 
 /* Makes a folder for copies that only the person can read, in $TMPDIR or /tmp. */
 whit_status cli_editor_folder(char folder[PATH_MAX], whit_error *error);
-/* Removes it with all that the editor left in it: backups and swap files hold the same text. */
+/* Removes it together with the editor's other files: backups and swap files contain the same text. */
 void cli_editor_remove(const char *folder);
-/* Runs $VISUAL, $EDITOR or whit's own editor at the person's terminal, on those of n_paths that are not NULL. Returns
- * whether it ended well. */
+/* Runs $VISUAL, $EDITOR or whit's own editor at the person's terminal, on those of n_paths that are not NULL.
+ * Returns whether it exited successfully. */
 bool cli_editor_run(char *const *paths, size_t n_paths);
 /* Lets the person edit a text, in a copy called `name`. *is_done is false if the editor did not end well. */
 whit_status cli_editor_text(const char *name, whit_buf *text, bool *is_done, whit_error *error);

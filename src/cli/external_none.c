@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The person's own editor where programs cannot be started: refused. */
+ * Running an external editor, on systems that cannot start programs: refused. */
 #include "cli/external.h"
 
 #include "base/status.h"

@@ -236,7 +236,7 @@ static bool on_conversion(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Prints where a conversion has put the copy, or why there is no copy. */
+/* Prints the place of a converted copy, or why there is no copy. */
 static void say_where(const whit_model *model, const char *source)
 {
     const void *address;

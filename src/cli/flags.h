@@ -10,17 +10,17 @@
 
 /* A text of an option or a file. */
 typedef struct cli_text {
-    char *data; /* terminated; free() it */
+    char *data; /* zero-terminated; the caller frees it */
     size_t size_bytes;
 } cli_text;
-/* read(2) that Ctrl-C interrupts: returns -1. */
+/* read(2) that Ctrl-C interrupts: returns -1 then. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. CLI_OK, else an exit status after a
  * message. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
 /* Names the kind of a file that is not a text, by its first bytes, and how to read it; NULL: it may be a text. */
 const char *cli_binary_kind(const char *head, size_t n_bytes);
-/* Refuses a file that by its first bytes is a model, a PDF, a packed file or a table, where a text is wanted. A file
+/* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, if a text is expected. A file
  * that cannot be read is left to its reader. CLI_OK or a status already reported. */
 int cli_check_text(cli_call *call, const char *path);
 /* As cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
@@ -86,7 +86,7 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
 
 /* Sets the budget of --experts-memory on a session that was just opened. */
 whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *session, whit_error *error);
-/* Says how much of the experts was read, if they have a budget. */
+/* Reports how much of the experts was read, if they have a memory budget. */
 void cli_note_experts(const whit_session *session);
 
 /* Library options from the flags; `automatic` is the meaning of --act auto in this verb. */
@@ -105,7 +105,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
  * opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
-/* Most tokens that are guessed at once: a session then needs that many logits more. */
+/* Maximum number of tokens drafted at once: a session needs that many additional logits. */
 uint32_t cli_draft_max(uint32_t n_draft);
 
 /* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). CLI_OK or
@@ -147,8 +147,8 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* For a verb's own defaults: no option given. Where a negative value (INT32_MIN for top_k) stands for that, the value
- * advised by the model's authors may replace the usual default. */
+/* Defaults of verbs: no option given. A negative value (INT32_MIN for top_k) means not given, so that the value
+ * advised by the model's authors may replace the default. */
 #define CLI_SAMPLER_DEFAULTS                                                                                           \
     {                                                                                                                  \
         .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1, .min_p = -1,           \
@@ -181,7 +181,7 @@ typedef struct cli_grammar {
 int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
 /* Resets the grammar for another answer. */
 int cli_restart_grammar(cli_call *call, cli_grammar *grammar);
-/* Puts other stages (3 at most) before the grammar's, so that the grammar checks the tokens that they allow. */
+/* Puts other stages (at most 3) before the grammar's, so that the grammar checks the tokens that they allow. */
 void cli_grammar_after(cli_grammar *grammar, const whit_stage *const *stages, size_t n);
 void cli_close_grammar(cli_grammar *grammar);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Options and commands of llama.cpp and Ollama that whit does not have: for each, its replacement, or why it is not
- * needed. */
+ * Options and commands of llama.cpp and Ollama that whit does not have: for each, its replacement, or the reason why it
+ * is not needed. */
 #ifndef WHIT_CLI_HABITS_H
 #define WHIT_CLI_HABITS_H
 
@@ -25,7 +25,7 @@ typedef struct cli_habit {
 /* Finds an option; NULL if unknown. `given` is one name, with its dashes. */
 const cli_habit *cli_habit_option(const char *given, size_t n_given);
 bool cli_habit_is_needless(const cli_habit *habit, const char *verb);
-/* Is `text` the value of an option that may have one? */
+/* Whether `text` is the value of an option that may have one. */
 bool cli_habit_takes(const cli_habit *habit, const char *text);
 
 /* The replacement for a command of another program; NULL if unknown. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The manual, made from the verbs' tables, and the verb that prints it. */
+ * The manual, generated from the verbs' tables, and the verb that prints it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
 struct cli_input {
     cli_reader reader; /* used without an editor */
     bool terminal;
-    char *history_path; /* NULL: no history is kept */
+    char *history_path; /* NULL: no history */
     const char *prompt;
     const char *const *words; /* words that Tab completes; NULL: no completion */
 #if WHIT_HAVE_EDIT
@@ -109,7 +109,7 @@ static void append_history(const cli_input *input, const char *line, size_t n_by
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {
-        /* One write, so that lines of two chats do not mix. */
+        /* A single write, so that lines of two chats do not mix. */
         ssize_t ignored = write(fd, text.data, text.size_bytes);
         (void)ignored;
     }
@@ -259,7 +259,8 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste); /* el_set leaks both */
+    /* el_set leaks both strings */
+    el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste);
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_wset(input->editor, EL_ADDFN, L"whit-complete", L"Complete a command", complete_word);
     el_set(input->editor, EL_BIND, "^I", "whit-complete", NULL);

@@ -20,7 +20,7 @@ typedef enum cli_line {
 
 /* NULL if out of memory. With `keep_history` false the history file is neither read nor written. */
 cli_input *cli_input_open(bool keep_history);
-/* Sets what Tab completes at the beginning of a line: words that end with NULL, such as "/set"; kept, not copied. */
+/* Sets the words that Tab completes at the beginning of a line, such as "/set", ended by NULL; not copied. */
 void cli_input_words(cli_input *input, const char *const *words);
 void cli_input_close(cli_input *input);
 

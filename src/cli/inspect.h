@@ -9,7 +9,7 @@
 json_t *cli_table_to_json(const whit_table *table);
 void cli_print_table(cli_call *call, const char *title, const json_t *table);
 
-/* An ADAPTER frame as an object, and that object as a line. */
+/* Describes an ADAPTER frame as an object, and prints that object as a line. */
 json_t *cli_describe_adapter(const whit_ndf_appended *frame);
 void cli_print_adapter(cli_call *call, const json_t *adapter);
 /* False where the file is no loose adapter. */

@@ -9,7 +9,7 @@
 
 typedef struct cli_interval {
     double value, low, high;
-    bool is_known; /* false: `low` and `high` cannot be told, as of one item */
+    bool is_known; /* false: `low` and `high` are unknown, for example with a single item */
 } cli_interval;
 
 /* The mean of units, each a sum over `counts[i]` things (a window's sum over its tokens), and its interval as if units
@@ -31,7 +31,7 @@ double cli_interval_half(cli_interval x);
 
 /* Sets `key` to the value and `key`_95 to [low, high], or null if not known. */
 void cli_interval_set(json_t *object, const char *key, cli_interval x);
-/* Half of the width of the interval that cli_interval_set made under this key; -1 if it is not known. */
+/* Half of the width of the interval that cli_interval_set stored under this key; -1 if it is unknown. */
 double cli_interval_read_half(const json_t *object, const char *key);
 
 #endif

@@ -8,7 +8,7 @@
 
 typedef struct cli_keep_flags {
     const char *path; /* NULL: no session file */
-    int kv;           /* 0: blocks too, 1: tokens only */
+    int kv;           /* 0: also KV blocks, 1: tokens only */
 } cli_keep_flags;
 
 /* For the option tables of verbs: AT is the offset of their cli_keep_flags. */

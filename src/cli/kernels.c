@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Does the table point to this row's function, or has a later, faster row replaced it? */
+/* Whether the table contains this row's function, or a later, faster row has replaced it. */
 static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 {
     return !memcmp((const char *)table + row->table_offset, &row->function, sizeof row->function);
@@ -122,7 +122,7 @@ static int run_kernels(cli_call *call)
         json_array_append_new(list,
                               entry(rows[i].op, rows[i].isa, whit_kernel_runs(&table, rows[i].isa, rows[i].features),
                                     in_use(&table, &rows[i])));
-    /* The matrix kernel depends on the tensor, so "used" means that it may be used. */
+    /* The matrix kernel depends on the tensor, so "used" means that it can be chosen. */
     for (size_t i = 0; i < n_matmuls; i++) {
         bool runs = whit_kernel_runs(&table, matmuls[i]->isa, matmuls[i]->features);
         json_array_append_new(list, entry(matmuls[i]->name, matmuls[i]->isa, runs, runs));

@@ -82,7 +82,7 @@ static bool put_word(cli_markup *m)
     return put_held(m, CLI_STYLE_CODE | style);
 }
 
-/* Which byte begins a comment in the language of a block; unknown languages have C's comments. */
+/* The byte that begins a comment in the language of a block; unknown languages have C's comments. */
 static char find_comment(const char *label, size_t n)
 {
     static const struct {
@@ -123,7 +123,7 @@ static bool add_code(cli_markup *m, char c)
         m->held[m->n_held++] = c;
         return true;
     }
-    /* "//" and "--" are comments, a lone byte is not: it waits for the next one. */
+    /* "//" and "--" begin comments, a single byte does not: it is held until the next one. */
     bool is_second = m->comment && m->comment != '#' && m->n_held == 1 && m->held[0] == m->comment && c == m->comment;
     if (is_second) {
         m->has_comment = true;
@@ -189,7 +189,7 @@ static bool add_start_code(cli_markup *m, char c)
     size_t at;
     m->held[m->n_held++] = c;
     size_t n = count_fence(m, m->fence, &at);
-    if (at == m->n_held && m->n_held < 80) return true; /* blanks, and marks after them */
+    if (at == m->n_held && m->n_held < 80) return true; /* blanks, followed by marks */
     if (n >= m->n_fence && c == '\n') {                 /* only a line of marks ends the block */
         bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
         m->state = START;
@@ -298,7 +298,7 @@ static bool begin_text(cli_markup *m, size_t i)
     return replay_held(m, i, add_text);
 }
 
-/* The first bytes of a line: held until they are a mark of a line, or cannot become one. */
+/* Holds the first bytes of a line until they form a line mark, or cannot become one. */
 static bool add_start(cli_markup *m, char c)
 {
     size_t begin = 0, at;

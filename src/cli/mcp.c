@@ -157,8 +157,8 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
-/* The protocol version: the client's if it is known, else ours, which the client may refuse. Version 2025-03-26 is not
- * supported: it has batches, unlike the versions before and after it. */
+/* Chooses the protocol version: the client's if it is known, else ours, which the client may refuse. Version
+ * 2025-03-26 is not supported, because it alone has batches. */
 static const char *version_for(const char *wanted)
 {
     static const char *const known[] = {"2025-06-18", "2024-11-05"};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Hypervectors of texts by an embedding model (whit memory --embed), in place of those of their letters. */
+ * Hypervectors of texts by an embedding model (whit memory --embed), which replace those of the texts' letters. */
 #ifndef WHIT_CLI_MEMORY_EMBED_H
 #define WHIT_CLI_MEMORY_EMBED_H
 
 #include "cli/cli.h"
 #include "memory/encode.h"
 
-/* A model that makes vectors. Zero-initialised is closed. */
+/* An embedding model. Zero-initialised: closed. */
 typedef struct cli_memory_embedder {
     whit_model *model;
     whit_session *session;

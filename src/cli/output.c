@@ -172,7 +172,7 @@ bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
     return !call->output_failed && put_text(call, text, text_bytes);
 }
 
-/* Escapes are valid, since JSON has such characters in strings only. */
+/* Escapes are valid, since such characters occur only in JSON strings. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
 {
     size_t done = 0, length;
@@ -206,7 +206,7 @@ bool cli_print(cli_call *call, const char *format, ...)
     return ok;
 }
 
-/* Writes a character that stayed incomplete. */
+/* Writes a character that remained incomplete. */
 static bool end_text(cli_call *call)
 {
     char plain[4];

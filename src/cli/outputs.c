@@ -9,7 +9,7 @@
 
 static const struct {
     const char *what;
-    const char *endings[4]; /* the first one is proposed */
+    const char *endings[4]; /* the first one is suggested */
 } kinds[] = {
     [CLI_OUTPUT_MODEL] = {"an .ndf", {".ndf"}},
     [CLI_OUTPUT_GGUF] = {"a GGUF file", {".gguf"}},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files that a verb writes: what their names promise, checked before any work. */
+ * Files that a verb writes: the formats that their names imply, checked before any work. */
 #ifndef WHIT_CLI_OUTPUTS_H
 #define WHIT_CLI_OUTPUTS_H
 
@@ -18,15 +18,15 @@ typedef enum cli_output_kind {
 
 typedef struct cli_named_file {
     const char *option; /* "--calib", as named in messages */
-    const char *path;   /* NULL: not given */
+    const char *path;   /* NULL if not given */
 } cli_named_file;
 
-/* Refuses an output whose ending promises another kind of file, and one that cannot be written. Leaves no file. NULL is
- * no output. CLI_OK or a status already reported. */
+/* Refuses an output whose suffix implies another format, and one that cannot be written. Leaves no file. NULL: no
+ * output. CLI_OK or a status already reported. */
 int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
 
-/* Refuses an output that is one of n inputs, whose bytes it would replace. Names of pulled models are followed; a
- * device may be shared. CLI_OK or a status already reported. */
+/* Refuses an output that is one of n inputs, whose content it would replace. Names of pulled models are resolved;
+ * devices may be shared. CLI_OK or a status already reported. */
 int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file *inputs, size_t n);
 
 #endif

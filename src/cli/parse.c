@@ -77,7 +77,7 @@ bool cli_is_near_name(const char *given, const char *name)
 const cli_verb *cli_verb_guess(const char *word)
 {
     const cli_verb *closest = NULL;
-    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs more edits is another word */
+    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs more edits is considered different */
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (edits(word, (*verb)->name) < fewest) {
             fewest = edits(word, (*verb)->name);
@@ -130,7 +130,7 @@ static int refuse_value(const cli_call *call, const char *name, const cli_option
     return cli_fail(call, CLI_USAGE, "%s takes %s%s, not '%s': %s", name, what, bounds, text, option->help);
 }
 
-/* Stores `text` as the option's kind at `value`; false if it is not of that kind or out of bounds. */
+/* Parses `text` as the option's kind into `value`; false if it is malformed or out of bounds. */
 static bool store(const cli_option *option, const char *text, void *value)
 {
     bool bounded = option->min != option->max;
@@ -217,8 +217,7 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* The options whose values operands of a verb without operands of its own may give, in this order: -m, unless the verb
- * has a row here. */
+/* The options that a verb's operands may set, in this order: -m, unless the verb has a row here. */
 static const char *operand_options(const cli_verb *verb)
 {
     static const struct {
@@ -229,7 +228,7 @@ static const char *operand_options(const cli_verb *verb)
     return cli_verb_takes_model(verb) ? "-m" : "";
 }
 
-/* Gives the operands' values to options that were not given. Returns the number of operands that were taken. */
+/* Sets options that were not given from the operands. Returns the number of operands used. */
 static size_t take_operands(cli_call *call)
 {
     size_t n = 0, group_offset;
@@ -258,7 +257,7 @@ static int check_operands(cli_call *call)
                     verb->name);
 }
 
-/* Skips an option of another program, if it is not needed here: true, with *i at its last argument. */
+/* Skips an option of another program that is not needed here: true, with *i at its last argument. */
 static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_text, int *i, int argc, char **argv)
 {
     if (!cli_habit_is_needless(habit, call->verb->name)) return false;

@@ -61,7 +61,7 @@ static bool adds_bos(const whit_model *model)
 struct window_plan {
     uint32_t n_ctx, n_batch;
     size_t n_windows;
-    bool is_endless; /* one window of all tokens */
+    bool is_endless; /* all tokens as one window */
     bool second_half, bos;
 };
 

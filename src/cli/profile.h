@@ -29,7 +29,7 @@ typedef enum cli_profile_state {
     CLI_PROFILE_DAMAGED
 } cli_profile_state;
 
-/* The name of a setting as options and the file have it: "threads". */
+/* The name of a setting in options and in the file: "threads". */
 const char *cli_tuned_name(cli_tuned which);
 void cli_machine_find(cli_machine *machine);
 /* The file of that machine in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
@@ -53,7 +53,7 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
 typedef double cli_tune_cost(void *user, cli_tuned which, uint32_t value);
 
 typedef struct cli_tune_candidates {
-    uint32_t values[8]; /* other than the default */
+    uint32_t values[8]; /* measured values other than the default */
     size_t n;
 } cli_tune_candidates;
 

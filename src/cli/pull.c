@@ -105,7 +105,7 @@ static int run_pull(cli_call *call)
     if (status == WHIT_OK) status = whit_hub_token(values->token, token, &from, &error);
     if (status == WHIT_OK) {
         snprintf(asking, sizeof asking, "asking %s", endpoint);
-        cli_progress(NULL, asking, 0); /* a name that cannot be resolved takes a while to fail */
+        cli_progress(NULL, asking, 0); /* a name that cannot be resolved takes some time to fail */
         status = whit_hub_pull(&name, &pull, &pulled, &error);
     }
     cli_progress_end();

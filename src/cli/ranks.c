@@ -6,7 +6,7 @@
 #include "ranks/ranks.h"
 #include "runtime/split.h"
 
-static whit_ranks ranks;  /* `user` is NULL before the process has joined them */
+static whit_ranks ranks;  /* `user` is NULL before the process has joined the ranks */
 static bool have_a_model; /* the ranks already run one model */
 
 int cli_split_model(cli_call *call, whit_model *model)

@@ -14,8 +14,8 @@
 static const cli_option options[] = {{0}};
 static const int defaults;
 
-/* The copies that were converted from this source, or that lie at this path; their bytes. Where one cannot be removed
- * the others are, and the status says why. */
+/* Removes the copies converted from this source, or located at this path, and sums their bytes. If one cannot be
+ * removed, the others still are, and the status gives the reason. */
 static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_t *n_removed, whit_error *error)
 {
     whit_cached *entries;

@@ -253,7 +253,7 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
     return *cli_cancelled() ? CLI_INTERRUPTED : status;
 }
 
-/* `model` NULL: opened here; else it belongs to the call from now on. */
+/* `model` NULL: opened here; otherwise the function takes ownership. */
 static int run_chat(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
@@ -495,7 +495,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     return status;
 }
 
-/* As run_chat. */
+/* Ownership as in run_chat. */
 static int continue_text(cli_call *call, whit_model *model)
 {
     struct continuation continuation = {.model = model};
@@ -513,7 +513,7 @@ static bool is_prompt(const char *words)
     return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
 }
 
-/* Takes [MODEL] [PROMPT...], each of which may be given by an option instead. `joined` is the prompt's memory. */
+/* Reads [MODEL] [PROMPT...], each of which an option may give instead. `joined` holds the prompt. */
 static int take_operands(cli_call *call, whit_buf *joined)
 {
     struct run_values *values = call->values;

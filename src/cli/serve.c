@@ -105,7 +105,7 @@ static const cli_option model_options[] = {
     {0},
 };
 
-static atomic_int reloading; /* files may have been replaced */
+static atomic_int reloading; /* models' files may have been replaced */
 static atomic_int ending;    /* 1: end once all requests are answered; 2: end now */
 
 static void on_signal(int signal)
@@ -381,7 +381,7 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
-/* Whether models with a block that predicts one more token guess with it. */
+/* Whether models with a block that predicts one more token use it to draft. */
 static bool drafts_by_block(const struct serve_values *values)
 {
     const char *draft = values->session.draft;

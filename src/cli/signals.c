@@ -59,7 +59,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)number;
     (void)context;
     const char *at = info->si_addr;
-    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause(); /* another thread is reporting */
+    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause(); /* another thread is already reporting */
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)

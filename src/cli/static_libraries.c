@@ -55,7 +55,7 @@ struct symbol {
     void *address;
 };
 
-/* The types do not matter: addresses alone are used. */
+/* The types do not matter: only the addresses are used. */
 #define DECLARE(name) extern char name[];
 #define ROW(name)     {#name, name},
 CURL(DECLARE)
@@ -111,8 +111,8 @@ int __wrap_dlclose(void *library)
 }
 
 #if __has_include(<nss.h>)
-/* glibc finds names of hosts by modules that nsswitch.conf lists. It would open them (dlopen) even in a static program,
- * and those of another glibc crash it. The modules files and dns are inside. */
+/* Glibc resolves host names by modules that nsswitch.conf lists. It would load them (dlopen) even in a static
+ * program, and those of another glibc version crash it. The modules files and dns are linked in. */
 __attribute__((constructor)) static void choose_name_services(void)
 {
     static const char *const databases[] = {"hosts", "services", "protocols", "networks", "passwd", "group"};

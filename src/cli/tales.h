@@ -23,7 +23,7 @@ static inline bool cli_is_tales(const char *path)
 /* Opens the built-in model; the caller closes it. */
 whit_status cli_tales_open(whit_model **model, whit_error *error);
 
-/* Writes the built-in model to `path` atomically, as the .ndf that it is. */
+/* Writes the built-in model, an .ndf file, to `path` atomically. */
 whit_status cli_tales_write(const char *path, whit_error *error);
 
 #endif

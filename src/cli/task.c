@@ -47,7 +47,7 @@ static int number_of(const json_t *value)
 }
 
 /* Removes WikiHow's marks, as the reference harness does: " [title]" ends a sentence, other brackets are removed,
- * spaces become single. */
+ * repeated spaces become one. */
 static char *without_marks(const char *text)
 {
     char *clean = malloc(2 * strlen(text) + 1), *to = clean;

@@ -69,7 +69,7 @@ static whit_config default_config(uint32_t width)
     return c;
 }
 
-/* A shape whose layers differ, or have experts, is the configuration's alone. */
+/* A shape whose layers differ, or have experts, can only be given by the configuration. */
 static whit_status check_own_shape(const struct train_values *v, whit_config *c, whit_error *error)
 {
     if (v->n_embd || v->n_layers || v->n_heads || v->n_kv_heads || v->n_ff)

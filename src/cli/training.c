@@ -151,7 +151,7 @@ static bool on_measuring(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Shows how far a step is, if it takes over a second. */
+/* Shows the progress of a step that takes over a second. */
 static void on_stepping(void *user, uint64_t step, double share)
 {
     struct listener *listener = user;

@@ -27,7 +27,7 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
         .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
-/* The usual rate for a start whose codes stay, which is fitted already: that of compress --tune-tokens. */
+/* The default rate for a start whose codes stay, because it is already fitted: that of compress --tune-tokens. */
 #define CLI_RATE_OF_CODES 1e-4f
 
 /* Trainer's options from the flags; the verb sets the codec of the layers, the weights of the losses and the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * All verbs, each in a file of its own. */
+ * All verbs, each in its own file. */
 #ifndef WHIT_CLI_VERBS_H
 #define WHIT_CLI_VERBS_H
 

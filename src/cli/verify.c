@@ -65,7 +65,7 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Identity of the model; zeros if a loose file does not begin with it. */
+/* Returns the identity of the model; zeros if a loose file does not begin with one. */
 static const uint8_t *identity_of(const whit_ndf *ndf)
 {
     whit_ndf_appended frame;

@@ -60,7 +60,8 @@ static bool hold(cli_view *view, const char *text, size_t n)
     return ok;
 }
 
-/* Wraps text. Chinese, Japanese and other wide characters are words of one character: lines may break between them. */
+/* Wraps text. Chinese, Japanese and other wide characters count as words of one character: lines may break between
+ * them. */
 static bool wrap_text(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;

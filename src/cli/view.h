@@ -27,8 +27,8 @@ typedef struct cli_view {
     unsigned style; /* style of the last piece */
 } cli_view;
 
-/* `wrap`: wrap at the terminal's present width, if stdout is one. `has_markup`: show Markdown as styles, if stdout has
- * colours; else every byte as the model writes it. */
+/* `wrap`: wrap at the terminal's width, if stdout is a terminal. `has_markup`: show Markdown as styles, if stdout
+ * has colours; otherwise print the model's text verbatim. */
 cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
 /* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
