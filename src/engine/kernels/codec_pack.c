@@ -55,7 +55,7 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
 /* How the codes of a period lie in its lines: as digits, four codes of a row to a dword, each byte by itself. The first
  * n_low lines hold the low `bits` of u (of t5 u itself, in base 3), the last n_top lines n_top bits above them. */
 struct digits {
-    uint32_t n_fours; /* columns of a period by four */
+    uint32_t n_fours; /* columns of a period, divided by four */
     uint32_t radix, bits, n_low, n_top;
     uint32_t bias, shift;  /* u = (code + bias) >> shift */
     const uint8_t *fields; /* u of each code, as an unsigned byte, of codecs with levels; NULL: by bias and shift */
@@ -118,7 +118,7 @@ static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[25
     return digits;
 }
 
-/* Codes of zero for rows that a tile has and the matrix has not. */
+/* Zero codes for the rows by which a tile exceeds the matrix. */
 static const int8_t no_codes[32];
 
 static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_type *type, const whit_geometry *g,

@@ -326,7 +326,7 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
-/* Numbers of a group that values_of needs: its fields, of L6 the low level too. */
+/* Number of values of a group that values_of needs: its fields, for L6 also the low level. */
 static uint32_t n_value_fields(const whit_tensor_type *type, const whit_geometry *g)
 {
     return g->n_fields + (type->scale_type == WHIT_SCALE_L6);

@@ -100,7 +100,7 @@ typedef struct whit_norm_rows {
     size_t a_stride, b_stride;
     float *x; /* (n_tokens, x_stride), may be a; stride 0: a single scratch row that is not kept */
     size_t x_stride;
-    const float *weight; /* NULL is all ones */
+    const float *weight; /* NULL: all ones */
     float eps;
     float *normed; /* (n_cols) scratch, may be x if x_stride is 0 */
 } whit_norm_rows;

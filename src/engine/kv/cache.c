@@ -83,7 +83,8 @@ static void open_for(whit_kv_class *class)
     class->n_sinks = 0; /* pinned as a closed block */
 }
 
-/* The index of a layer's class, added if the layer is the first of its kind; -1 if there are too many kinds. */
+/* The index of a layer's class, which is added if the layer is the first of its kind; -1 if there are too many
+ * kinds. */
 static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 {
     const whit_kv_class kind = kind_of(&kv->shape, layer);
@@ -135,7 +136,7 @@ static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 
 static uint64_t table_entries(const whit_kv *kv, const whit_kv_class *class)
 {
-    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* its table and `first` */
+    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* also its table and `first` */
 }
 
 static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *bytes)
@@ -218,8 +219,8 @@ static void drop_block(whit_kv_class *class, uint32_t sequence, uint32_t block)
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
 }
 
-/* Makes the partly filled block of position n_tokens writable. A shared block is copied; so is a named one where memory
- * is left for the copy, so that the prefix cache keeps the text that the sequence was cut back from. */
+/* Makes the partly filled block of position n_tokens writable. A shared block is copied; so is a named one if memory
+ * is left for the copy, so that the prefix cache keeps the text before the sequence was truncated. */
 static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;

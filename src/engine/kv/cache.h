@@ -21,7 +21,7 @@
 #include "kv/pool.h"
 #include "kv/state.h"
 
-/* Positions kept before a window although no query sees them, so that the last tokens can be taken back. */
+/* Positions kept before a window although no query attends to them, so that the last tokens can be removed. */
 #define WHIT_KV_BEYOND_TOKENS 128
 #define WHIT_KV_KINDS_MAX     8                       /* different kinds of layers in a model */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types take three for each */
@@ -42,7 +42,7 @@ typedef struct whit_kv_shape {
     const whit_kv_layer *layers; /* (n_layers); outlives the cache */
     uint32_t n_layers;
     uint32_t n_sequences, n_ctx_tokens;
-    uint32_t n_batch_tokens; /* most tokens that one pass adds, to all sequences together */
+    uint32_t n_batch_tokens; /* maximum number of tokens that one pass adds to all sequences together */
     bool is_endless;
     uint32_t n_sinks;         /* endless cache: number of sink positions */
     uint32_t n_window_blocks; /* packed types: full blocks that a query reads as f16 */
@@ -56,7 +56,7 @@ typedef struct whit_kv_class {
     whit_kv_type type; /* type of the blocks; open blocks are f16 */
     uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
-    uint32_t window;                      /* positions that a query sees; 0: all */
+    uint32_t window;                      /* positions to which a query attends; 0: all */
     uint32_t beyond;                      /* positions before the window that are kept */
     bool is_bidirectional;                /* queries attend to both sides, and all blocks are kept: */
     uint32_t sides;                       /* positions at most this far away; UINT32_MAX: all */

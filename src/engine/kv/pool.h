@@ -48,8 +48,8 @@ bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_head
 /* `memory` is 64-byte aligned and of that size; keys and values need not be zeroed. Gives its end. */
 uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory);
 
-/* Takes a free block, or evicts the oldest kept one, for one user. Users never have more blocks than the pool, so this
- * cannot fail. */
+/* Takes a free block, or evicts the oldest cached one, for one user. Users never have more blocks than the pool, so
+ * this cannot fail. */
 uint32_t whit_kv_pool_take(whit_kv_pool *pool);
 /* Adds a user to a block that is in use or kept. */
 void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);

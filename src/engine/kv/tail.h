@@ -30,8 +30,8 @@ void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, 
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 /* Whether a tail from a file has the header of one saved at n_tokens, as far as loading depends on it. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
-/* The position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It depends
- * on all tokens that the sequence had, including those after n_tokens that were taken back. */
+/* The position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It
+ * depends on all tokens that the sequence had, including removed ones after n_tokens. */
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Restores a saved tail. Before, the sequence holds only closed blocks up to `position` (whit_kv_adopt,
  * whit_kv_begin_at); afterwards it can be continued at `position`, which the tail serves. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The level that float arithmetic may use: what the machine has, under the cap of the environment's
- * WHIT_CPU, which inference obeys too. A name that is no level caps nothing here; verbs refuse it. */
+ * The CPU level for float arithmetic: the machine's, limited by the environment's WHIT_CPU, which inference obeys too.
+ * An unknown name limits nothing here; verbs refuse it. */
 #ifndef WHIT_LINALG_LEVEL_H
 #define WHIT_LINALG_LEVEL_H
 

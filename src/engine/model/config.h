@@ -42,7 +42,7 @@ typedef struct whit_layer_kind {
 /* How a RoPE table's frequencies are computed from theta (rope_scaling.h). */
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
-    WHIT_ROPE_LINEAR,  /* divided by `factor` */
+    WHIT_ROPE_LINEAR,  /* positions are divided by `factor` */
     WHIT_ROPE_DYNAMIC, /* theta grows with the context, from `length` on */
     WHIT_ROPE_YARN,
     WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short" or, in contexts over `length`, "rope_factors_long" */
@@ -72,7 +72,7 @@ typedef struct whit_config {
     uint32_t head_dim;
     uint32_t rope_dim; /* number of rotated leading dimensions of a head; even */
     uint32_t n_vocab;
-    uint32_t n_ctx;    /* as trained, in tokens */
+    uint32_t n_ctx;    /* in tokens, as trained */
     uint32_t window;   /* sliding window in tokens; 0: no window */
     uint8_t gate;      /* whit_gate */
     bool tied_head;    /* the head is the embedding */
@@ -86,7 +86,7 @@ typedef struct whit_config {
     double rope_theta;
     /* Optional numbers: 0 if absent; files omit zeros. */
     double embedding_scale;   /* factor of embeddings */
-    double residual_scale;    /* factor of what a sublayer adds */
+    double residual_scale;    /* factor of a sublayer's output when it is added */
     double attention_scale;   /* factor of scores, in place of 1 / sqrt(head_dim) */
     double logit_divisor;     /* logits are divided by this */
     double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
@@ -102,22 +102,22 @@ typedef struct whit_config {
     bool hadamard_signs;
     bool delta_grouped;       /* value heads of a key head are consecutive, else they are tiled (kernels/delta.h) */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
-    bool value_from_key;      /* layers without a window have no matrix for v: it is k before its norm */
+    bool value_from_key;      /* layers without a window have no matrix for v: v is k before its norm */
     bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */
     uint32_t n_shared_layers; /* last layers that attend to keys and values of earlier ones */
     uint32_t side_width;      /* width of per-layer embeddings */
     /* Experts: layers with n_ff 0 have experts instead of a feed-forward part, layers of gemma.ndl in addition to
      * it. */
-    uint32_t n_experts, n_experts_used; /* number of experts in a layer; number that a token takes */
+    uint32_t n_experts, n_experts_used; /* number of experts in a layer; number used per token */
     uint32_t n_expert_ff;               /* width of an expert; a multiple of 16 */
-    uint32_t n_shared_ff;               /* width of the expert that every token takes; 0: no such expert */
+    uint32_t n_shared_ff;               /* width of the expert that every token uses; 0: no such expert */
     bool router_sigmoid;                /* scores are the sigmoid of the router's outputs; else their softmax */
     bool router_bias;                   /* tensor "router_choice" is added to the scores for the choice only */
     bool router_norm;                   /* the scores of the chosen experts are divided by their sum, */
-    double router_norm_eps;             /* to which this is added */
+    double router_norm_eps;             /* and this is added to the sum */
     double router_scale;                /* factor of the scores; 0: 1 */
     bool expert_bias;                   /* the router and the experts' matrices have biases */
-    double gate_limit;                  /* gates are at most this, what they gate is within this; 0: no limit */
+    double gate_limit;                  /* gates are limited to this maximum, gated values to its range; 0: no limit */
     bool attn_sinks;           /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
     bool input_norms;          /* each projection has its own norm of the input */
     bool bidirectional;        /* tokens attend to both sides: a text is computed in one pass */

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "model/config.h"
 
-/* Refuses what the importer of whole folders refuses, and scaled RoPE, whose factors are a tensor. */
+/* Refuses what the importer of folders refuses, and scaled RoPE, whose factors are a tensor. */
 whit_status whit_config_read_json(const char *path, const whit_allocator *allocator, whit_config *config,
                                   whit_error *error);
 

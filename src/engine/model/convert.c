@@ -44,7 +44,7 @@ struct job {
     const whit_convert_options *options;
     whit_ndf_writer *writer;
     whit_pool *pool;
-    uint32_t *order; /* source tensors in the order in which a pass reads them */
+    uint32_t *order; /* source tensors in the order in which a pass uses them */
     uint32_t n;
     whit_tensor_type *types;      /* each source tensor's type in the file */
     whit_convert_change *changes; /* each source tensor's change; all zero if it does not change */
@@ -221,7 +221,7 @@ struct tensor_job {
     uint32_t declared;
     bool lossy;
     bool planes;           /* ternary codes become two planes */
-    bool rows_are_content; /* floats: rows are read straight into their canonical form */
+    bool rows_are_content; /* floats: rows are read directly in canonical form */
     uint32_t chunk_rows, slice_rows;
     uint64_t part_bytes[WHIT_PART_COUNT]; /* allocated bytes of a chunk's parts */
     size_t canonical_row_bytes;

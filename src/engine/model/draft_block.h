@@ -10,8 +10,8 @@
  * False if the model has no block, or not its tensors. */
 bool whit_draft_block_config(const whit_config *config, const whit_resolver *resolver, whit_config *block);
 
-/* Calls `visit` for each tensor that the block's graph reads; does nothing for a model without a block. Errors are
- * those of the graph, or visit's. */
+/* Calls `visit` for each tensor that the block's graph reads; no effect for a model without a block. Errors are
+ * those of the graph, or of visit. */
 whit_status whit_draft_block_visit(const whit_config *config, const whit_resolver *resolver,
                                    void (*visit)(void *user, int32_t tensor), void *user,
                                    const whit_allocator *allocator, whit_error *error);

@@ -32,7 +32,7 @@ typedef struct whit_batch {
     /* (n_selected) how many of its largest logits a selected row needs exactly, 0: all; NULL: all logits of
      * all rows. The others may be estimates, each below the exact ones. */
     const uint32_t *tops;
-    uint32_t rope_ahead; /* added to positions where queries and keys are rotated */
+    uint32_t rope_ahead; /* added to the positions by which queries and keys are rotated */
 } whit_batch;
 
 typedef struct whit_exec whit_exec;
@@ -42,7 +42,7 @@ typedef struct whit_exec_options {
     uint32_t n_selected_rows; /* most selected rows of a step */
     uint32_t n_threads;
     uint32_t n_ctx_tokens; /* the session's context size: some frequencies depend on it */
-    bool releases_tables; /* tensors lie in a file's mapping: of tables that are only looked up, pages are given back */
+    bool releases_tables;  /* tensors are in a file's mapping: pages of tables that are only looked up are released */
     uint32_t n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */

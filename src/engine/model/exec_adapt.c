@@ -249,7 +249,7 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- B -------------------------------------------------------------------------------------- */
 
-/* Prefetches the lines of B that will be added to tiles, while those are computed. */
+/* Prefetches the lines of B that are added to tiles, while those are computed. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
     const whit_exec_adapt *adapt = &exec->adapt;
@@ -290,7 +290,7 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
         add_to_tiles(step, exec, tile_begin, tile_end);
 }
 
-/* Adds adapters to the deferred tiles; these are few, not worth waking other threads. */
+/* Adds adapters to the deferred tiles, too few to wake other threads. */
 static void add_the_rest(const whit_exec *exec, const whit_exec_phase *phase)
 {
     for (uint32_t i = 0; i < phase->n_steps; i++) {

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* A worker's scratch, as offsets: queries made ready, those for sinks, their spans in a group, partials of all
- * groups so far and what kernels need for those of one group. */
+/* Offsets in a worker's scratch: rotated queries, those for sinks, their spans in a group, partial results of all
+ * groups so far, and scratch of the kernels for one group. */
 struct layout {
     size_t queries, sink_queries, spans, total, partials, bytes;
 };
@@ -39,7 +39,8 @@ size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_que
 
 /* ---- visible positions ------------------------------------------------------------------------ */
 
-/* Whether a query's window no longer contains the first positions, so that it sees the sinks as a separate group. */
+/* Whether a query's window no longer contains the first positions, so that it attends to the sinks as a separate
+ * group. */
 static bool has_left(const whit_kv_class *class, uint32_t position)
 {
     return class->n_sinks && position >= class->window + class->n_sinks;
@@ -92,7 +93,7 @@ static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec
     return seen;
 }
 
-#define SINKS UINT32_MAX /* in place of a group's index */
+#define SINKS UINT32_MAX /* replaces a group's index */
 
 /* Returns the index of the i-th visible group. */
 static uint32_t seen_at(const struct seen *seen, uint32_t i)

@@ -299,7 +299,7 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
 
-/* How the keys of an attention are made. */
+/* Notes how the keys of an attention are computed. */
 static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *layer)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {

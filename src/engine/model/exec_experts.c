@@ -74,7 +74,8 @@ static void group_pairs(whit_exec *exec, const whit_exec_step *step)
             p->token_of[row] = t;
             p->expert_of[row] = (int32_t)e;
         }
-    memmove(p->first + 1, p->first, p->n_experts * sizeof *p->first); /* counts have moved each to the next one's */
+    /* Each count has become the beginning of the next list. */
+    memmove(p->first + 1, p->first, p->n_experts * sizeof *p->first);
     p->first[0] = 0;
 }
 

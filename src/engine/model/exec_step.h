@@ -52,7 +52,7 @@ struct whit_exec_step {
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
-    bool releases_pages;               /* look-up in a large table: gives back pages that no matrix reads here, */
+    bool releases_pages;               /* look-up in a large table: releases pages that no matrix reads here, */
     uint32_t kept_begin, kept_end;     /* pages of all other tiles are released; this rank multiplies by these */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
@@ -62,8 +62,8 @@ struct whit_exec_step {
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
     const whit_exec_parts *parts; /* set if the tensor has corrections */
-    whit_columns columns;         /* the columns that this rank computes, of a step that is split; delta rule:
-                                          * its value heads, also of one that is not */
+    /* Columns that this rank computes of a split step; delta rule: its value heads, also if it is not split. */
+    whit_columns columns;
     whit_columns channels[WHIT_SPLIT_RANGES]; /* convolution: the channels that this process computes */
     uint32_t tile_begin;                      /* number of the first tile that this rank computes */
     int32_t weight;                           /* index of `tensor` in the model */

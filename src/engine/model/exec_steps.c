@@ -14,7 +14,7 @@
 #define ROW_STEP(name)                                                                                                 \
     static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 
-#define RELEASE_ROWS 16 /* looked-up rows after which the pages of a large table are given back */
+#define RELEASE_ROWS 16 /* number of looked-up rows after which the pages of a large table are released */
 
 /* Releases the pages of a table except those of the tiles that are kept. */
 static void release_table(const whit_exec_step *step)
@@ -100,8 +100,8 @@ ROW_STEP(run_rope)
     }
 }
 
-/* A key is scattered over many lines of its block, all of them out of cache: prefetched together they
- * come in a tenth of the time that storing to one after the other takes. */
+/* A key is scattered over many lines of its block, all of them out of cache: prefetching them together takes a tenth
+ * of the time of storing one after another. */
 static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, uint32_t n, uint32_t head_dim)
 {
     const uint8_t *keys = whit_kv_block_arrays(type, head_dim, block).keys;

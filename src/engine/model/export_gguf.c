@@ -136,7 +136,7 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         return WHIT_OK;
     }
     *fits = false;
-    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* factors of a superblock are no scales of its groups */
+    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* scales of groups include the factors of superblocks */
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;
@@ -170,7 +170,8 @@ static whit_status holds(struct export *e, struct target *target, whit_ggml_kind
     return WHIT_OK;
 }
 
-/* The first of the kinds that holds the tensor; of layers in BitNet architectures with its scale apart too. */
+/* Chooses the first of the kinds that can store the tensor; for layers of BitNet architectures also with a separate
+ * scale. */
 static whit_status choose_kind(struct export *e, struct target *target, const whit_ggml_kind *kinds, size_t n)
 {
     const whit_tensor_type *type = &target->from->type;
@@ -361,7 +362,7 @@ static whit_status find_parts(struct export *e, struct target *t, const whit_imp
     return WHIT_OK;
 }
 
-/* Which rows of the fused matrix each part has: the importer's split, the other way round. */
+/* Assigns the rows of the fused matrix to its parts: the inverse of the importer's split. */
 static whit_status place_parts(struct export *e, struct target *t, const whit_import_name *row, uint32_t layer)
 {
     for (uint32_t i = 0; i < t->n_parts; i++, row = whit_import_next_name(row)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The architecture that a GGUF file of a model has, and the keys that only some architectures have. A model whose
- * numbers no architecture says is refused. */
+ * The architecture of a model's GGUF file, and the keys that only some architectures have. A model whose numbers no
+ * architecture can describe is refused. */
 #include "model/export_gguf.h"
 #include "model/rope_scaling.h"
 
@@ -70,7 +70,7 @@ static const char *name_extended(const whit_config *c)
     return c->n_experts ? "qwen35moe" : "qwen35";
 }
 
-/* The form of an architecture if that says everything of the model; else NULL. */
+/* Returns the architecture's form if it describes the whole model; else NULL. */
 static const struct form *find_form(const whit_config *c, const char *architecture)
 {
     size_t at = 0;
@@ -98,7 +98,7 @@ static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, w
     return NULL;
 }
 
-/* Whether a RoPE table is one that the keys of layers with a window, or without one, say. */
+/* Whether keys for layers with a window, or without one, can describe a RoPE table. */
 static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_scale)
 {
     const whit_rope rope = whit_config_rope(c, kind->rope);
@@ -223,7 +223,7 @@ static void put_string(const struct putting *p, const char *suffix, const char *
     whit_gguf_put_string(p->writer, name, text, strlen(text));
 }
 
-/* One number if all layers have the same, else an array. */
+/* Writes one number if all layers have the same, else an array. */
 static void put_layers(const struct putting *p, const char *suffix, const int32_t values[WHIT_MAX_LAYERS])
 {
     const uint32_t n = p->config->n_layers;
@@ -304,7 +304,7 @@ static void put_experts(const struct putting *p)
     put_u32(p, "leading_dense_block_count", n_dense);
 }
 
-/* Which layers are recurrent: every n-th is not, or a list. */
+/* Writes which layers are recurrent: every n-th is not, or a list. */
 static void put_interval(const struct putting *p)
 {
     const whit_config *c = p->config;

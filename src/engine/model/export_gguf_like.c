@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A GGUF file again, with some of its matrices replaced by others of the same types. */
+ * Copies a GGUF file, replacing some of its matrices by others of the same types. */
 #include "format/ggml_encode.h"
 #include "format/gguf.h"
 #include "model/export_gguf.h"
@@ -80,7 +80,7 @@ static whit_status copy_until(struct like *l, uint64_t end)
 static whit_status write_tensors(struct like *l, uint32_t *n_replaced)
 {
     const whit_gguf_file *file = &l->gguf->files[0];
-    for (uint64_t at = 0;;) { /* tensors by their places, which need not be in the order of the directory */
+    for (uint64_t at = 0;;) { /* tensors in the order of their data, which may differ from the directory's order */
         const whit_gguf_tensor *next = NULL;
         for (size_t i = 0; i < l->gguf->n_tensors; i++) {
             const whit_gguf_tensor *tensor = &l->gguf->tensors[i];

@@ -394,7 +394,7 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     return family->program(&(whit_family_run){fields, call_builtin, &builder, error});
 }
 
-/* Sessions go by the configuration: a file that says otherwise than its family's program is refused. */
+/* Sessions follow the configuration: a file that contradicts its family's program is refused. */
 static whit_status check_sides(const whit_config *config, const whit_graph *graph, whit_error *error)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++)

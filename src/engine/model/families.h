@@ -10,8 +10,8 @@
 /* The family of decoder.ndl's models that the earliest families cannot say: with layer kinds, RoPE tables, numbers of
  * their own. */
 #define WHIT_FAMILY_DECODER "decoder"
-/* For importers: gives a configuration that its early family cannot say the name WHIT_FAMILY_DECODER, and one with
- * experts the name of its family with "-experts" after it. */
+/* For importers: names a configuration that its early family cannot describe WHIT_FAMILY_DECODER, and one with
+ * experts by its family's name with the suffix "-experts". */
 void whit_config_name_family(whit_config *config);
 
 typedef struct whit_family_program {

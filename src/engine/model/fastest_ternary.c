@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Which layout of ternary codes is the faster one here. It depends on what a core's share of the
- * memory bandwidth is beside what it can decode, so it is measured, in the shape of a layer. */
+ * Measures which layout of ternary codes is faster on this machine, in the shape of a layer: this depends on a core's
+ * share of the memory bandwidth relative to its decoding speed. */
 #include "model/fastest_ternary.h"
 
 #include "base/clock.h"

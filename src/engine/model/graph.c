@@ -211,7 +211,7 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-/* Rotates x, or turns it back, by the configuration's blocks and the signs of its width. */
+/* Rotates x, or rotates it back, by the configuration's blocks and the signs of its width. */
 static whit_ref rotate_blocks(whit_graph *graph, int layer, const char *name, whit_ref x, bool is_inverse)
 {
     const uint32_t width = width_of(graph, x, name), block = graph->hadamard_block;
@@ -547,7 +547,7 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
             .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
 }
 
-/* Checks the shape and the widths of its inputs, as far as a program can get them wrong. */
+/* Checks the shape and the widths of its inputs, as far as a program can make mistakes. */
 static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_ref decay, const char *name,
                        const whit_delta_shape *s)
 {

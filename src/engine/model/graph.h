@@ -85,7 +85,7 @@ typedef enum whit_route_flag {
     WHIT_ROUTE_NORM = 2,    /* the scores of the chosen experts are divided by their sum */
 } whit_route_flag;
 
-/* Which number of a token is its row of a table. */
+/* The number of a token that selects its row in a table. */
 typedef enum whit_row_index {
     WHIT_INDEX_ID,
     WHIT_INDEX_POSITION,
@@ -96,7 +96,7 @@ typedef enum whit_row_index {
 typedef enum whit_row_set {
     WHIT_ROWS_BATCH,                    /* one per token */
     WHIT_ROWS_SELECTED,                 /* one per token whose outputs are requested */
-    WHIT_ROWS_COUNT,                    /* number of sets with schedules of their own */
+    WHIT_ROWS_COUNT,                    /* number of row sets with their own schedules */
     WHIT_ROWS_EXPERT = WHIT_ROWS_COUNT, /* one per (token, expert) pair, by expert, then by token; the batch's
                                          * schedules run them */
     WHIT_ROW_SETS
@@ -177,7 +177,8 @@ whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref atten
  * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
                                      uint32_t head_dim, double scale);
-/* The same of a draft model: keys and values are the target's, of its last layer that sees as far as layer `layer`. */
+/* The same for a draft model: keys and values are those of the target's last layer with the same reach as layer
+ * `layer`. */
 whit_ref whit_graph_attention_target(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t head_dim,
                                      double scale);
 /* Elements [first, first + width) of each row. */
@@ -213,7 +214,7 @@ whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_r
                           const char *a, const char *dt, whit_delta_shape shape);
 /* x within [-limit, limit]; only_above: at most limit. */
 whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above);
-/* x times 1 / (1 + exp(-g)), g the row's element of `gate`, which has one for each row. */
+/* x * 1 / (1 + exp(-g)), where `gate` has one element g for each row. */
 whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate);
 
 /* ---- experts ----
@@ -223,7 +224,7 @@ whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, w
 typedef struct whit_route_shape {
     uint32_t n_used;
     uint8_t flags;        /* whit_route_flag bits */
-    double added, factor; /* the divisor of scores is their sum plus `added`; then they are multiplied by `factor` */
+    double added, factor; /* scores are divided by their sum plus `added`, then multiplied by `factor` */
     const char *choice;   /* vector (n_experts) added to the scores for the choice only; NULL: none */
     const char *scales;   /* vector (n_experts) of factors, after all others; NULL: none */
 } whit_route_shape;
@@ -240,7 +241,7 @@ whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name
 whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
-/* Names the value that vectors are pooled from. */
+/* Names the value from which vectors are pooled. */
 void whit_graph_vector(whit_graph *graph, whit_ref vector);
 
 /* Returns the value of that name, 0 if not found. */

@@ -8,7 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Layers with experts in place of a feed-forward part have one of width 0. */
+/* Layers whose experts replace the feed-forward part have one of width 0. */
 static whit_status set_widths(whit_config *c, const bool is_dense[WHIT_MAX_LAYERS], const char *path, whit_error *error)
 {
     whit_layer_kind of[WHIT_MAX_LAYERS];
@@ -151,8 +151,8 @@ static whit_status read_limit(const whit_gguf_keys *k, double *limit)
     return WHIT_OK;
 }
 
-/* How scores are made: 1 is a softmax, 2 are sigmoids, 3 the softmax of the chosen logits, which is that of all
- * divided by the sum of the chosen ones. */
+/* Reads how scores are computed: 1 is a softmax, 2 are sigmoids, 3 is the softmax of the chosen logits, which equals
+ * the softmax of all divided by the sum of the chosen ones. */
 static whit_status read_gating(const whit_gguf_keys *k, whit_config *c)
 {
     uint32_t gating = c->router_sigmoid ? 2 : 1, is_normalised = c->router_norm;

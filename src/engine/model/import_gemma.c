@@ -29,7 +29,7 @@ whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_
     return whit_hf_bool(&importer->text, "use_bidirectional_attention", &c->bidirectional, error);
 }
 
-/* No key holds the scale: the model of 62 layers is the one with another. */
+/* No key states the scale: the model with 62 layers is the one with another scale. */
 whit_status whit_import_gguf_gemma3(const whit_gguf_keys *k, whit_config *c)
 {
     (void)k;

@@ -50,7 +50,7 @@ typedef struct whit_gguf_architecture {
     const whit_import_name *names;     /* tensors in addition to the common ones */
     const whit_import_number *numbers; /* optional keys with numbers */
     const char *const *keys;           /* further keys that are read; NULL ends the list */
-    /* Reads fields specific to this architecture, after all others; NULL if it has no such fields. */
+    /* Reads fields specific to this architecture, after all others; NULL if it has none. */
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
 
@@ -72,7 +72,7 @@ struct whit_gguf_import {
     whit_ggml_twin twin;
     float inverse; /* 1 / s, if a float matrix of {-s, 0, s} is read as its signs */
     float constant;
-    const float *values; /* a vector that is computed here; NULL: the file's */
+    const float *values; /* a computed vector; NULL: read from the file */
     uint8_t form;        /* whit_import_form */
     const struct whit_gguf_importer *importer;
     const whit_gguf_tensor *file;

@@ -92,7 +92,7 @@ static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attenti
                                           "attention.shared_kv_layers", "rope.dimension_count_swa",
                                           "rope.freq_base_swa",         "embedding_length_per_layer_input",
                                           "final_logit_softcapping",    NULL};
-/* The assistant of Gemma 4. Clusters of tokens are passed over: they are a shorter way to the same guess, mostly. */
+/* The assistant of Gemma 4. Its clusters of tokens are ignored: they are a shortcut to mostly the same guess. */
 static const whit_import_name gemma4_draft_names[] = {
     {"nextn.pre_projection.weight", "draft_in", .is_projection = true},
     {"nextn.post_projection.weight", "draft_out", .is_projection = true},
@@ -173,8 +173,8 @@ static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
     return finish_lfm2(k, c);
 }
 
-/* Rows that all of Qwen's hybrids have; heads are only reordered where rotated matrices need it. The block that
- * predicts one more token may have copies of the embedding and the head. */
+/* Rows that all of Qwen's hybrids share; heads are only reordered if rotated matrices need it. The block that
+ * predicts one more token may contain copies of the embedding and the head. */
 #define GGUF_QWEN_HYBRID                                                                                               \
     {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                             \
         {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                                \

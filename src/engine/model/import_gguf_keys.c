@@ -131,7 +131,7 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
 {
     size_t n = 0;
     const char *name = own_name(key, architecture->name, &n);
-    if (is_causal_key(key, architecture->name) && architecture->is_encoder) return true; /* read_encoder looks at it */
+    if (is_causal_key(key, architecture->name) && architecture->is_encoder) return true; /* read_encoder reads it */
     if (says_nothing(key) && !is_causal_key(key, architecture->name)) return true;
     if (name)
         return is_of_family(architecture, name, n) ||
@@ -145,7 +145,7 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
         in_list(describing, COUNT(describing), key->name, n_space);
 }
 
-/* Whether a text holds a word, whatever the case of its letters. */
+/* Whether a text contains a word, ignoring case. */
 static bool holds_word(const char *text, size_t n, const char *word)
 {
     size_t m = strlen(word);

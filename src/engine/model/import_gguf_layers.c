@@ -52,8 +52,8 @@ static whit_status read_long(const whit_gguf_keys *k, const whit_config *c, whit
     return whit_gguf_key_f64(k, "rope.scaling.attn_factor", &rope->magnitude);
 }
 
-/* Scaling given by keys: linear, which is also what a factor without a type means, yarn and long RoPE; others are
- * refused, never guessed. If there are two factors the newer key's counts; a factor of 0 means no scaling. */
+/* Scaling stated by keys: linear, which a factor without a type also means, yarn and long RoPE; others are refused,
+ * never guessed. Of two factors the newer key's counts; a factor of 0 means no scaling. */
 static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, whit_rope *rope)
 {
     const char *kind = NULL;

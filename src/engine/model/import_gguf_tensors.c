@@ -206,8 +206,8 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                whit_source_tensor *tensor, whit_error *error)
 {
     WHIT_TRY(whit_ggml_find_twin(&import->view, tensor->name, &import->twin, error));
-    /* One scale for all says the same as many equal ones, but activations are quantised in groups of
-     * the weight's (kernels/acts.h): groups below the largest of those stay. */
+    /* A single scale is equivalent to many equal ones, but activations are quantised in groups as large as the
+     * weight's (kernels/acts.h): smaller groups are kept. */
     if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
         whit_ggml_narrow_twin(&import->twin);
     whit_ggml_kind own;
@@ -294,7 +294,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     return WHIT_OK;
 }
 
-/* The tensors that one tensor of the file holds: itself, or the matrices that it is fused of. */
+/* Adds the tensors that one tensor of the file contains: itself, or the matrices fused into it. */
 static whit_status add_parts(whit_source *source, struct whit_gguf_importer *importer,
                              const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
                              const struct found *found, whit_error *error)

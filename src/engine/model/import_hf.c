@@ -62,7 +62,7 @@ static whit_status add_template_folder(whit_source *source, const char *folder, 
     return status;
 }
 
-/* The later ones replace the earlier, as in transformers. */
+/* Later templates replace earlier ones, as in transformers. */
 static whit_status read_templates(whit_source *source, const whit_hf *hf, whit_error *error)
 {
     WHIT_TRY(add_templates(source, &hf->template_json, error));

@@ -72,7 +72,7 @@ typedef struct whit_hf_class {
     const struct whit_hf_experts *experts; /* NULL: the class has no experts */
     double local_theta;          /* theta of layers with a window ("rope_local_base_freq"); 0: as the others */
     bool scales_full_only;       /* layers with a window have unscaled RoPE */
-    const char *prefix, *layers; /* an encoder's names begin so ("bert.", "encoder.layer"); NULL: a decoder */
+    const char *prefix, *layers; /* prefix of an encoder's names ("bert.", "encoder.layer"); NULL: a decoder */
     uint32_t n_positions_cut;    /* encoders: rows of the table of positions that no position has */
     bool has_scores;             /* encoders: a classification head gives scores */
     /* Reads fields specific to this class, after all others; NULL if it has no such fields. */
@@ -148,7 +148,7 @@ struct whit_hf_importer {
         const char *name; /* NULL: unused */
         float *values;
         uint32_t n;
-    } divisors[3];                  /* vectors that divide RoPE frequencies, until they are tensors of the source */
+    } divisors[3];                  /* vectors that divide RoPE frequencies, before they become tensors of the source */
     struct whit_hf_import *imports; /* capacity fixed before the first is used: addresses stay */
     size_t n_imports, capacity;
 };

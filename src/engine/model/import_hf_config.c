@@ -190,7 +190,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
     return WHIT_OK;
 }
 
-/* MLX says it outside of quantization_config, or in it without a method. */
+/* MLX states it outside of quantization_config, or in it without a method. */
 static whit_status read_mlx(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q, whit_error *error)
 {
     const char *mode = "affine";

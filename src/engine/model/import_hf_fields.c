@@ -140,7 +140,7 @@ static const struct neutral_field {
     {"scale_emb", 1},
 };
 
-/* Why a field of a model that is known by name cannot be obeyed. */
+/* Reasons why a known field of a model is not supported. */
 static const struct reason {
     const char *name, *text;
 } reasons[] = {
@@ -236,7 +236,8 @@ static bool is_understood(const whit_hf_class *class, const whit_json *json, uin
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-/* Fields beside text_config: the class's, those of other kinds of input, and ids of their tokens. */
+/* Whether a field may be outside text_config: the class's own, those of other kinds of input, and ids of their
+ * tokens. */
 static bool is_outer(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     static const char *const ends[] = {"_config", "_token_id", "_token_index", "_token_ids", "_per_image"};
@@ -274,8 +275,7 @@ static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && i == n_a && j == n_b;
 }
 
-/* Refuses a field beside text_config that describes the language model otherwise than text_config: fields there are
- * read, those outside are not. */
+/* Refuses a field outside text_config that contradicts it: only the fields inside are read. */
 static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t key, whit_error *error)
 {
     static const char *const common[] = {"architectures", "model_type", "quantization", "quantization_config",

@@ -183,7 +183,7 @@ static whit_status fill_llama3(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* Leading pairs of the whole head turn as they would without the share, the others not at all: the divisor 1e30 is that
+/* The leading pairs of the whole head rotate as without the share, the others not at all: the divisor 1e30 is that
  * of GGUF files. */
 static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 {
@@ -251,7 +251,7 @@ static whit_status read_long(const struct reading *r, whit_rope *rope)
     return read_divisors(r, "long_factor", "rope_factors_long", rope->dims / 2);
 }
 
-/* Hunyuan's form has alpha, which changes theta once and for all: its GGUF files hold the changed one. */
+/* Hunyuan's form has alpha, which changes theta once; its GGUF files contain the changed value. */
 static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
 {
     double alpha = 0;
@@ -310,7 +310,8 @@ static bool is_object(const whit_hf_document *config, const char *path)
     return whit_json_type_of(&config->json, whit_hf_node(config, path)) == WHIT_JSON_OBJECT;
 }
 
-/* One table for all layers, or one for layers that see everything and another for layers with a window. */
+/* Reads one table for all layers, or one for layers that attend to all positions and another for layers with a
+ * window. */
 static whit_status read_tables(struct reading *r)
 {
     const whit_hf_class *class = r->importer->class;

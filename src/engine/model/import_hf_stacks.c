@@ -52,8 +52,8 @@ const char *whit_hf_mxfp4_experts(const char *file_name, struct whit_hf_import *
     return NULL;
 }
 
-/* A row of an expert's matrix, which is a column in the file. Its neighbours lie in the same lines of memory, so rows
- * that are read in turn come from the caches. */
+/* Reads a row of an expert's matrix, which is a column in the file. Adjacent columns share cache lines, so
+ * consecutive rows are read from the caches. */
 static whit_status read_column(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
     const struct whit_hf_import *import = tensor->context;

@@ -659,7 +659,7 @@ static whit_status add_expert(whit_source *source, struct whit_hf_importer *impo
     return read_tensor(source, importer, file, file_name, found->row, part, error);
 }
 
-/* The tensors that one tensor of the file holds: itself, or the matrices that it is fused of. */
+/* Adds the tensors that one tensor of the file contains: itself, or the matrices fused into it. */
 static whit_status add_parts(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
                              const char *file_name, const struct found *found, whit_error *error)
 {
@@ -761,7 +761,7 @@ static void find_draft_block(const struct whit_hf_importer *importer, whit_confi
     config->n_draft_layers = whit_safetensors_find(importer->hf->weights, name) != NULL;
 }
 
-/* The matrices of the dense layers after pooling, which are in files of their own. */
+/* Adds the matrices of the dense layers after pooling, which are in separate files. */
 static whit_status add_dense(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
     for (uint32_t i = 0; i < importer->modules.n_dense; i++) {
@@ -804,7 +804,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
             fits ? whit_hf_packed_role(importer->quantisation.form, file_name, &module_bytes) : WHIT_HF_OTHER;
         if (role == WHIT_HF_BESIDE) continue; /* read with its matrix */
         if (role == WHIT_HF_CODES && module_bytes + strlen(".weight") < sizeof file_name)
-            memcpy(file_name + module_bytes, ".weight", sizeof ".weight"); /* whatever the form calls it */
+            memcpy(file_name + module_bytes, ".weight", sizeof ".weight"); /* regardless of the form's name for it */
         enum part part = fits ? find_part(importer->class, file_name, &source->config, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
             part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);

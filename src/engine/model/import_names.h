@@ -85,7 +85,8 @@ static inline bool whit_import_has_experts(uint8_t rows)
 /* Replaces the number in "...experts.N..." by "*" in `pattern`; false if the name has no such number. */
 bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
 
-/* Whether a layer has no use for a tensor that files may hold: keys and values of a layer that reads another's. */
+/* Whether a layer does not use a tensor that files may contain: keys and values of a layer that reads those of
+ * another. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
 
 /* Narrows a tensor, so far all rows of the file's, to the part that `rows` names, by the sizes of its layer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model is read as a source; the tensors that change get a reader of their own. */
+ * The model is read as a source; changed tensors get their own reader. */
 #include "model/merge.h"
 
 #include "quant/requantise.h"

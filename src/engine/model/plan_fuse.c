@@ -5,7 +5,7 @@ struct fuser {
     const whit_plan *plan;
     const whit_fuse_options *options;
     whit_schedule *schedule;
-    bool *is_gone; /* per step of the plan: it is part of another one, or does not run */
+    bool *is_gone; /* per step of the plan: it was fused into another one, or is not run */
 };
 
 static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)

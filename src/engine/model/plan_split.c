@@ -214,7 +214,7 @@ static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_
     return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
-/* The columns of a unit of a matrix's outputs: whole tiles, and groups of the activations that are made of them. */
+/* The columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations computed from them. */
 static uint32_t unit_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     for (; i < s->n_from; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A source: a model in somebody else's format, seen as ours. Importers (import_*.c) fill it;
- * convert.c writes it out. Weights are read by rows, in the terms of the type that holds them
- * exactly, so a conversion needs memory for a few rows only. */
+ * A source: a model in another program's format, in whit's terms. Importers (import_*.c) fill it; convert.c writes it.
+ * Weights are read by rows, in the type that stores them exactly, so a conversion needs memory for a few rows only. */
 #ifndef WHIT_MODEL_SOURCE_H
 #define WHIT_MODEL_SOURCE_H
 
@@ -64,8 +63,8 @@ typedef struct whit_source {
  * that a graph can run it. */
 whit_status whit_source_open(const char *path, const whit_allocator *allocator, whit_source *source, whit_error *error);
 typedef struct whit_source_options {
-    /* The forward pass in place of the family's own; NULL: the family's. Importers then take architectures, fields and
-     * tensors that they do not know: the program says what they mean. Name and text must outlive the source. */
+    /* The forward pass that replaces the family's; NULL: the family's. Importers then accept unknown architectures,
+     * fields and tensors, which the program defines. Name and text must outlive the source. */
     const whit_family_program *program;
     bool is_strict;    /* refuse unknown fields, also fields that only describe */
     bool reads_values; /* tensors with corrections are given as f32 values */
@@ -86,8 +85,8 @@ whit_resolver whit_source_resolver(const whit_source *source);
 
 /* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
-/* For importers: returns part number `part` of n_parts, all zero but for its name, of the tensor `name`, which is added
- * with its first part. NULL on failure, as for a part that is there already. */
+/* For importers: returns part number `part` of n_parts of the tensor `name`, all zero except its name; the tensor is
+ * added with its first part. NULL on failure, such as for a part that was added before. */
 whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, uint32_t part, uint32_t n_parts,
                                          whit_error *error);
 /* For importers, after the last part: makes one matrix of each tensor's parts. WHIT_ERROR_FORMAT if one is missing or

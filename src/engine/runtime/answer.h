@@ -37,7 +37,7 @@ typedef struct whit_call_reader {
 struct whit_chat_parser {
     const whit_allocator *allocator;
     const char *think_open, *think_close;
-    const char *section; /* the marker that precedes calls; NULL: calls are not parsed */
+    const char *section; /* the marker before calls; NULL: calls are not parsed */
     whit_call_syntax syntax;
     whit_chat_event_fn *on_event;
     void *user;

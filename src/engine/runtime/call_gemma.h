@@ -31,8 +31,8 @@ typedef enum whit_gemma_result {
 } whit_gemma_result;
 
 whit_gemma_reader whit_gemma_begin(void);
-/* Reads as much of text as it can, appends it to `out` as JSON (without the outermost opening brace), and returns the
- * number of bytes that it took. The caller gives the rest again with the bytes that follow. */
+/* Reads as much of the text as possible, appends it to `out` as JSON (without the outermost opening brace), and
+ * returns the number of bytes consumed. The caller passes the rest again together with the following bytes. */
 size_t whit_gemma_read(whit_gemma_reader *reader, const char *text, size_t n_bytes, whit_buf *out,
                        whit_gemma_result *result);
 

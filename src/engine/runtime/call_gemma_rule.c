@@ -470,7 +470,7 @@ static whit_status choice_way(struct builder *b, uint32_t schema, const struct p
     return WHIT_OK;
 }
 
-/* The schema that a reference within the parameters leads to, and its place. */
+/* Resolves a reference within the parameters to its schema and place. */
 static whit_status resolve_reference(const struct builder *b, const struct place *at, uint32_t reference,
                                      uint32_t *schema, struct place *there)
 {

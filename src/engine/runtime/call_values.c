@@ -22,7 +22,7 @@ bool whit_call_value_is_text(const whit_json *json, uint32_t schema)
     return any;
 }
 
-/* The value of a member by a name that is no C string. */
+/* Returns the value of a member whose name is not zero-terminated. */
 static uint32_t member_of(const whit_json *json, uint32_t object, const char *name, size_t n_name)
 {
     for (uint32_t k = whit_json_first(json, object); k != WHIT_JSON_NONE; k = whit_json_next(json, object, k)) {

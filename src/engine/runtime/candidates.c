@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Candidates: a heap that is popped into a sorted end as far as the order is asked for. */
+ * Candidates: a heap that is popped into a sorted end, only as far as needed. */
 #include "runtime/candidates.h"
 #include "base/mem.h"
 

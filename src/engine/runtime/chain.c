@@ -150,7 +150,7 @@ static double entropy(whit_candidates *c, const softmax *s)
     return whit_quick_log(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
 }
 
-/* One candidate by its probability: the cumulative sum runs down the order. */
+/* Draws one candidate by its probability: the cumulative sum follows the order. */
 static uint64_t draw(whit_chain *chain, const softmax *s)
 {
     whit_candidates *c = &chain->candidates;
@@ -182,7 +182,7 @@ static double square_distance(double logit, const void *context)
     return distance * distance;
 }
 
-/* Keeps what lies at most n standard deviations of the logits below the greatest. */
+/* Keeps candidates at most n standard deviations of the logits below the greatest. */
 static void top_n_sigma(whit_candidates *c, double n_sigma)
 {
     if (n_sigma <= 0.0) return;
@@ -245,7 +245,7 @@ static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *r
     if (n_top > 1) whit_candidates_drop_greatest(c, n_top - 1);
 }
 
-/* Where `range` is given: a temperature between t - range and t + range, by the entropy. */
+/* If `range` is given: a temperature between t - range and t + range, depending on the entropy. */
 static double dynamic_temperature(whit_candidates *c, double t, double range, double exponent)
 {
     uint32_t n = whit_candidates_count(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages as clients write them, rewritten as a template wants them: JSON to JSON, then to values. */
+ * Converts messages from clients' form to the template's: JSON to JSON, then to values. */
 #include "base/phrase.h"
 #include "runtime/tool_style.h"
 

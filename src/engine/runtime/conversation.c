@@ -80,7 +80,7 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
     return WHIT_OK;
 }
 
-/* The grammar that holds the calls of one answer, and the stages of its generation. */
+/* The grammar that constrains the calls of one answer, and the stages of its generation. */
 struct form {
     whit_grammar *grammar;
     whit_grammar_state *state;
@@ -262,7 +262,7 @@ static bool on_token(void *user, int32_t id)
     return !a->failed;
 }
 
-/* Cuts `held` to the ids that are in the sequence, plus one that was picked but not fed. */
+/* Truncates `held` to the ids that are in the sequence, plus one that was picked but not fed. */
 static void settle_held(whit_conversation *c)
 {
     size_t n = (whit_session_position(c->session, c->sequence) + (size_t)1) * sizeof(int32_t);
@@ -311,7 +311,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, const st
     return a->failed ? whit_fail_memory(error, "the answer", 0) : status;
 }
 
-/* Number of calls in all messages, so that every call of the conversation has another id. */
+/* Number of calls in all messages, so that every call of the conversation gets a different id. */
 static uint32_t count_calls(const whit_conversation *c)
 {
     uint32_t n = 0;

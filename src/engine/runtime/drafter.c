@@ -122,7 +122,7 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
                      target->path);
 }
 
-/* Checks the values that are exchanged with the target: rows that are given, and the state for a further guess. */
+/* Checks the values that are exchanged with the target: rows that are fed, and the state for a further guess. */
 static whit_status check_values(whit_drafter *drafter, whit_error *error)
 {
     const whit_plan *plan = &drafter->plan;

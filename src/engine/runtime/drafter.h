@@ -16,7 +16,8 @@
 enum {
     WHIT_DRAFTER_ROWS = 256, /* number of hidden states stored per sequence */
     WHIT_DRAFTER_BATCH = 32, /* rows of a pass of the draft model */
-    WHIT_DRAFTER_CTX = 4096, /* positions of the draft model's own cache, at most; when it is full it begins anew */
+    /* Maximum number of positions of the draft model's own cache; when it is full it is reset. */
+    WHIT_DRAFTER_CTX = 4096,
 };
 
 /* State of a sequence in the draft model. Positions are the target's. */
@@ -62,7 +63,8 @@ whit_status whit_drafter_open(const whit_model *target, const whit_model *model,
 void whit_drafter_close(whit_drafter *drafter);
 /* Name of the target's value that its plan must keep. */
 const char *whit_drafter_source(const whit_drafter *drafter);
-/* Takes its memory from the arena, which counts it or hands it out. target: the session's cache, placed before. */
+/* Places its memory in the arena, which measures it or hands it out. target: the session's cache, which is placed
+ * before. */
 void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
                         whit_arena *arena);
 /* Copies the hidden states of a pass that the target's executor has just run. */

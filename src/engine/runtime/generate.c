@@ -67,7 +67,7 @@ struct gathering {
     size_t share; /* tokens that every prompt may feed, regardless of the others */
 };
 
-/* Returns the room in a step if `spare` of it is left to the others: at least 1 if there is any. */
+/* Returns the space in a step if `spare` of it is reserved for the others: at least 1 if there is any. */
 static size_t room_beside(size_t room, size_t spare)
 {
     if (room > spare) return room - spare;

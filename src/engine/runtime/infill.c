@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prompts that ask for what belongs between two texts, for models trained with fill-in-the-middle tokens
- * (Bavarian et al. 2022, arXiv:2207.14255). Models say nowhere which tokens theirs are, so they are found
- * by their names. */
+ * Prompts that ask for the text between two texts, for models trained with fill-in-the-middle tokens (Bavarian et al.
+ * 2022, arXiv:2207.14255). Models do not state their tokens for it, so these are found by name. */
 #include "runtime/model.h"
 #include "base/items.h"
 #include "runtime/text.h"
@@ -42,7 +41,7 @@ static whit_status has_style(const whit_model *model, const struct style *style,
     if (prefix < 0) return WHIT_OK;
     WHIT_TRY(find_token(model, style->suffix, &suffix, error));
     if (style->middle) WHIT_TRY(find_token(model, style->middle, &middle, error));
-    /* All of them unknown would be one id thrice. */
+    /* If all are unknown, they are the same id. */
     *has = suffix >= 0 && middle != -1 && prefix != suffix && prefix != middle && suffix != middle;
     return WHIT_OK;
 }

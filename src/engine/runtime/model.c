@@ -126,7 +126,7 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
             if (status == WHIT_ERROR_IO) status = WHIT_OK; /* somebody removed it: convert in memory */
             whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
         } else if (status == WHIT_ERROR_IO) {
-            status = WHIT_OK; /* a full disk, say: convert in memory instead, or fail there */
+            status = WHIT_OK; /* a full disk, for example: convert in memory instead, or fail there */
         }
     }
     whit_cache_unlock(&entry);

@@ -78,7 +78,7 @@ static const char *find_word(const char *text, size_t n, const char *word)
     return n ? memmem(text, n, word, strlen(word)) : NULL;
 }
 
-/* Looks in the template's own text after the last message: has it opened a section, and closed it? */
+/* Finds whether the template's own text after the last message has opened a thinking section, and closed it. */
 static void find_section(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt)
 {
     whit_template_segment last = {0};

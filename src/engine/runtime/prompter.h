@@ -28,9 +28,8 @@ void whit_prompt_free(whit_prompt *prompt);
 
 typedef struct whit_prompter whit_prompter;
 
-/* Opens the template `source`, which messages name `place`; the model's own where it is NULL.
- * Errors: unsupported (the model has no template, or no tokenizer), format (a template that cannot
- * be parsed), memory. */
+/* Opens the template `source`, named `place` in messages; the model's own if NULL. Errors: unsupported (the model
+ * has no template, or no tokenizer), format (a template that cannot be parsed), memory. */
 whit_status whit_prompter_open(const whit_model *model, const char *source, size_t source_bytes, const char *place,
                                whit_prompter **prompter, whit_error *error);
 void whit_prompter_close(whit_prompter *prompter);

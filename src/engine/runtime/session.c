@@ -563,7 +563,8 @@ static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t 
     return is_marked ? end : n;
 }
 
-/* In a bidirectional model all tokens of a text see each other: it is computed in one pass, from its beginning on. */
+/* In a bidirectional model all tokens of a text attend to each other: a text is computed in one pass, from its
+ * beginning. */
 static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whit_error *error)
 {
     if (!s->model->config.bidirectional) return WHIT_OK;

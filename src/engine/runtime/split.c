@@ -16,7 +16,7 @@ struct order {
     } with;
 };
 
-/* A rank's success, or the line that says why not. */
+/* A rank's success, or its error message. */
 struct outcome {
     int32_t status;
     whit_error error;

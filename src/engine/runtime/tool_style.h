@@ -36,7 +36,7 @@ typedef struct whit_tool_style {
 
 whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style *style, whit_error *error);
 
-/* Gives a template without tools the plain form of them; changes no other. */
+/* Gives a template without tools the plain form of them; other templates are unchanged. */
 void whit_tool_style_make_plain(whit_tool_style *style);
 
 /* Converts JSON messages to values as the template expects them; `what` begins error lines. Calls that the template

@@ -317,7 +317,7 @@ static bool accepts_codes_i8(const whit_tensor_type *type, const whit_acts_spec 
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_I8;
 }
 
-/* Factors of adapters read what the matrix reads, so every codec is here. */
+/* Factors of adapters read the same inputs as the matrix, so every codec is included. */
 static bool accepts_planes(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_Q2;

@@ -116,7 +116,7 @@ uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float b
     uint32_t n = 0;
     for (uint32_t row = 0; row < w->type.n_rows; row++) {
         if (row % ROWS == 0) whit_tile_fields(w, row / ROWS, 0, fields);
-        /* not "less", so that a NaN survives and is seen */
+        /* Not "less", so that a NaN survives and is noticed. */
         if (!(fmaf(bound, fabsf(fields[0][row % ROWS]), logits[row]) < threshold)) rows[n++] = row;
     }
     return n;

@@ -93,7 +93,7 @@ void whit_quat_select_generic(whit_quat_planes out, const uint64_t *mask, whit_q
     }
 }
 
-/* One bit of a table of sixteen, lane by lane. */
+/* Looks up one bit in a table of sixteen, lane by lane. */
 static uint64_t look_up(uint16_t table, uint64_t b3, uint64_t b2, uint64_t b1, uint64_t b0)
 {
     uint64_t result = 0;

@@ -105,7 +105,7 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
         add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride, n_quads);
-        __asm__("" : "+r"(out) : : "memory"); /* or gcc 12 keeps a copy, and moves it every step */
+        __asm__("" : "+r"(out) : : "memory"); /* otherwise gcc 12 makes a copy, and moves it every step */
         flush(codec, n, m, x, t, step, fields, sums, out);
         k = end;
     }

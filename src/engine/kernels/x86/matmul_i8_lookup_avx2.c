@@ -146,7 +146,7 @@ INLINE void sum_step(const int n_tiles, vi sums[TILES_MAX], const uint8_t *line,
     }
 }
 
-/* A field of a group; as_usual: one of n_fields in f16, whose kind needs no look. */
+/* Loads a field of a group; as_usual: one of n_fields in f16, without a test of its kind. */
 INLINE vf load_scale(const bool as_usual, const int n_fields, const tiles *m, uint32_t tile, uint32_t group,
                      const int field)
 {

@@ -251,7 +251,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
             if (n_a == 2) AMX_MULTIPLY(amx, 3, 5, 7);
             UNPACK(4 * step + 3, 4 * step + 4)
         }
-        if (k % 16 < n_span) AMX_STORE(amx, 6, s->unused, 64); /* keeps stores quick */
+        if (k % 16 < n_span) AMX_STORE(amx, 6, s->unused, 64); /* keeps later stores fast */
         b = (const uint8_t *)((uintptr_t)b ^ span_bytes(codec));
         amx_written();
     } while (k < s->n_steps);
