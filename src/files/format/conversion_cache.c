@@ -146,8 +146,8 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the name alone does not make a set:
- * where the file's content says that it is one of several, the importer reports the missing ones. */
+/* NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the name alone does not make a
+ * set: if the file's content says that it is one of several, the importer reports the missing ones. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* HASH.ndf, as whit_cache_find names them; nothing else in the folder is ours to list. */
+/* Entries are named HASH.ndf by whit_cache_find; other files of the folder are not listed. */
 static int is_entry(const struct dirent *item)
 {
     size_t n = strspn(item->d_name, "0123456789abcdef");

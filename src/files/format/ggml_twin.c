@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Which codec of ours holds a GGUF tensor exactly, and its rows in that codec's terms. */
+ * Finds the codec that stores a GGUF tensor exactly, and converts its rows to it. */
 #include "format/ggml_types.h"
 
 #include <math.h>

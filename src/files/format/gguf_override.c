@@ -19,7 +19,7 @@ static const struct override_type {
 /* Keys that the reader used to find the file's parts before any key can be replaced. */
 static const char *const layout_keys[] = {"general.alignment", "split.no", "split.count", "split.tensors.count"};
 
-/* One "KEY=TYPE:VALUE", pointing into its text. */
+/* One "KEY=TYPE:VALUE", with pointers into its text. */
 struct override {
     const char *name, *value;
     size_t name_bytes, value_bytes;

@@ -162,8 +162,8 @@ static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, i
 {
     const char *main_path = ndf->files[0].map.path;
     char target[PATH_MAX];
-    /* If the main file was opened through a link, its parts lie beside the link's target, as they were written; else
-     * beside the link: in a folder of links, all targets may have other names elsewhere. */
+    /* If the main file was opened through a link, its parts are next to the link's target, as they were written;
+     * else next to the link: in a folder of links, the targets may have other names elsewhere. */
     bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
     const char *beside[] = {target, main_path};
     const char *name = (const char *)ndf->file_names + ndf->file_entries[number].name.offset;

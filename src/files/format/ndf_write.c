@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The writer: a plan (where every part will lie) made at begin, then a walk along it. */
+ * The writer: a plan (the place of every part) is made at the beginning, then the data is written along it. */
 #include "format/ndf_write.h"
 #include "base/items.h"
 
