@@ -16,11 +16,12 @@
 #define HELD_TOKENS   4096
 #define HELD_EVERY    8          /* windows */
 #define VARIANT_BYTES (1u << 29) /* activations of all variants together */
-#define SWEEPS        2 /* sweeps of descent; error feedback alone misleads: its errors are up to six times as large */
-#define SPAN          2.2 /* candidates from the budget over this to the budget times it */
-#define SWAPS         5   /* number of exchanges that are tried together */
-#define ROUNDS        2
-#define I8_SHARE      (1.0 / 256) /* squared error of i8 over that of i4: steps are a sixteenth */
+/* Number of sweeps of descent; error feedback alone is misleading, with up to six times the error. */
+#define SWEEPS   2
+#define SPAN     2.2 /* candidates from the budget over this to the budget times it */
+#define SWAPS    5   /* number of exchanges that are tried together */
+#define ROUNDS   2
+#define I8_SHARE (1.0 / 256) /* squared error of i8 relative to that of i4: the steps are a sixteenth */
 
 static const struct candidate {
     const char *name;
@@ -62,7 +63,7 @@ struct matrix {
     uint32_t n;
     struct option options[N_CANDIDATES]; /* in the order of the table */
     uint32_t reference;                  /* the option whose divergence is measured */
-    double kl;                           /* that divergence */
+    double kl;                           /* the estimated divergence */
     uint32_t chosen;
 };
 
@@ -154,7 +155,7 @@ static whit_status add_matrices(struct choosing *c)
 
 /* ---- windows of the text -------------------------------------------------------------------------- */
 
-/* One window in eight is held out. With fewer windows, the text serves for both. */
+/* Splits the text: one window in eight is held out. With fewer windows, the text serves for both. */
 static whit_status cut_text(struct choosing *c)
 {
     const whit_budget *b = c->b;

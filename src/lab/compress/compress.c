@@ -41,7 +41,7 @@ struct compression {
     whit_stream stream;
     whit_work work;
     whit_budget_choice *choices; /* (n_tensors) */
-    whit_buf choice_text;        /* why the budget chose them */
+    whit_buf choice_text;        /* reasons for the budget's choice */
     whit_finished *finished;     /* indexed by the source's tensor numbers; an empty name: not finished yet */
     bool has_form;               /* matrices get types of GGUF files */
     char folder[PATH_MAX];       /* folder of OUT, for unnamed files (spool.h) */

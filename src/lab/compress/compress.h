@@ -28,7 +28,7 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_PLANE = 1 << 5,    /* a second sign plane on the columns that need it */
     WHIT_STAGE_LOW_RANK = 1 << 6, /* a pair of int8 factors, of matrices that are large enough */
     WHIT_STAGE_ANNEAL = 1 << 8,   /* with descent: codes drawn at a falling temperature first */
-    WHIT_STAGE_ROTATION = 1 << 7, /* values of attention turned within their heads, where the layer loses less */
+    WHIT_STAGE_ROTATION = 1 << 7, /* values of attention rotated within their heads, if the layer loses less */
 } whit_compress_stage;
 
 /* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
@@ -76,7 +76,7 @@ typedef struct whit_compress_options {
     uint64_t seed;
     uint32_t n_threads;
     const char *work;          /* path of the work file; NULL: PATH.work */
-    bool keep_work;            /* the caller removes it: there is more to do */
+    bool keep_work;            /* the caller removes it, because more work follows */
     bool resume;               /* resume an interrupted run from its work file */
     const char *command;       /* provenance */
     const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */

@@ -55,8 +55,8 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 /* Number of groups that share factors: those of a row with u8 scales, of a superblock with scales in superblocks; 0:
  * the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
-/* Scales as the file will hold them: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
- * gives; of l2 those of the nearest two bytes. */
+/* Scales as stored in the file: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
+ * represents; for l2 those of the nearest two bytes. */
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
 /* The factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of 255, so
  * that scales may still grow. */

@@ -91,7 +91,7 @@ static int by_gain(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Takes a row's steps of at least so much gain into the list, each place once. */
+/* Adds a row's steps with at least this gain to the list, each place once. */
 static size_t take_row(const struct search *k, uint32_t row, float threshold, whit_outlier *list)
 {
     const struct step *steps = k->steps + (size_t)row * k->most;

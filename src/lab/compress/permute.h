@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Square matrices put in another order of their columns and rows, in place: a Hessian of many inputs is too large to be
- * there twice. */
+ * Permutes columns and rows of square matrices in place, because a Hessian of many inputs is too large for two
+ * copies. */
 #ifndef WHIT_COMPRESS_PERMUTE_H
 #define WHIT_COMPRESS_PERMUTE_H
 

@@ -20,8 +20,9 @@
 typedef struct whit_solve {
     const whit_tensor_type *type; /* one of whit_levels_know (levels.h) */
     const float *target;          /* (m, n) W* */
-    float *h;                     /* (n, n), damped; in the order of the walk while it runs, then as it was */
-    const float *u;               /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
+    /* (n, n), damped; in the order of processing during the solve, then in the original order */
+    float *h;
+    const float *u; /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
     /* Held-out tokens: their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n). NULL: not
      * used. */
     float *held_h;

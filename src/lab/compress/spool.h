@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory that the system may write out: pages of a file without a name, which is gone with the program, however it
- * ends. What a run keeps for long and reads seldom lies there: activations, finished matrices. */
+ * Memory that the system may write to disk: pages of a nameless file, which disappears with the program. Contains what
+ * a run keeps for long and rarely reads: activations, finished matrices. */
 #ifndef WHIT_COMPRESS_SPOOL_H
 #define WHIT_COMPRESS_SPOOL_H
 

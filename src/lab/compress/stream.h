@@ -52,8 +52,8 @@ whit_status whit_stream_open(whit_stream *stream, const whit_source *source, con
                              const char *spool, whit_pool *pool, const whit_allocator *allocator, whit_error *error);
 void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
 
-/* Reads the layer's tensors; both sides have the original's values then. WHIT_ERROR_NUMERIC names a tensor
- * that holds something that is no number. */
+/* Reads the layer's tensors, so that both sides have the original's values. WHIT_ERROR_NUMERIC names a tensor that
+ * contains a NaN or an infinity. */
 whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *error);
 /* Reads the tensors that follow the last layer; the block's input is then the residual stream, its output the logits.
  * Both sides share the original's values. The caller opens its own tape. */
@@ -77,7 +77,7 @@ void whit_stream_advance(whit_stream *stream, whit_stream_side side);
 /* Reads one row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
                                  const whit_allocator *allocator, whit_error *error);
-/* Is the batch held out to decide when to stop? One in eight is, and none if there are too few batches. */
+/* Whether the batch is held out to decide when to stop: one in eight, and none if there are too few batches. */
 bool whit_stream_is_held(const whit_stream *stream, uint32_t batch);
 
 #endif

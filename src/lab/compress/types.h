@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What becomes of each tensor of a source: the codec of its matrices, and how large the corrections beside them are
- * within the bits that the codec's budget has. */
+ * The type of each tensor of a compressed model: the codec of its matrices, and the size of their corrections within
+ * the codec's budget of bits. */
 #ifndef WHIT_COMPRESS_TYPES_H
 #define WHIT_COMPRESS_TYPES_H
 
@@ -17,7 +17,8 @@ typedef struct whit_compress_types {
     uint32_t rank;
 } whit_compress_types;
 
-/* Whether the tensor is a matrix that takes the codec: all of the layers but a few small ones that steer them. */
+/* Whether the tensor is a matrix to which the codec applies: all of the layers except a few small ones that control
+ * them. */
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
 /* Type of a layer's matrix in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,

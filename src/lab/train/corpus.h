@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training text: files as one run of token ids, and windows drawn from it. */
+ * Training text: files as one sequence of token ids, and windows drawn from it. */
 #ifndef WHIT_TRAIN_CORPUS_H
 #define WHIT_TRAIN_CORPUS_H
 

@@ -38,7 +38,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* How the numbers of a tensor begin, by the end of its name. */
+/* Initial values of a tensor, by the suffix of its name. */
 enum start { START_RESIDUAL, START_ONE, START_ZERO, START_TAPS, START_DECAY, START_STEP };
 static const struct {
     const char *end;

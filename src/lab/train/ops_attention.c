@@ -35,7 +35,7 @@ static struct attention_job attention_job(const whit_tape *tape, const whit_tape
     return job;
 }
 
-/* Queries [begin, end) of one head see keys [first, end). */
+/* Queries [begin, end) of one head attend to keys [first, end). */
 struct block {
     uint32_t begin, end, first;
     size_t n_queries, n_keys;
@@ -56,7 +56,7 @@ static struct block block_at(const struct attention_job *job, uint32_t item, uin
     return b;
 }
 
-/* p (n_queries, n_keys): probabilities, zero where a query does not see. */
+/* P (n_queries, n_keys): probabilities, zero where a query does not attend. */
 static void probabilities(const struct attention_job *job, uint32_t worker, const struct block *b, float *p)
 {
     const whit_tape *tape = job->tape;

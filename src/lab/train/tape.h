@@ -39,8 +39,9 @@ typedef struct whit_tape_step {
     uint32_t segment;
     bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
-    bool is_sole;       /* a linear layer whose weight no other node reads: its gradient is written, then added to */
-    whit_ref route;     /* the route whose pairs the operation runs; 0: no experts */
+    /* a linear layer whose weight no other node reads: its gradient is overwritten, then accumulated */
+    bool is_sole;
+    whit_ref route; /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
 
 /* The (token, expert) pairs of the layer whose operation ran last, by expert, then by token. */
@@ -114,8 +115,8 @@ float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 /* Called when the gradient of a crossing value is complete except for the caller's own addition to it. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
-/* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites those
- * of sole weights, which are undefined until then. Needs options.gradients. */
+/* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites
+ * those of sole weights, which are undefined until then. Needs options.gradients. */
 void whit_tape_zero_gradients(whit_tape *tape);
 /* The logits have been replaced by their gradient. Adds to the parameters' gradients. */
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model as training sees it: its graph over latent weights, taken from an open model. A teacher
- * is one without gradients; a student rounds its matrices to a codec. */
+ * A model during training: its graph with latent weights, taken from an open model. A teacher is one without gradients;
+ * a student rounds its matrices to a codec. */
 #ifndef WHIT_TRAIN_TRAINEE_H
 #define WHIT_TRAIN_TRAINEE_H
 
@@ -30,9 +30,9 @@ typedef struct whit_trainee {
  * whole layer. */
 bool whit_trainee_keeps(const char *name);
 
-/* Inputs are rounded as the model does it (W1.58A8), but for a student's float matrices.
- * Weights are decoded from the model, which must outlive the trainee; the trainee must stay where it
- * is. codecs NULL: f32 throughout, nothing to be trained. */
+/* Inputs are rounded as the model does it (W1.58A8), except for a student's float matrices. Weights are decoded from
+ * the model, which must outlive the trainee; the trainee must not move. codecs NULL: f32 throughout, without
+ * training. */
 whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
                               const whit_allocator *allocator, whit_error *error);
 void whit_trainee_close(whit_trainee *trainee); /* zero-initialised is closed */

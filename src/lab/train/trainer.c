@@ -359,8 +359,9 @@ static void run_pass(whit_trainer *d, uint64_t number)
     whit_tape_backward(&d->student_tape, find_hook(o), d);
 }
 
-/* Gives the gradients of parameters to a node of the tree, or takes a node's. Whole arrays change places: copies took a
- * tenth of a small model's step. Gradients of frozen tensors are an array of their own; with them both are copied. */
+/* Moves the gradients of parameters to a node of the tree, or a node's to the parameters. Whole arrays are swapped:
+ * copying took a tenth of a small model's step. Gradients of frozen tensors are a separate array; with them both are
+ * copied. */
 static void move_gradients(whit_trainer *d, whit_tree_node *node, bool back)
 {
     whit_params *params = &d->student.params;
@@ -422,7 +423,7 @@ static void round_student(whit_trainer *d, double share)
     whit_params_round(&d->student.params, d->pool);
 }
 
-/* States of a delta rule decay: the numbers that say how fast stay negative, as exp(-A) needs it in other formats. */
+/* States of a delta rule decay: the decay numbers are kept negative, because other formats store them as exp(-A). */
 static void keep_decays_negative(whit_trainer *d)
 {
     const float most = -1.0f / 1024;
@@ -453,8 +454,8 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
-/* Counts an operation of the current step and tells how far the step is. Ranks share the passes: rank 0, which alone
- * tells, counts its own. */
+/* Counts an operation of the current step and reports its progress. Ranks share the passes: rank 0, which alone
+ * reports, counts its own. */
 static void tell_step(void *user)
 {
     whit_trainer *d = user;

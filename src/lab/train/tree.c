@@ -5,7 +5,7 @@
 enum {
     PIECE = 1 << 16,
     UNITS_MIN = 4,            /* fewest units of a step of several sequences each: as many ranks share its work */
-    UNIT_TOKENS_ENOUGH = 1024 /* beside so long products a gradient's addition costs under 1 % */
+    UNIT_TOKENS_ENOUGH = 1024 /* with products of this length adding a gradient costs under 1 % */
 };
 
 uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens)
