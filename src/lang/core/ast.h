@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Programs as trees: what the parser makes, the checker annotates and the tiers run. */
+ * Programs as trees: made by the parser, annotated by the checker, run by the tiers. */
 #ifndef WHIT_LANG_CORE_AST_H
 #define WHIT_LANG_CORE_AST_H
 

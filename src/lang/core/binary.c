@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Decoding gives a text, which is read like any other: whatever a tree says that no text says is found
- * when that text is encoded again and is not the same. */
+ * Decoding produces a text, which is parsed like any other: a tree that no text produces is found because encoding that
+ * text again gives another tree. */
 #include "lang/core/binary.h"
 #include "base/items.h"
 
@@ -395,7 +395,7 @@ static whit_status say_binary(struct binary *b, struct node node, const char *ma
     return WHIT_OK;
 }
 
-/* An expression; in parentheses where it binds weaker than `level`. */
+/* Writes an expression, in parentheses if it binds weaker than `level`. */
 static whit_status say_expression(struct binary *b, struct node node, uint8_t kind, unsigned level)
 {
     size_t op = op_of(b, node);

@@ -5,8 +5,8 @@
 
 #include "lang/core/ast.h"
 
-/* Chooses the signature that fits the checked arguments of a NODE_CALL, converts integers to floats
- * where it asks for them, and makes the node a builtin, or an operation on elements. */
+/* Chooses the signature that fits the checked arguments of a NODE_CALL, converts integers to floats if needed, and
+ * makes the node a builtin, or an operation on elements. */
 whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node *call);
 /* Checks the arguments of a NODE_CALL of the host's function `slot` and makes it a NODE_HOST. */
 whit_status lang_check_host(lang_source *source, lang_arena *arena, const whit_lang_host *host, lang_node *call);

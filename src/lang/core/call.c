@@ -79,8 +79,8 @@ static uint32_t sort_key(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* Equal keys stay in their order, so the result does not depend on how it is sorted: few elements by insertion,
- * many by eleven bits of their keys at a time. */
+/* The sort is stable, so the result does not depend on the method: insertion for few elements, radix sort by eleven
+ * bits of the keys for many. */
 static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
 {
     enum { FEW = 128, BITS = 11, PASSES = 3, BUCKETS = 1 << BITS };
@@ -224,7 +224,7 @@ static lang_array *select_of(whit_lang *vm, const lang_node *at, const lang_arra
     return out;
 }
 
-/* A vector rounded, by the given scale or the one of the least squared error. */
+/* Rounds a vector, with the given scale or the one of the least squared error. */
 static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a, const int64_t *given)
 {
     enum { PIECE = 65536 };

@@ -88,7 +88,7 @@ static uint32_t scope_begin(const struct checker *c)
     return c->function ? c->n_locals : c->scope->n_globals;
 }
 
-/* Names of a block end with it; slots are never used again, so that a type is a slot's for good. */
+/* Names of a block end with it; slots are never reused, so that a slot's type never changes. */
 static void scope_end(struct checker *c, uint32_t begin)
 {
     if (c->function)
@@ -129,7 +129,7 @@ static whit_status check_name(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Texts and values of the host are handed on, nothing else. */
+/* Texts and host values can only be passed on. */
 static whit_status check_operand(struct checker *c, const lang_node *operand, const char *what)
 {
     bool has = operand->type != WHIT_LANG_NONE && operand->type != WHIT_LANG_TEXT && operand->type != WHIT_LANG_HOST;

@@ -276,7 +276,7 @@ static void fold_slot(const lang_optimise *o, const struct known *k, lang_node *
     value->kind == NODE_INT ? become_int(e, value->i) : become_float(e, value->f);
 }
 
-/* Leaves out what follows a statement that never lets it be reached. */
+/* Removes statements that can never be reached. */
 static void cut_dead(lang_node *first)
 {
     for (lang_node *s = first; s; s = s->next)

@@ -40,7 +40,7 @@ typedef union whit_lang_argument {
     double f;
     const char *text; /* stays while the program does */
 } whit_lang_argument;
-/* The functions of a host. Programs that call them run by the tree walker, whatever tier is asked for. */
+/* The functions of a host. Programs that call them are run by the tree walker, regardless of the requested tier. */
 typedef struct whit_lang_host {
     const whit_lang_host_function *functions;
     uint32_t n_functions;

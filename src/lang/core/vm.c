@@ -174,8 +174,8 @@ static void forget_blocks(whit_lang *vm)
     }
 }
 
-/* Gives back the tree of the text before where only its run wanted it: functions and the machine code of the session
- * are in the same memory, and a host may hold texts. */
+/* Frees the tree of the previous text if only its run needed it: functions and the session's machine code are in the
+ * same memory, and a host may refer to texts. */
 static void forget_tree(whit_lang *vm)
 {
     bool stays = vm->scope.functions != vm->before.functions || vm->n_jit_pages != vm->n_jit_before || vm->scope.host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What runs programs, whatever the tier: values, arrays that are counted, limits. */
+ * Data shared by all tiers that run programs: values, reference-counted arrays, limits. */
 #ifndef WHIT_LANG_CORE_VM_H
 #define WHIT_LANG_CORE_VM_H
 

@@ -233,7 +233,8 @@ static void broadcast(struct vector_compiler *v, unsigned to, uint32_t k)
     op3(v, &V_BROADCAST, to, 0, jit_at(RDI, (int32_t)(k * sizeof(float))));
 }
 
-/* The register that holds a source for instruction `at`; `passing` is set where it is free afterwards. */
+/* Returns the register that contains a source for instruction `at`; `passing` is set if the register is free
+ * afterwards. */
 static uint8_t in_register(struct vector_compiler *v, struct source s, uint32_t at, int32_t offset, bool *passing)
 {
     uint8_t reg;
@@ -342,7 +343,7 @@ static void body(struct vector_compiler *v, int32_t offset, uint8_t lanes)
     v->free_regs = free_before;
 }
 
-/* The whole with the first n_held constants in registers; false where those are too few. */
+/* Emits the whole loop with the first n_held constants in registers; false if there are not enough registers. */
 static bool emit_all(struct vector_compiler *v, uint32_t n_held)
 {
     enum { ROUND_BYTES = 64, ALIGN = 32 };

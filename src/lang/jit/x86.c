@@ -24,7 +24,7 @@ struct variable {
     int reg; /* -1: in the frame */
 };
 
-/* A place out of the way: where a loop looks at the clock, or a division fails. */
+/* Code outside the main path: where a loop checks the time, or a division fails. */
 struct aside {
     size_t from, back;
     const lang_node *node;
