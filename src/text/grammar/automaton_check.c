@@ -51,7 +51,8 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-/* Can a node reach the end by what is known so far about others: without a byte or, with `with_bytes`, by some text? */
+/* Whether a node can reach the end, judging by what is known so far about others: without a byte or, with
+ * `with_bytes`, by some text. */
 static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
     const whit_automaton_node *n = &c->nodes[node];

@@ -14,7 +14,7 @@ struct whit_grammar {
      * unbounded (`bounded`), so that "400 characters left" and "399 left" are one state with one mask. */
     whit_state_pool exact, bounded;
     whit_grammar_state *states;
-    uint32_t begin, collect_at; /* frames beyond which what no state uses is dropped */
+    uint32_t begin, collect_at; /* number of frames at which unused ones are collected */
     uint64_t *masks;            /* (n_masks, n_words) */
     uint32_t *mask_owner;       /* configuration, plus 1 */
     uint32_t n_masks, next_mask;

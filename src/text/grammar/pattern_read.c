@@ -286,7 +286,7 @@ static uint32_t anything(reader *r)
     return repeat;
 }
 
-/* Alternatives; at the top, where an end is not anchored, anything may stand there. */
+/* Reads alternatives; at the top level, any text may precede or follow an end that is not anchored. */
 static uint32_t read_any(reader *r, uint32_t depth)
 {
     if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_pattern(r, "nesting so deep");

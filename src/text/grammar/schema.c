@@ -137,7 +137,7 @@ static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
     return true;
 }
 
-/* Is it certain that a schema holds for the values of a set? */
+/* Whether a schema certainly holds for the values of a set. */
 static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t schema, uint32_t depth)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};

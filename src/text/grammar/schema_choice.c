@@ -135,7 +135,7 @@ static void end_way(choice *w)
     if (!whit_buf_append(&w->ways, &way, sizeof way)) c->graph->failed = true;
 }
 
-/* A way of one condition, for values of a type. */
+/* Adds an alternative with one condition, for values of a type. */
 static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uint32_t value)
 {
     begin_way(w, 0, 0);
@@ -466,8 +466,8 @@ static const struct {
                {"unevaluatedProperties", UNTOLD},
                {"$recursiveRef", UNTOLD}};
 
-/* Adds the ways in which one keyword does not hold. Ways without an automaton are left out: the texts written are a
- * subset of the allowed ones. */
+/* Adds the alternatives in which one keyword does not hold. Alternatives without an automaton are omitted: the
+ * generated texts are a subset of the allowed ones. */
 static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;
@@ -563,7 +563,7 @@ static void choose_reason(choice *w)
 
 /* ---- the next choice --------------------------------------------------------------------------- */
 
-/* What is to be chosen for an item; 0: nothing. */
+/* The next choice to make for an item; 0: none. */
 static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;

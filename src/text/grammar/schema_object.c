@@ -430,7 +430,7 @@ static void write_others(whit_json_schema_compiler *c, uint32_t pair, uint32_t m
     }
 }
 
-/* minProperties and maxProperties, by requiring or leaving out optional ones. */
+/* Enforces minProperties and maxProperties by requiring or omitting optional properties. */
 static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, object *o, uint32_t *min_others,
                        uint32_t *max_others, bool *possible)
 {
