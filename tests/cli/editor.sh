@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# What whit edit says without a terminal; the table of keys in its page is the program's.
+# What whit edit says without a terminal; the rows of keys in its page are the program's.
 . "$SOURCE/tests/cli/lib.sh"
 expect 0 whit edit --list-keys
 grep -E '^\| (Command|`)' "$SOURCE/docs/use/editor.md" >table
 grep -E '^\| (Command|`)' out >keys
-cmp -s keys table || complain "the keys in docs/use/editor.md are not those of the program: $(diff keys table | head -4)"
+[ "$(wc -l <table)" -gt 20 ] || complain "docs/use/editor.md lists $(wc -l <table) keys"
+! grep -vxFf keys table >wrong || complain "keys in docs/use/editor.md are not those of the program: $(head -4 wrong)"
 # Settings that were asked for must be there; the editor does not begin without them.
 expect 5 whit edit --config nope.conf some.txt
 one_line "whit edit: nope.conf: cannot open"
