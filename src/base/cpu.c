@@ -159,7 +159,7 @@ static bool read_numbers(const char *path, double *first, double *second)
     return n == (second ? 2 : 1);
 }
 
-/* Returns one group's quota in processors, 0 if it has none. Version 2 has "QUOTA PERIOD" or "max PERIOD" in one
+/* Returns one group's quota in processors, 0 without a quota. Version 2 has "QUOTA PERIOD" or "max PERIOD" in one
  * file, version 1 has two files with one number each. */
 static double quota_of(const char *folder)
 {

@@ -62,7 +62,7 @@ static void close_task(struct task *task)
 }
 
 /* Copies the project's settings into the copy if it lacks them, since ignored files are not copied: the checks
- * inside a task must be those that run afterwards. */
+ * inside a task must equal the checks that run afterwards. */
 static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
 {
     char from[PATH_MAX + 32], to[PATH_MAX + 32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit kernels: lists the kernels that are built in, and those that run here. */
+ * whit kernels: lists the kernels that are built in, and which of them run here. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@
 
 typedef enum quoting { QUOTE_C, QUOTE_GO, QUOTE_PYTHON } quoting;
 
-/* Returns the line of the first unmatched bracket; 0 if there is none. Strings and comments are skipped. */
+/* Returns the line of the first unmatched bracket; 0 if all match. Strings and comments are skipped. */
 static size_t first_lone_bracket(const char *text, size_t n, quoting how)
 {
     struct open {

@@ -28,7 +28,7 @@ whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error 
 void whit_snapshot_free(whit_snapshot *s);
 
 /* Stages all files of the folder that changed since `before` was taken, as changes of the project; *conflict is the
- * first of them whose content in the project is neither old nor new, "" if there is none. Errors: memory, io. */
+ * first of them whose content in the project is neither old nor new, "" without a conflict. Errors: memory, io. */
 whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project, whit_changes *set,
                                 char conflict[PATH_MAX], whit_error *error);
 

@@ -662,7 +662,7 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
     return write_turn(journal, head, changes, n, error);
 }
 
-/* Returns the turn that was undone last among all turns that are still undone; 0 if there is none. The turn with the
+/* Returns the turn that was undone last among all turns that are still undone; 0 without one. The turn with the
  * highest number would be wrong: the files do not have the content that it was made from yet. */
 static uint32_t undone_last(const whit_turns *journal)
 {

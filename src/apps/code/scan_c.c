@@ -108,7 +108,7 @@ static int byte_at(const struct scan *scan, uint32_t at)
 }
 
 /* Length of a backslash and the line end after it, which compilers remove; GCC allows blanks between them. 0 if
- * there is none. */
+ * there is no such backslash. */
 static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
 {
     uint32_t end = at + 1;

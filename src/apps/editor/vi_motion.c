@@ -424,7 +424,7 @@ bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 
 /* ---- rows of the table of keys ------------------------------------------------------------- */
 
-/* Returns the count before the key, or before the operator (both: their product); 0 if there is none. It may be a
+/* Returns the count before the key, or before the operator (both: their product); 0 without a count. It may be a
  * line number, so it is not limited to ED_VI_COUNT_MAX like other counts. */
 static uint64_t given_count(const ed *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Windows has no sandbox that whit supports: every command is refused, except those that a person wants to run without
- * a sandbox. */
+ * Windows has no sandbox that whit supports: every command is refused, except commands that a person wants to run
+ * without a sandbox. */
 #include "sandbox/sandbox.h"
 
 #include "base/clock.h"

@@ -228,7 +228,7 @@ struct request {
     int n_identity, n_first, n_topic;
 };
 
-/* Receives the next request; false if there is none, or if it is malformed. */
+/* Receives the next request; false if no request waits, or if it is malformed. */
 static bool receive_request(whit_events *e, struct request *request)
 {
     struct {

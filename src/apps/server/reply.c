@@ -243,7 +243,7 @@ void whit_append_open(whit_buf *out, const json_t *object)
     free(text);
 }
 
-/* Takes ownership of the body and of the ask; `name` is the member of log-probabilities in the last object of
+/* Takes over the body and the ask; `name` is the member of log-probabilities in the last object of
  * `choices`, or in the body if there are no choices. */
 static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
 {
@@ -633,7 +633,8 @@ static struct news take_news(struct stream *s, uint32_t i)
         whit_buf_append(&s->ask->state.tokens, job->tokens.data + s->parts[i].n_token_bytes,
                         job->tokens.size_bytes - s->parts[i].n_token_bytes);
     s->parts[i].n_token_bytes = job->tokens.size_bytes;
-    /* The prompt is sent with its log-probabilities, which become available all at once; a single token has none. */
+    /* The prompt is sent with its log-probabilities, which become available all at once; a single token has no
+     * log-probabilities. */
     news.has_prompt = !job->prompt_logprobs || job->n_ids == 1 || job->prompt_logprobs_of.size_bytes || job->finished;
     bool is_there = job->prompt_logprobs_of.size_bytes || (job->prompt_logprobs && job->n_ids == 1);
     news.logs_prompt = is_there && s->parts[i].n_prompt_logged < job->n_ids;

@@ -59,7 +59,7 @@ typedef struct whit_api {
     whit_model *model;
     const whit_server_options *options; /* owned by the site, like stop and log */
     whit_engine *engine;
-    whit_chat_template *chat;            /* NULL if the model has none */
+    whit_chat_template *chat;            /* NULL if the model lacks one */
     whit_grammar_vocabulary *vocabulary; /* NULL: no tokenizer for grammars */
     /* Contains the special tokens of calls; NULL: `vocabulary` contains them. */
     whit_grammar_vocabulary *call_vocabulary;

@@ -24,7 +24,7 @@ typedef struct whit_export_options {
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
 
-/* Finds the architecture that can describe a model's configuration; WHIT_ERROR_UNSUPPORTED if there is none. */
+/* Finds the architecture that can describe a model's configuration; WHIT_ERROR_UNSUPPORTED otherwise. */
 whit_status whit_export_architecture(const whit_source *source, const char **architecture, whit_error *error);
 /* Puts an architecture's keys. */
 void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, const whit_config *config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizer objects serve one thread at a time, so a model keeps the unused ones and makes another if all are in use. */
+ * A tokenizer object serves one thread at a time: a model keeps unused ones and makes another if all are in use. */
 #ifndef WHIT_RUNTIME_TEXT_H
 #define WHIT_RUNTIME_TEXT_H
 
