@@ -91,13 +91,19 @@ def turn(version):
 
 
 rng = random.Random(5)
-version, moments = 0, {"turn": 0.6, "undo": 0.2, "redo": 0.2}
 n_before = n_after = n_done = 0
-undone = None
+# The first turn ends, so that its time tells when to kill the others on this machine.
+begun = time.time()
+version, undone = 1, None
+endpoint, words = turn(version)
+whit(*words)
+endpoint.server.shutdown()
+whole = time.time() - begun
+moments = {"turn": 1.2 * whole, "undo": 0.4 * whole, "redo": 0.4 * whole}
 for i in range(KILLS):
     before = tree()
     endpoint = None
-    kind = rng.choice(["turn", "turn", "undo" if undone is None else "redo"]) if version else "turn"
+    kind = rng.choice(["turn", "turn", "undo" if undone is None else "redo"])
     if kind == "turn":
         version += 1
         endpoint, words = turn(version)
@@ -113,7 +119,7 @@ for i in range(KILLS):
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.wait()
-        moments[kind] = min(2, 1.2 * moments[kind])
+        moments[kind] = min(4 * whole, 1.2 * moments[kind])
     wait_for_none(f"kill {i}")
     if endpoint:
         endpoint.server.shutdown()
