@@ -108,7 +108,7 @@ static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes,
         if (n < 0 && errno == EAGAIN) {
             if (!until_ns) until_ns = whit_now_ns() + WAIT_NS;
             if (wait_readable(fd, until_ns)) continue;
-            return whit_fail(error, WHIT_ERROR_IO, "%s: what writes it has not come to an end within %d s", path,
+            return whit_fail(error, WHIT_ERROR_IO, "%s: its writer did not finish within %d s", path,
                              (int)(WAIT_NS / 1000000000));
         }
         if (n < 0) return whit_fail_errno(error, path, "read");

@@ -147,7 +147,7 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
         else if (same)
             cli_note("%s: %s", c.path, state);
         else if (result->grade != WHIT_PATCH_EXACT)
-            cli_note("%s: found but for %s", c.path, whit_patch_grade_name(result->grade));
+            cli_note("%s: found except for %s", c.path, whit_patch_grade_name(result->grade));
     }
     whit_changes_settle(set);
     if (all) cli_print_json(call, all);
@@ -235,7 +235,7 @@ static int apply_patch(cli_call *call, const char *project)
     whit_changes set = {0};
     whit_error error;
     int status = CLI_OK;
-    if (call->n_operands < 2) return cli_fail(call, CLI_USAGE, "which patch? whit agent apply FILE (- is stdin)");
+    if (call->n_operands < 2) return cli_fail(call, CLI_USAGE, "no patch given: whit agent apply FILE (- is stdin)");
     status = cli_read_text(call, call->operands[1], &text);
     if (status != CLI_OK) return status;
     if (whit_patch_parse(text.data, text.size_bytes, &patch, &error) != WHIT_OK ||
@@ -296,12 +296,12 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
     if (which) {
         char *end;
         unsigned long n = strtoul(which, &end, 10);
-        if (*end || !n || n > UINT32_MAX) return cli_fail(call, CLI_USAGE, "'%s' is no turn's number", which);
+        if (*end || !n || n > UINT32_MAX) return cli_fail(call, CLI_USAGE, "'%s' is not the number of a turn", which);
         number = (uint32_t)n;
     }
     if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    if (recovered) cli_note("turn %u had been cut off; its files are as they were before it", recovered);
+    if (recovered) cli_note("turn %u had been interrupted; its files are as they were before it", recovered);
     int status = CLI_OK;
     bool undo = strcmp(what, "undo") == 0;
     if (strcmp(what, "log") == 0)
@@ -377,7 +377,8 @@ static int run_agent(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it goes with neither -p nor '%s'",
                         call->n_operands ? call->operands[0] : "apply");
     if (values->resume && values->keep)
-        return cli_fail(call, CLI_USAGE, "--resume is for the last conversation, --session names a file: one of them");
+        return cli_fail(call, CLI_USAGE,
+                        "--resume continues the last conversation, --session names a file: give only one of them");
     if (values->n_jobs) return run_task(call, project);
     if (values->prompt && call->n_operands)
         return cli_fail(call, CLI_USAGE, "either -p or '%s', not both", call->operands[0]);

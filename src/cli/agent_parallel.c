@@ -131,7 +131,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     if (values->no_sandbox) arguments[n++] = "--no-sandbox";
     whit_buf_append_str(&prompt, task->text);
     if (task->reason.size_bytes)
-        whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be taken: %.*s",
+        whit_buf_printf(&prompt, "\n\nThis task was done once before, and its changes could not be merged: %.*s",
                         (int)task->reason.size_bytes, whit_chars(&task->reason));
     whit_buf_append(&prompt, "", 1);
     arguments[n++] = "-p";

@@ -102,7 +102,7 @@ static void task_retry(void *user, const char *reason, uint32_t wait_ms)
 
 static void note_no_tools(const char *said)
 {
-    cli_note("%s; the tools are described to it, and it calls them by JSON in its text", said);
+    cli_note("%s; the tools are described in the prompt instead, and the model calls them by JSON in its text", said);
 }
 
 /* Shows an answer while it is generated, on a terminal. */

@@ -193,7 +193,7 @@ static int do_model(struct cli_tasks *t, const char *name)
 {
     const struct agent_values *values = t->call->values;
     if (values->local) {
-        cli_note("%s answers, in this process; another one needs another call with -m", values->local);
+        cli_note("%s answers, in this process; to use another model, start again with -m", values->local);
         return CLI_OK;
     }
     json_t *names = ask_names(values);

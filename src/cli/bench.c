@@ -237,7 +237,7 @@ static int run_bench(cli_call *call)
         return cli_fail(call, CLI_USAGE,
                         "--profile is no table of the same columns: print it without --csv, or as --json");
     if (!v->draft && v->n_guesses != WHIT_DRAFT_BY_COST)
-        return cli_fail(call, CLI_USAGE, "--spec is of decoding with guesses: add --draft mtp, none or FILE");
+        return cli_fail(call, CLI_USAGE, "--spec sets the number of drafted tokens: add --draft mtp, none or FILE");
     if (v->draft && (v->n_columns > 1 || v->profile))
         return cli_fail(call, CLI_USAGE, "--draft measures one sequence, without --columns and --profile");
     const bool all = v->md || !isatty(STDOUT_FILENO);

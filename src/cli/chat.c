@@ -376,7 +376,8 @@ void cli_chat_switch(cli_chat *chat, const char *name)
     cli_grammar grammar = {.n_stages = 0};
     whit_error error;
     if (chat->keep.file) {
-        cli_chat_fail(chat, CLI_USAGE, "--session keeps this model's conversation: another model wants another call");
+        cli_chat_fail(chat, CLI_USAGE,
+                      "--session keeps this model's conversation: to use another model, start again with -m");
         return;
     }
     wanted.path = name;

@@ -540,7 +540,7 @@ void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)
     while (n_bytes && strchr(" \t", line[n_bytes - 1])) n_bytes--;
     char *name = memchr(line, 0, n_bytes) ? NULL : strndup(line + 1, n_bytes - 1);
     if (!name) {
-        cli_chat_fail(chat, CLI_USAGE, "a command holds no zero byte, and needs some memory");
+        cli_chat_fail(chat, CLI_USAGE, "the command contains a zero byte, or there is not enough memory");
         return;
     }
     char *argument = next_word(name);

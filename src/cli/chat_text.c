@@ -89,8 +89,8 @@ void cli_chat_copy(cli_chat *chat, char *what)
     else if (n <= CLIPBOARD_BYTES_MAX && !plain)
         cli_chat_fail(chat, CLI_LIMIT, "out of memory for the clipboard");
     else if (n > CLIPBOARD_BYTES_MAX)
-        cli_chat_fail(chat, CLI_LIMIT, "a terminal's clipboard takes %d bytes, and this is %zu", CLIPBOARD_BYTES_MAX,
-                      n);
+        cli_chat_fail(chat, CLI_LIMIT, "a terminal's clipboard takes at most %d bytes, and the text has %zu",
+                      CLIPBOARD_BYTES_MAX, n);
     else {
         char *sequence = clipboard_sequence(text, n);
         if (sequence && cli_control(chat->call, sequence) && cli_flush(chat->call))

@@ -222,7 +222,7 @@ static int run_compare(cli_call *call)
         return cli_fail(call, CLI_USAGE, "a text is wanted: -f %s; or --copies TEXT, or --chat FILE",
                         call->n_operands > 2 ? call->operands[call->n_operands - 1] : "TEXT");
     const uint32_t least = 2u + !values->all; /* in a shorter window nothing would be scored */
-    if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
+    if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < call->n_operands; i++)
         status = open_subject(&c, values, call->operands[i]);

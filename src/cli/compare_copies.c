@@ -102,7 +102,7 @@ int cli_compare_copies(cli_comparison *c, const char *path, json_t *report)
     whit_step_token *tokens = calloc(c->n_ctx, sizeof *tokens);
     int status = tokens ? CLI_OK : cli_fail(c->call, CLI_LIMIT, "out of memory");
     if (status == CLI_OK && c->n_ctx < WINDOW_MIN)
-        status = cli_fail(c->call, CLI_USAGE, "--copies wants a window (-c) of at least %d tokens", WINDOW_MIN);
+        status = cli_fail(c->call, CLI_USAGE, "--copies needs a window (-c) of at least %d tokens", WINDOW_MIN);
     if (status == CLI_OK) status = cli_read_text(c->call, path, &text);
     if (status == CLI_OK)
         status = cli_tokenize(c->call, c->subjects[0].model, text.data, text.size_bytes, true, false, &ids, &n_ids);

@@ -447,12 +447,12 @@ static int run_compress(cli_call *call)
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
     if (v->by_blocks && !tuned)
-        return cli_fail(call, CLI_USAGE, "--tune-blocks says how to tune: for how long, by --tune-tokens N");
+        return cli_fail(call, CLI_USAGE, "--tune-blocks needs --tune-tokens N, which sets how long to tune");
     if (v->method != WHIT_COMPRESS_FULL && (v->outliers > 0 || v->plane > 0 || v->rank || v->without.n))
-        return cli_fail(call, CLI_USAGE, "--outliers, --plane, --rank and --without are of --method full");
+        return cli_fail(call, CLI_USAGE, "--outliers, --plane, --rank and --without need --method full");
     if (v->imatrix && (v->calib.n || v->n_sample_tokens))
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
-    if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning wants a text: --calib in place of --imatrix");
+    if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning needs a text: use --calib in place of --imatrix");
     if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
     const int checked = check_files(call, v);
     if (checked != CLI_OK) return checked;
@@ -468,7 +468,7 @@ static int run_compress(cli_call *call)
         return cli_fail(call, CLI_USAGE, "an embedding of i4 cannot be tuned: --embedding i8 or f16");
     if (v->bits > 0) {
         if (v->bits < (float)WHIT_BUDGET_BITS_MIN)
-            return cli_fail(call, CLI_USAGE, "--bits is from 1.2 to 4 bits a weight");
+            return cli_fail(call, CLI_USAGE, "--bits takes 1.2 to 4 bits a weight");
         if (v->method != WHIT_COMPRESS_FULL || v->imatrix)
             return cli_fail(call, CLI_USAGE, "--bits needs a text and every stage: leave out --method and --imatrix");
         for (size_t i = 0; i < sizeof by_budget / sizeof *by_budget; i++)
@@ -510,7 +510,7 @@ static int run_compress(cli_call *call)
         if (!stage)
             return cli_fail(
                 call, CLI_USAGE,
-                "'%s' is no stage: qep, residual, order, anneal, descent, outliers, plane, lowrank, rotation",
+                "'%s' is not a stage: qep, residual, order, anneal, descent, outliers, plane, lowrank, rotation",
                 v->without.items[i]);
         o.without |= stage;
     }

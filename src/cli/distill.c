@@ -64,7 +64,7 @@ static int run_distill(cli_call *call)
     const struct distill_values *v = call->values;
     const cli_training_flags *training = &v->training;
     if (!v->teacher || !training->out || !(training->text.n || v->n_sample_tokens))
-        return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are wanted");
+        return cli_fail(call, CLI_USAGE, "--teacher, --text or --sample, and -o are needed");
     if (v->student && v->start) return cli_fail(call, CLI_USAGE, "give --student or --start, not both");
     if (v->by_blocks && (cli_was_given(call, "--kl") || cli_was_given(call, "--ce") || cli_was_given(call, "--hidden")))
         return cli_fail(call, CLI_USAGE,

@@ -90,7 +90,7 @@ static void look_at_processor(json_t *report)
     json_object_set_new(report, "isa_levels", levels);
     const char *cap = getenv("WHIT_CPU");
     whit_isa in_use = cpu.isa;
-    if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is no level that whit knows", cap);
+    if (!whit_isa_cap(cap, &in_use)) problem(report, "WHIT_CPU=%s is not a known CPU level", cap);
     json_object_set_new(report, "isa", json_string(whit_isa_name(in_use)));
     json_object_set_new(report, "training_products",
                         json_string(whit_precision_name(whit_precision_choose(WHIT_PRECISION_BF16))));

@@ -131,14 +131,14 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     const char *string = whit_json_string(&json, at, &n);
     int status = CLI_OK;
     if (string && memchr(string, 0, n))
-        status = cli_fail(call, CLI_REFUSED, "%s: the text holds a zero byte", place);
+        status = cli_fail(call, CLI_REFUSED, "%s: the text contains a zero byte", place);
     else if (string)
         *text = strndup(string, n);
     else
         status = read_ids(call, &json, place, ids, n_ids);
     if (status == CLI_OK && !*text && !*ids)
         status = string ? cli_fail(call, CLI_LIMIT, "out of memory")
-                        : cli_fail(call, CLI_REFUSED, "%s: a string, {\"text\"} or {\"ids\"} is wanted", place);
+                        : cli_fail(call, CLI_REFUSED, "%s: a string, {\"text\"} or {\"ids\"} was expected", place);
     if (status != CLI_OK) free(*ids);
     if (status != CLI_OK) *ids = NULL;
     whit_json_close(&json);
@@ -314,8 +314,9 @@ static int run_embed(cli_call *call)
     if (status == CLI_OK) status = cli_check_output(call, values->output, CLI_OUTPUT_VECTORS);
     if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK && whit_model_n_labels(model))
-        status = cli_fail(call, CLI_REFUSED, "%s: gives scores of documents, not vectors: use whit rerank",
-                          cli_model_name(&values->model));
+        status =
+            cli_fail(call, CLI_REFUSED, "%s: this model computes scores of documents, not vectors: use whit rerank",
+                     cli_model_name(&values->model));
     const size_t width = status == CLI_OK ? whit_model_embedding_size(model) : 0;
     if (status == CLI_OK && values->n_dimensions > width)
         status =

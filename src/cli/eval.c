@@ -105,14 +105,14 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     int status = cli_tokenize(e->call, e->model, context, strlen(context), true, false, &context_ids, &n_context);
     if (status == CLI_OK) status = cli_tokenize(e->call, e->model, whole, strlen(whole), true, false, &ids, &n_all);
     if (status == CLI_OK && n_context && n_all < 2)
-        status = cli_fail(e->call, CLI_REFUSED, "%s: context and choice of line %zu are one token to this model",
+        status = cli_fail(e->call, CLI_REFUSED,
+                          "%s: the end of the context and the choice in line %zu form a single token of this model",
                           e->task, e->line);
     if (status == CLI_OK && !n_context)
-        status =
-            cli_fail(e->call, CLI_REFUSED,
-                     "%s: line %zu has an empty context, and no token begins this model's texts: the first token of "
-                     "a choice has no likelihood",
-                     e->task, e->line);
+        status = cli_fail(e->call, CLI_REFUSED,
+                          "%s: line %zu has an empty context, and this model has no beginning-of-text token, so the "
+                          "first token of a choice has no likelihood",
+                          e->task, e->line);
     if (status == CLI_OK) status = score_ids(e, ids, n_all, n_context < n_all ? n_context : n_all - 1, sum);
     free(whole), free(context_ids), free(ids);
     return status;

@@ -141,7 +141,7 @@ static int run_export(cli_call *call)
 {
     const struct export_values *values = call->values;
     char found[CLI_PATH_BYTES];
-    if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
+    if (!values->output) return cli_fail(call, CLI_USAGE, "no output given: name a file with -o");
     bool rounds = values->coded && whit_compress_knows_form(values->coded);
     if (values->calib.n && !rounds)
         return cli_fail(call, CLI_USAGE, "--calib is for rounding: name a type with --type, as in --type q2_k");

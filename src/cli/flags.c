@@ -406,10 +406,11 @@ void cli_note_experts(const whit_session *session)
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file)
 {
     if (!flags->endless && flags->n_sinks != CLI_SINKS)
-        return cli_fail(call, CLI_USAGE, "--sinks says what stays in sight with --endless, which is not given");
+        return cli_fail(call, CLI_USAGE,
+                        "--sinks sets how many first tokens stay visible with --endless, which is not given");
     if (flags->endless && session_file)
         return cli_fail(call, CLI_USAGE,
-                        "--session keeps texts that fit the context, --endless goes beyond it: one of them");
+                        "--session keeps texts that fit the context, --endless exceeds it: give only one of them");
     return CLI_OK;
 }
 

@@ -141,7 +141,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
     whit_error error;
     int status = CLI_OK;
     if (!is_def && !is_refs && !is_callers && !is_like && strcmp(what, "imports"))
-        status = cli_fail(call, CLI_USAGE, "'%s' is unknown: def, refs, callers, imports, like or map", what);
+        status = cli_fail(call, CLI_USAGE, "'%s' is not a query: def, refs, callers, imports, like or map", what);
     else if (!name)
         status = cli_fail(call, CLI_USAGE, "%s wants a name", what);
     else if (is_def)
@@ -152,7 +152,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
         status = likest(graph, folder, values->cache, name, &rows, &error) == WHIT_OK ? CLI_OK
                                                                                       : cli_fail_error(call, &error);
     else if (!imports(graph, name, &rows))
-        status = cli_fail(call, CLI_FAILED, "%s is no source file of %s", name, folder);
+        status = cli_fail(call, CLI_FAILED, "%s is not a source file of %s", name, folder);
     if (status == CLI_OK && rows.array) return cli_print_json(call, rows.array) ? CLI_OK : CLI_IO;
     json_decref(rows.array);
     return status;

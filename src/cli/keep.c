@@ -158,7 +158,7 @@ int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversat
     n_kept(keep, conversation);
     if (keep->seen.failed) return out_of_memory(call);
     if (whit_conversation_resume(conversation, ids, n_ids, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    if (n_ids) cli_note("the session holds %zu messages, %zu tokens", whit_conversation_count(conversation), n_ids);
+    if (n_ids) cli_note("the session has %zu messages, %zu tokens", whit_conversation_count(conversation), n_ids);
     return CLI_OK;
 }
 

@@ -103,7 +103,7 @@ static int run_logits(cli_call *call)
     whit_step_token *tokens = NULL;
     size_t n_tokens = 0;
 
-    if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are wanted");
+    if (!values->tokens || !values->output) return cli_fail(call, CLI_USAGE, "--tokens FILE and -o OUT are needed");
     const cli_named_file output = {"-o", values->output},
                          inputs[] = {{"--tokens", values->tokens}, {"-m", values->model.path}};
     int status = cli_check_apart(call, output, inputs, 2);

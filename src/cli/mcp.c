@@ -202,7 +202,7 @@ static int run_mcp(cli_call *call)
     const char *folder = call->n_operands ? call->operands[0] : ".";
     json_t *message;
     if (!realpath(folder, m.project)) return cli_fail(call, CLI_IO, "%s: is no folder", folder);
-    if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add wants --memory STORE");
+    if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add needs --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
             bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version of the protocol allows */

@@ -70,7 +70,7 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
                             (unsigned long long)s->n_lines, mistake.text);
         if (!text && n_parts && s->embedder.model) {
             json_decref(object);
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple is no text; --embed is for texts", s->where,
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple is not a text; --embed is for texts", s->where,
                             (unsigned long long)s->n_lines);
         }
         if (!text && n_parts && (is_query || n_parts == 3)) {
@@ -240,7 +240,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         a.state.n_lines++;
         if (is_blank(call->operands[i], strlen(call->operands[i])))
-            status = cli_fail(call, CLI_USAGE, "an empty text is like nothing");
+            status = cli_fail(call, CLI_USAGE, "an empty text is not similar to any text");
         else
             status = query_line(&a.state, call->operands[i], strlen(call->operands[i]));
     }

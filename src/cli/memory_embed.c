@@ -55,7 +55,7 @@ int cli_memory_embedder_open(cli_call *call, const char *path, const char *store
     if (!path) return check_store(call, NULL, store);
     int status = cli_open_model(call, path, false, &embedder->model);
     if (status == CLI_OK && whit_model_n_labels(embedder->model))
-        status = cli_fail(call, CLI_REFUSED, "%s: gives scores of documents, not vectors", path);
+        status = cli_fail(call, CLI_REFUSED, "%s: this model computes scores of documents, not vectors", path);
     if (status == CLI_OK) status = check_store(call, embedder->model, store);
     if (status != CLI_OK) return status;
     embedder->query = whit_model_metadata(embedder->model, "embedding.prompt.query");

@@ -90,7 +90,7 @@ static int run_merge(cli_call *call)
     whit_error error = {0};
     struct listener listener = {.call = call, .verbose = v->verbose};
     if (!v->output || !v->adapters.adapters.n)
-        return cli_fail(call, CLI_USAGE, "-m MODEL, --adapter A and -o OUT.ndf are wanted");
+        return cli_fail(call, CLI_USAGE, "-m MODEL, --adapter A and -o OUT.ndf are needed");
     const cli_named_file output = {"-o", v->output}, source = {"-m", v->model.path};
     int status = cli_check_apart(call, output, &source, 1);
     if (status == CLI_OK) status = cli_check_output(call, v->output, CLI_OUTPUT_MODEL);

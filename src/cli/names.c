@@ -80,7 +80,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
     if (is_absent && find_home(words, path) == WHIT_OK) return WHIT_OK;
     if (is_absent && cli_is_tales(words))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "tales is built into the program; this command wants a file ('whit convert tales -o "
+                         "tales is built into the program; this command needs a file ('whit convert tales -o "
                          "tales.ndf' writes one)");
     whit_status named = is_absent ? whit_hub_name_parse(words, &name, error) : WHIT_ERROR_IO;
     if (is_absent && named == WHIT_OK) {

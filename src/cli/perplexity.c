@@ -186,7 +186,7 @@ static int open_session(cli_call *call, const struct perplexity_values *values, 
 static int check_window(cli_call *call, const struct perplexity_values *values, uint32_t n_ctx)
 {
     const uint32_t least = 2u + values->second_half;
-    return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) has at least %u tokens", least);
+    return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
 }
 
 /* Plans the windows of the tokens, opens the sessions, measures and prints. */
@@ -225,10 +225,11 @@ static int run_perplexity(cli_call *call)
 
     if (!values->file) return cli_fail(call, CLI_USAGE, "no text given; type 'whit perplexity MODEL -f TEXT'");
     if (values->base && values->kv_base >= 0)
-        return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: one of them");
+        return cli_fail(call, CLI_USAGE, "--kl-base compares models, --kv-base caches: give only one of them");
     if (values->session.endless && values->second_half)
-        return cli_fail(call, CLI_USAGE,
-                        "--endless reads without windows, --second-half scores halves of them: one of them");
+        return cli_fail(
+            call, CLI_USAGE,
+            "--endless reads without windows, --second-half scores halves of windows: give only one of them");
     int checked = cli_check_endless(call, &values->session, NULL);
     if (checked == CLI_OK && plan.n_ctx) checked = check_window(call, values, plan.n_ctx);
     if (checked != CLI_OK) return checked;

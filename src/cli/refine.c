@@ -87,9 +87,11 @@ static int run_refine(cli_call *call)
     char path[CLI_PATH_BYTES], original[CLI_PATH_BYTES];
     whit_source file;
     whit_error error;
-    if (!values->output) return cli_fail(call, CLI_USAGE, "where to? name a file with -o");
-    if (!values->original) return cli_fail(call, CLI_USAGE, "--original SRC: the model that the file was made from");
-    if (!values->calib.n) return cli_fail(call, CLI_USAGE, "--calib FILE: a text of the kind that the model is for");
+    if (!values->output) return cli_fail(call, CLI_USAGE, "no output given: name a file with -o");
+    if (!values->original)
+        return cli_fail(call, CLI_USAGE, "no original given: --original SRC, the model that the file was made from");
+    if (!values->calib.n)
+        return cli_fail(call, CLI_USAGE, "no text given: --calib FILE, a text of the kind that the model is for");
     const cli_named_file output = {"-o", values->output}, source = {"--original", values->original};
     int checked = cli_check_apart(call, output, &source, 1);
     for (size_t i = 0; checked == CLI_OK && i < values->calib.n; i++)

@@ -566,7 +566,9 @@ static int run_run(cli_call *call)
     int status = cli_check_endless(call, &values->session, values->keep.path);
     if (status == CLI_OK) status = take_operands(call, &joined);
     if (status == CLI_OK && is_chat(values) && values->raw)
-        status = cli_fail(call, CLI_USAGE, "--raw continues a text, --chat, -sys and --template answer: one of them");
+        status =
+            cli_fail(call, CLI_USAGE,
+                     "--raw continues a text, --chat, -sys and --template answer a message: give only one of them");
     if (status == CLI_OK) {
         if (is_chat(values))
             status = run_chat(call, NULL);

@@ -212,7 +212,7 @@ static whit_status open_again(void *user, const char *path, whit_model **model, 
     const struct served *served = user;
     whit_model_options wanted = whit_model_options_default();
     if (cli_under_mpirun())
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "several machines open a model once: start the server again");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "several machines open a model only once: restart the server");
     if (!path) return cli_tales_open(model, error);
     wanted.no_cache = served->no_cache;
     if (path == served->models[0].path) {
@@ -394,7 +394,7 @@ static int split_served(cli_call *call, const struct serve_values *values, struc
 {
     if (!cli_under_mpirun()) return CLI_OK;
     if (served->n_models > 1 || served->n_adapters || values->cache_dir)
-        return cli_fail(call, CLI_USAGE, "several machines serve one model, without adapters and --cache-dir");
+        return cli_fail(call, CLI_USAGE, "several machines can serve only one model, without adapters and --cache-dir");
     const int status = cli_split_model(call, served->models->model);
     if (status == CLI_OK && !values->no_sandbox) cli_note("OpenMPI needs the network: the server is not confined");
     return status;

@@ -32,7 +32,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
     if (whit_chat_template_open(talk->model, &chat, &talk->chat, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
     if (template_file && !cli_model_template(talk->model))
-        cli_note("the model has no chat template of its own: whether it knows %.80s decides how it answers",
+        cli_note("the model has no chat template of its own: it answers well only if it was trained with %.80s",
                  template_file);
     whit_session_options wanted = cli_session_wanted(session, WHIT_ACT_I8);
     wanted.n_logits = 1 + cli_draft_max(n_draft);

@@ -188,7 +188,7 @@ bool cli_question_read(cli_question *q, const char *line, size_t line_bytes, int
     json_t *o = json_loadb(line, line_bytes, 0, &fault);
     bool ok = false;
     *q = (cli_question){0};
-    snprintf(reason, CLI_TASK_REASON_BYTES, "is no question of HellaSwag, ARC, PIQA, WinoGrande or BoolQ");
+    snprintf(reason, CLI_TASK_REASON_BYTES, "is not a question of HellaSwag, ARC, PIQA, WinoGrande or BoolQ");
     if (!o)
         snprintf(reason, CLI_TASK_REASON_BYTES, "is no JSON: %s", fault.text);
     else if (json_object_get(o, "endings") && (text_of(o, "ctx") || text_of(o, "ctx_a")))

@@ -157,7 +157,7 @@ static whit_status answer_line(void *user, const char *line, size_t n_line, whit
         if (status == WHIT_OK) status = write_text(subject, &ids, skip, out, error);
         if (status != WHIT_OK) out->size_bytes = begun;
     } else {
-        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "an object with \"text\" or \"ids\" is wanted");
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "an object with \"text\" or \"ids\" was expected");
     }
     if (status == WHIT_OK && out->failed) status = whit_fail_memory(error, "an answer", out->size_bytes);
     whit_buf_free(&ids);

@@ -74,8 +74,8 @@ static whit_status check_own_shape(const struct train_values *v, whit_config *c,
 {
     if (v->n_embd || v->n_layers || v->n_heads || v->n_kv_heads || v->n_ff)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: --width, --layers, --heads, --kv-heads and --ffn are for plain shapes; change the "
-                         "configuration instead",
+                         "%s: --width, --layers, --heads, --kv-heads and --ffn do not apply to this configuration; "
+                         "change the configuration instead",
                          v->config);
     replace_value(&c->n_ctx, v->n_ctx);
     replace_value(&c->n_vocab, v->n_vocab);
@@ -188,7 +188,7 @@ static int run_train(cli_call *call)
 {
     const struct train_values *v = call->values;
     whit_model *start = NULL;
-    if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are wanted");
+    if (!v->training.out || !v->training.text.n) return cli_fail(call, CLI_USAGE, "--text and -o are needed");
     int exit = v->start ? check_start(call) : CLI_OK;
     if (exit == CLI_OK) exit = cli_training_check(call, &v->training, 0);
     if (exit == CLI_OK) exit = v->start ? cli_open_model(call, v->start, false, &start) : open_new(call, v, &start);

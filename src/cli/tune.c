@@ -40,7 +40,7 @@ static int run_tune(cli_call *call)
 {
     const struct tune_values *v = call->values;
     const cli_training_flags *training = &v->training;
-    if (!training->out || !training->text.n) return cli_fail(call, CLI_USAGE, "-m MODEL, --text and -o are wanted");
+    if (!training->out || !training->text.n) return cli_fail(call, CLI_USAGE, "-m MODEL, --text and -o are needed");
     whit_model *model = NULL, *teacher = NULL;
     char command[256];
     whit_tuning tuning = {.rank = v->rank,
@@ -71,7 +71,8 @@ static int run_tune(cli_call *call)
              (double)training->rate);
     o.command = command;
     if (v->scales && training->refit)
-        return cli_fail(call, CLI_USAGE, "--refit-scales recomputes the scales that --scales learns: one of them");
+        return cli_fail(call, CLI_USAGE,
+                        "--refit-scales recomputes the scales that --scales learns: give only one of them");
     /* An adapter that overwrote its model could never be used. */
     const bool makes_adapter = !v->norms && !v->scales;
     const cli_named_file output = {"-o", training->out},

@@ -184,11 +184,11 @@ static int verify_detached(cli_call *call)
     uint8_t key[WHIT_SIGN_KEY_BYTES];
     whit_error error;
     if (!values->key || values->replay || values->json)
-        return cli_fail(call, CLI_USAGE, "--detached goes with --key PUB alone");
+        return cli_fail(call, CLI_USAGE, "--detached needs --key PUB and no other option");
     if (whit_sign_read_public(values->key, key, &error) != WHIT_OK ||
         whit_file_check_signed(path, key, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    cli_print(call, "%s: the signature in %s.sig holds\n", path, path);
+    cli_print(call, "%s: the signature in %s.sig is valid\n", path, path);
     return CLI_OK;
 }
 

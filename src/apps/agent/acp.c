@@ -467,7 +467,7 @@ static void load_session(struct acp *a, const json_t *id, const json_t *params)
     const char *given = json_string_value(json_object_get(params, "sessionId"));
     whit_error error;
     if (a->host->has_file) {
-        whit_rpc_refuse(&a->rpc, id, -32602, "--session and --resume name the conversation: use session/new");
+        whit_rpc_refuse(&a->rpc, id, -32602, "--session and --resume already name the conversation: use session/new");
         return;
     }
     char session[32];

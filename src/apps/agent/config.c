@@ -105,7 +105,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
             config->servers = value;
         } else {
             return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: '%.60s' is no setting (check, command_seconds, read, mcp are)", name, key);
+                             "%s: '%.60s' is not a setting (check, command_seconds, read, mcp are)", name, key);
         }
     }
     return WHIT_OK;

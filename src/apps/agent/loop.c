@@ -119,7 +119,7 @@ static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_erro
         whit_buf_append_str(outcome, "not written, the files are as they were: ");
         whit_buf_append(outcome, why.data, why.size_bytes);
         l->report->n_held++;
-        l->options->note(l->options->user, "the gate held it back: nothing is written");
+        l->options->note(l->options->user, "a check before writing refused the change: nothing is written");
     } else if (status == WHIT_ERROR_UNSUPPORTED) { /* checks that cannot run are not passed */
         *passed = false;
         whit_buf_printf(outcome, "not written, the project's checks cannot be run: %s", error->message);
@@ -377,7 +377,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     o->note(o->user, line);
     whit_buf_append_str(outcome, line);
     if (n_left)
-        whit_buf_printf(outcome, "; the person refused %zu hunk%s of it, not written", n_left, whit_plural(n_left));
+        whit_buf_printf(outcome, "; the person refused %zu hunk%s, which were not written", n_left,
+                        whit_plural(n_left));
     if (n_left) add_words(l, outcome);
     if (was_edited) whit_buf_append_str(outcome, "; the person edited them first: read the files again");
     return WHIT_OK;

@@ -180,8 +180,8 @@ void whit_agent_messages_shorten(whit_agent_messages *messages)
         memcpy(first, text, n_first);
         first[n_first] = 0;
         char line[320];
-        size_t n_line = (size_t)snprintf(line, sizeof line, "[%s: %zu bytes that began '%s', left out to save room]",
-                                         call, bytes, first);
+        size_t n_line = (size_t)snprintf(
+            line, sizeof line, "[%s: %zu bytes, beginning '%s', are left out to save room]", call, bytes, first);
         json_object_set_new(message, "content", text_value(line, n_line < sizeof line ? n_line : sizeof line - 1));
         total -= bytes - n_line;
     }

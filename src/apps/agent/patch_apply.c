@@ -250,7 +250,7 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
             if (same_line(j, at, &wanted, grade) && n++ == 0) *from = at + 1;
         if (n == 1) return WHIT_OK;
         if (n > 1)
-            return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' stands %zu times",
+            return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' occurs %zu times",
                              j->name, i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text, n);
     }
     return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' is not in the file", j->name,

@@ -22,8 +22,8 @@ void whit_runner_tell_lack(whit_runner *runner, const char *lacks)
 {
     char line[400];
     if (runner->was_said || !runner->note) return;
-    snprintf(line, sizeof line, "commands are not run: %s (--no-sandbox runs them unheld, each after a question)",
-             lacks);
+    snprintf(line, sizeof line,
+             "commands are not run: %s (--no-sandbox runs them without a sandbox, each after a question)", lacks);
     runner->note(runner->user, line);
     runner->was_said = true;
 }
@@ -92,8 +92,8 @@ whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch
 {
     const char *lacks = runner->no_sandbox ? NULL : whit_runner_lacks(runner);
     if (lacks)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "commands are not run: %s (--no-sandbox runs them unheld)",
-                         lacks);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "commands are not run: %s (--no-sandbox runs them without a sandbox)", lacks);
     const char *misses = runner->no_sandbox || runner->was_said ? NULL : whit_sandbox_misses(&runner->support);
     if (misses && runner->note) runner->note(runner->user, misses);
     runner->was_said = true;

@@ -330,7 +330,7 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
         whit_buf_printf(result, "%s: %s", not_done, why);
     }
     if (!yes && !is_long && !place->is_alone && place->why && place->why->size_bytes)
-        whit_buf_printf(result, ", who says: %.*s", (int)place->why->size_bytes, whit_chars(place->why));
+        whit_buf_printf(result, ", with the answer: %.*s", (int)place->why->size_bytes, whit_chars(place->why));
     whit_buf_free(&reason);
     return yes;
 }

@@ -321,7 +321,7 @@ static whit_status ask_plain(whit_panel_agent *a, const char *system, const char
     json_t *tools = json_array(), *got = NULL;
     json_t *messages =
         json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "system", "content", system, "role", "user", "content", question);
-    whit_status status = messages ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the selection is no UTF-8 text");
+    whit_status status = messages ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the selection is not UTF-8 text");
     if (status == WHIT_OK) status = a->model.answering.ask(a->model.answering.user, messages, tools, &got, error);
     const json_t *message = json_object_get(json_array_get(json_object_get(got, "choices"), 0), "message");
     const char *content = json_string_value(json_object_get(message, "content"));

@@ -186,7 +186,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (which == N_SHAPES || !fits)
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "'%s' is no shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
+            "'%s' is not a shape NAME:LAYERS[:HEAD[:EMBD]] with NAME one of bitnet-2b4t, tinyllama-1.1b, "
             "llama3-8b, falcon3-7b, qwen3-0.6b, qwen35-0.8b[-mtp], qwen35-4b[-mtp], lfm2-1.2b, gemma4-e2b, "
             "gemma4-e4b, bonsai2-27b, qwen3-30b-a3b, lfm2-8b-a1b, maple-a1b, or of NAME/N, its first N layers",
             text);

@@ -250,9 +250,10 @@ static whit_status must_be_decided(const whit_buffer *buffer, whit_error *error)
 {
     bool waits =
         buffer->found == WHIT_FOUND_UNSAVED || buffer->found == WHIT_FOUND_PARTIAL || buffer->found == WHIT_FOUND_LOST;
-    return waits ? whit_fail(error, WHIT_ERROR_ARGUMENT, "%s has unsaved text of an earlier run: show it and choose",
-                             buffer->name)
-                 : WHIT_OK;
+    return waits
+        ? whit_fail(error, WHIT_ERROR_ARGUMENT,
+                    "%s has unsaved text of an earlier run: open it to recover or delete that text", buffer->name)
+        : WHIT_OK;
 }
 
 /* Removes temporary files: a run that crashed may have been killed while it saved. */

@@ -405,7 +405,7 @@ void ed_do_redo(ed *e)
 void ed_do_branch(ed *e)
 {
     if (whit_buffer_next_branch(e->window->doc->buffer))
-        ed_say(e, "redo now goes along another branch");
+        ed_say(e, "redo now follows another branch");
     else
-        ed_complain(e, "only one branch goes on from here");
+        ed_complain(e, "there is only one branch to redo from here");
 }

@@ -150,7 +150,7 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         whit_key key;
         int number = !strcmp(command, "none") ? -1 : ed_command_find(command);
         if (!whit_key_parse(key_name, strlen(key_name), &key)) {
-            snprintf(why, why_bytes, "'%.40s' is no key; keys are written as C-s, M-Left or F5", key_name);
+            snprintf(why, why_bytes, "'%.40s' is not a key; keys are written as C-s, M-Left or F5", key_name);
             return false;
         }
         if (number < 0 && strcmp(command, "none")) {

@@ -372,7 +372,7 @@ static void replace_from_cursor(ed *e)
     if (ed_replace_step(e))
         ed_prompt_open(e, ED_PROMPT_REPLACING, "Replace this one? y yes, n no, a all that follow, Esc end", "");
     else
-        ed_say(e, "'%s' was not found below", e->find.pattern);
+        ed_say(e, "'%s' was not found after the cursor", e->find.pattern);
 }
 
 void ed_replace_begin(ed *e)
@@ -433,7 +433,7 @@ void ed_replace_in_project(ed *e)
         return;
     }
     ed_replace_forget(e);
-    if (!e->prompt.kind) ed_complain(e, "'%s' is in no file of the project", e->find.pattern);
+    if (!e->prompt.kind) ed_complain(e, "no file of the project contains '%s'", e->find.pattern);
 }
 
 struct project {
@@ -498,7 +498,7 @@ void ed_project_search(ed *e)
     whit_walk_files(project.folder, search_file, &project);
     if (!project.n_results) {
         ed_prompt_close(e);
-        ed_complain(e, "'%s' is in no file of the project", e->find.pattern);
+        ed_complain(e, "no file of the project contains '%s'", e->find.pattern);
         return;
     }
     ed_prompt_filter(e);

@@ -61,7 +61,7 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
     if (has_text)
         ed_language_ask_now(e);
     else
-        ed_say(e, "asked as soon as the language server is ready");
+        ed_say(e, "the request waits until the language server is ready");
 }
 
 void ed_complete(ed *e)
@@ -134,7 +134,7 @@ static void offer_completions(ed *e, const json_t *result)
     }
     if (!e->prompt.n_items) {
         ed_prompt_close(e);
-        ed_say(e, "nothing completes this");
+        ed_say(e, "there is no completion here");
         return;
     }
     ed_prompt_filter(e);
@@ -180,7 +180,7 @@ static void show_hover(ed *e, const json_t *result)
         return;
     }
     ed_prompt_close(e);
-    ed_say(e, "nothing is known of this");
+    ed_say(e, "the language server knows nothing about this");
 }
 
 /* ---- definition ---------------------------------------------------------------------------- */

@@ -502,8 +502,8 @@ static void complete_path(ed *e)
     if (entries) closedir(entries);
     if (n_found && n_common > n_begin) insert(e, common + n_begin, n_common - n_begin);
     if (n_found == 1 && is_folder) insert(e, "/", 1);
-    if (n_found > 1) ed_say(e, "%zu names begin so", n_found);
-    if (!n_found) ed_complain(e, "no name begins so");
+    if (n_found > 1) ed_say(e, "%zu names match", n_found);
+    if (!n_found) ed_complain(e, "no name matches");
 }
 
 bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)

@@ -129,7 +129,7 @@ static char *read_lines(ed *e, whit_range lines)
 {
     size_t n = (size_t)(lines.end - lines.begin);
     char *text = n <= RANGE_BYTES ? malloc(n + 1) : NULL;
-    if (!text) ed_complain(e, "at most %u MiB are set anew at once", RANGE_BYTES >> 20);
+    if (!text) ed_complain(e, "at most %u MiB can be reflowed at once", RANGE_BYTES >> 20);
     if (text) text[whit_text_read(ed_text(e), lines.begin, text, n)] = 0;
     return text;
 }

@@ -127,7 +127,7 @@ void ed_results_keep(ed *e)
 
 static bool has_results(ed *e)
 {
-    if (!e->results.n) ed_complain(e, "no list yet: find-in-files, references and make give one");
+    if (!e->results.n) ed_complain(e, "there is no list yet: find-in-files, references and make create one");
     return e->results.n > 0;
 }
 

@@ -39,7 +39,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
 {
     struct ed_shell *shell = &e->shell;
     if (ed_shell_runs(e)) {
-        ed_complain(e, "'%.100s' runs still; Esc stops it", shell->command);
+        ed_complain(e, "'%.100s' is still running; Esc stops it", shell->command);
         return;
     }
     while (*command == ' ') command++;

@@ -85,7 +85,8 @@ void ed_vi_set(ed *e, const char *option)
     } else if (sscanf(name, "sw=%d", &value) == 1 || sscanf(name, "shiftwidth=%d", &value) == 1) {
         if (value >= 1 && value <= 16) doc->indent_columns = value;
     } else {
-        ed_vi_fail(e, "':set' knows number, wrap, expandtab, tabstop and shiftwidth; the rest is in edit.conf");
+        ed_vi_fail(e,
+                   "':set' knows number, wrap, expandtab, tabstop and shiftwidth; other options are set in edit.conf");
     }
 }
 

@@ -271,7 +271,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
     struct ed_vi *vi = &e->vi;
     char pattern[PATTERN_BYTES], delimiter = *arguments;
     if (vi->global || !delimiter || isalnum((uint8_t)delimiter) || delimiter == ' ') {
-        ed_vi_fail(e, vi->global ? "':g' inside of ':g'" : "it is written as :g/pattern/command");
+        ed_vi_fail(e, vi->global ? "':g' cannot run another ':g'" : "it is written as :g/pattern/command");
         return;
     }
     arguments++;
@@ -345,7 +345,7 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     ed_vi_skip_blanks(&arguments);
     top = *arguments == '0' && !isdigit((uint8_t)arguments[1]);
     if (!take_address(e, &arguments, &target, &wrong, &beyond)) {
-        if (!wrong) ed_vi_fail(e, "behind which line? 0 is before the first");
+        if (!wrong) ed_vi_fail(e, "after which line? 0 is before the first");
         return;
     }
     uint64_t last_end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));

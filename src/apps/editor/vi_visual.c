@@ -174,7 +174,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
             continue;
         }
         if (n == ED_CURSORS_MAX - 1) {
-            ed_complain(e, "in the first %d lines", ED_CURSORS_MAX);
+            ed_complain(e, "only the first %d lines have a cursor", ED_CURSORS_MAX);
             break;
         }
         e->window->cursors[n++] = (struct ed_cursor){at, ED_NONE, -1};

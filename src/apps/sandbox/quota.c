@@ -271,7 +271,9 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
         /* Folders deeper than the search are not counted; instead the disk's lost space counts, whoever used it. */
         if (quota->is_too_deep && room < quota->disk_free[i] &&
             quota->disk_free[i] - room > quota->limits->disk_bytes) {
-            snprintf(over, over_bytes, "the disk has lost over %" PRIu64 " MiB, and its folders are too deep to count",
+            snprintf(over, over_bytes,
+                     "the free space of the disk has shrunk by over %" PRIu64
+                     " MiB, and its folders are too deep to count",
                      quota->limits->disk_bytes >> 20);
             return false;
         }
@@ -305,6 +307,6 @@ bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_b
         snprintf(over, over_bytes, "its processes use over %" PRIu64 " MiB of memory together",
                  limits->total_memory_bytes >> 20);
     else if (disk > limits->disk_bytes)
-        snprintf(over, over_bytes, "its folders hold over %" PRIu64 " MiB", limits->disk_bytes >> 20);
+        snprintf(over, over_bytes, "its folders contain over %" PRIu64 " MiB", limits->disk_bytes >> 20);
     return !*over && has_room(quota, over, over_bytes);
 }

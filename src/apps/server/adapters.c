@@ -46,8 +46,8 @@ void whit_adapters_set(whit_call *call)
     }
     for (size_t k = 0; k < site->options->n_adapters; k++) n_on += strengths[k] != 0;
     if (n_on > WHIT_MOUNTS_MAX) {
-        whit_api_fail(call->reply, 400, "invalid_request_error", NULL, "at most %d adapters may be on by themselves",
-                      WHIT_MOUNTS_MAX);
+        whit_api_fail(call->reply, 400, "invalid_request_error", NULL,
+                      "at most %d adapters may be enabled for all requests", WHIT_MOUNTS_MAX);
         return;
     }
     for (size_t k = 0; k < site->options->n_adapters; k++) atomic_store(&site->strengths[k], strengths[k]);

@@ -235,9 +235,10 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
     if (!ask->api->vocabulary) return whit_field_refuse(reply, param, "the model's tokenizer cannot follow a grammar");
-    if (gbnf && (schema || object)) return whit_field_refuse(reply, "grammar", "a grammar or a schema, not both");
+    if (gbnf && (schema || object)) return whit_field_refuse(reply, "grammar", "give a grammar or a schema, not both");
     if (gbnf && calls)
-        return whit_field_refuse(reply, "grammar", "a grammar or calls that are held to a form, not both");
+        return whit_field_refuse(reply, "grammar",
+                                 "a grammar cannot be combined with tools whose calls follow a schema");
     char *text = schema ? whit_json_write(schema) : NULL;
     const char *source = text;
     if (gbnf)
@@ -476,7 +477,7 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
     job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
     if (!whit_field_switch(body, "post_sampling_probs", &job->logs_drawn, reply)) return false;
     return !job->logs_drawn || api->options->drawn ||
-        whit_field_refuse(reply, "post_sampling_probs", "only probabilities before sampling are known here");
+        whit_field_refuse(reply, "post_sampling_probs", "only probabilities before sampling are supported");
 }
 
 /* Claims the memory that an answer takes until it is sent: ids twice, log-probabilities in the generation and in the
@@ -563,7 +564,7 @@ static bool check_served(const json_t *body, whit_web_reply *reply)
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
         if (!kind || strcmp(kind, "text") != 0)
-            return whit_field_refuse(reply, "modalities", "answers are texts alone");
+            return whit_field_refuse(reply, "modalities", "only the modality text is supported");
     }
     return whit_fields_lack(body, members, reply);
 }
@@ -581,7 +582,7 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
         !whit_field_count(body, "n", 1, MOST_EACH, &n, reply) ||
         !whit_field_count(body, "best_of", 1, MOST_EACH, &best_of, reply))
         return false;
-    if (best_of > n) return whit_field_refuse(reply, "best_of", "answers beyond n are not made");
+    if (best_of > n) return whit_field_refuse(reply, "best_of", "best_of must not exceed n");
     ask->n_each = (uint32_t)n;
     if (ask->is_chat) return true;
     if (!whit_field_switch(body, "echo", &ask->echo, reply) || !whit_field_text(body, "suffix", &suffix, reply) ||

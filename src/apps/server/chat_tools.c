@@ -137,7 +137,7 @@ static bool read_message(json_t *message, size_t i, char last_id[32], whit_web_r
     const json_t *sound = json_object_get(message, "audio");
     const char *name = role ? json_string_value(role) : NULL;
     if (name && !strcmp(name, "assistant") && sound && !json_is_null(sound))
-        return refuse_at(reply, "messages", i, ".audio: nothing is stored here: send its transcript as content");
+        return refuse_at(reply, "messages", i, ".audio: this server stores no audio: send its transcript as content");
     if (name && !strcmp(name, "function")) {
         json_object_set_new(message, "role", json_string("tool"));
         json_object_set_new(message, "tool_call_id", json_string(last_id));

@@ -73,7 +73,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
     const bool is_several = n_answers > 1 || (!infill && is_list(prompt));
     if (ok && is_several && (n_logged > 0 || json_is_true(json_object_get(body, "stream"))))
         ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
-                               "several answers are given whole, and without n_probs");
+                               "several answers cannot be streamed, and have no n_probs");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
     json_object_del(own, "n"); /* OpenAI's members n and echo: without n_cmpl there is one answer, without the prompt */
     if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));

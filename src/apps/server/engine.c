@@ -470,9 +470,9 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     slot *s = &e->slots[action->id_slot];
     int32_t *ids = NULL;
     size_t n = s->n_held;
-    if (s->job) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the slot answers a request; try again later");
+    if (s->job) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the slot is in use by a request; try again later");
     if (action->kind == WHIT_SLOT_SAVE && s->n_mounts)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "an adapter had a part in what the slot holds");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the slot's tokens were computed with an adapter");
     if (action->kind == WHIT_SLOT_SAVE) {
         return whit_keep_write(e->session, action->id_slot, action->path, &action->n_tokens, error);
     }
@@ -786,8 +786,9 @@ bool whit_engine_is_full(whit_engine *e, size_t n)
 whit_status whit_engine_submit(whit_engine *e, whit_job *const *jobs, size_t n, whit_error *error)
 {
     if (!whit_model_makes_text(e->model))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "the model makes vectors or scores and continues no text: ask /v1/embeddings or /v1/rerank");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "the model computes vectors or scores and cannot continue a text: use /v1/embeddings or /v1/rerank");
     pthread_mutex_lock(&e->lock);
     bool full = is_full(e, n);
     for (size_t i = 0; !full && i < n; i++) {

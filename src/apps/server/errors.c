@@ -75,10 +75,11 @@ void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result)
 {
     if (result == WHIT_CLAIM_LARGE) {
         whit_api_fail(reply, 413, "invalid_request_error", NULL,
-                      "the request takes more memory than --request-memory allows one: ask for less at once");
+                      "the request takes more memory than --request-memory allows one request: ask for less at once");
         return;
     }
-    whit_api_fail(reply, 503, "server_error", NULL, "other requests take all of --request-memory; try again later");
+    whit_api_fail(reply, 503, "server_error", NULL,
+                  "other requests are using all of --request-memory; try again later");
     whit_reply_header(reply, "Retry-After", "1");
 }
 

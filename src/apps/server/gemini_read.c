@@ -155,7 +155,7 @@ static bool append_data(struct content *c, const json_t *data, size_t k, whit_we
     if (!type || (strncmp(type, "text/", 5) && strcmp(type, "application/json") != 0))
         return refuse_part(reply, c->i, k,
                            type && !strncmp(type, "image/", 6)
-                               ? "an image, and only text can be read here: take the part out"
+                               ? "images are not supported, only text: leave the part out"
                                : "data that is not text, which cannot be read here: take the part out");
     size_t n = json_string_length(coded), n_bytes = 0;
     uint8_t *bytes = malloc(n + 1);
@@ -219,7 +219,8 @@ static bool read_response(struct content *c, const json_t *response, size_t k, w
     const json_t *name = whit_gemini_get(response, "name"), *id = whit_gemini_get(response, "id");
     if (!json_is_string(name)) return refuse_part(reply, c->i, k, "a functionResponse needs a name");
     if (json_array_size(whit_gemini_get(response, "parts")))
-        return refuse_part(reply, c->i, k, "a functionResponse with parts, as images: give its text in `response`");
+        return refuse_part(reply, c->i, k,
+                           "a functionResponse with parts is not supported: give its text in `response`");
     json_array_append_new(c->results,
                           json_pack("{s:s, s:o, s:O, s:o}", "role", "tool", "tool_call_id",
                                     take_call(c->open, json_is_string(id) ? id : NULL, name), "name", name, "content",
@@ -349,7 +350,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
         const json_t *tool = json_array_get(tools, i);
         json_t *declared = whit_gemini_list(tool, "functionDeclarations");
         if (whit_gemini_get(tool, "computerUse"))
-            ok = refuse_field(reply, "tools", "computerUse needs images, which no model here reads");
+            ok = refuse_field(reply, "tools", "computerUse needs images, which are not supported");
         for (size_t k = 0; ok && k < json_array_size(declared); k++)
             ok = read_declaration(json_array_get(declared, k), !strcmp(mode, "VALIDATED"), list, reply);
         json_decref(declared);
@@ -402,7 +403,8 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
     const json_t *kinds = whit_gemini_get(config, "responseModalities");
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
-        if (!kind || strcmp(kind, "TEXT") != 0) return refuse_field(reply, "responseModalities", "only TEXT is served");
+        if (!kind || strcmp(kind, "TEXT") != 0)
+            return refuse_field(reply, "responseModalities", "only TEXT is supported");
     }
     if (!type || !*type || !strcmp(type, "text/plain")) return true;
     if (!strcmp(type, "text/x.enum")) return read_choices(schema ? schema : other, chat, reply);
@@ -452,11 +454,13 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
     const json_t *config = whit_gemini_get(body, "generationConfig"), *n = whit_gemini_get(config, "candidateCount");
     json_t *chat = json_object(), *messages = json_array();
     bool ok = read_contents(body, messages, reply) && read_tools(body, chat, reply) && read_format(config, chat, reply);
-    if (ok && n && json_integer_value(n) != 1) ok = refuse_field(reply, "candidateCount", "one candidate is made");
+    if (ok && n && json_integer_value(n) != 1)
+        ok = refuse_field(reply, "candidateCount", "only one candidate is supported");
     if (ok && json_is_true(whit_gemini_get(config, "responseLogprobs")))
-        ok = refuse_field(reply, "responseLogprobs", "not given here; /v1/chat/completions has logprobs");
+        ok = refuse_field(reply, "responseLogprobs",
+                          "log-probabilities are not supported by this API; /v1/chat/completions has them");
     if (ok && whit_gemini_get(body, "cachedContent"))
-        ok = refuse_field(reply, "cachedContent", "nothing is stored here; send the contents themselves");
+        ok = refuse_field(reply, "cachedContent", "this server stores no contents; send the contents themselves");
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         json_t *value = whit_gemini_get(config, settings[i][0]);
         if (value) json_object_set(chat, settings[i][1], value);

@@ -76,7 +76,7 @@ static bool append_texts(const json_t *content, whit_buf *out)
 static const struct {
     const char *type, *why;
 } unreadable[] = {
-    {"image", "an image, and only text can be read here: take the part out"},
+    {"image", "images are not supported, only text: leave the part out"},
     {"container_upload", "an uploaded file, and nothing is stored here: send its text"},
     {"server_tool_use", "a call that another server ran: send what came of it as text"},
     {"web_search_tool_result", "the result of another server's search: send it as text"},
@@ -104,15 +104,14 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
                 refuse_block(reply, at, i, "source.data: expected a text");
         if (has_type(source, "content"))
             return append_texts(json_object_get(source, "content"), out) ||
-                refuse_block(reply, at, i, "source.content: only text can be read here");
-        return refuse_block(reply, at, i,
-                            "a document whose source is neither text nor content, as a PDF: send its text");
+                refuse_block(reply, at, i, "source.content: only text is supported");
+        return refuse_block(reply, at, i, "the document's source must be of type text or content; send a PDF's text");
     }
     if (has_type(block, "search_result")) {
         append_label(block, "title", out);
         append_label(block, "source", out);
         return append_texts(json_object_get(block, "content"), out) ||
-            refuse_block(reply, at, i, "content: only text can be read here");
+            refuse_block(reply, at, i, "content: only text is supported");
     }
     if (has_type(block, "tool_reference")) return append_string(json_object_get(block, "tool_name"), out);
     for (size_t k = 0; k < sizeof unreadable / sizeof unreadable[0]; k++)

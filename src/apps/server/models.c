@@ -432,7 +432,8 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
         whit_api_fail(reply, 400, "invalid_request_error", "model", "%.100s: the server was started with this model",
                       name);
     else if (busy)
-        whit_api_fail(reply, 409, "invalid_request_error", "model", "%.100s answers requests; try again later", name);
+        whit_api_fail(reply, 409, "invalid_request_error", "model", "%.100s is answering requests; try again later",
+                      name);
     else
         close_api(api);
     return !is_own && !busy;
@@ -516,7 +517,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
         bool fits = make_room(site, entry->n_bytes);
         if (entry->api || entry->is_opening) continue; /* opened by another request while the lock was released */
         if (!fits) {
-            status = whit_fail(&error, WHIT_ERROR_LIMIT, "the other models are at work, and no memory is left");
+            status = whit_fail(&error, WHIT_ERROR_LIMIT,
+                               "all other models are answering requests, and there is no memory for another");
             break;
         }
         entry->is_opening = true;
@@ -562,7 +564,7 @@ bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply
     pthread_mutex_unlock(&models->lock);
     if (gone) close_api(api);
     if (busy)
-        whit_api_fail(reply, 409, "invalid_request_error", "model", "%s answers requests; try again later",
+        whit_api_fail(reply, 409, "invalid_request_error", "model", "%s is answering requests; try again later",
                       entry->options->name);
     return !busy;
 }

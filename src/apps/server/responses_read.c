@@ -36,7 +36,7 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
             ok = ok && whit_buf_append(out, json_string_value(errors), json_string_length(errors));
         return ok || refuse_item(reply, i, "out of memory");
     }
-    if (type && !strcmp(type, "input_image")) why = "an image, and only text can be read here: take the part out";
+    if (type && !strcmp(type, "input_image")) why = "images are not supported, only text: leave the part out";
     if (type && !strcmp(type, "input_file")) why = "a file, and only text can be read here: send its text";
     if (type && !strcmp(type, "input_audio")) why = "a sound, and only text can be read here: take the part out";
     whit_api_fail(reply, 400, "invalid_request_error", "input", "input[%zu].content[%zu]: %s", i, k, why);
@@ -126,7 +126,8 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
         return json_is_string(id) ? add_message(messages, "tool", id, json_object_get(item, key), i, reply)
                                   : refuse_item(reply, i, "the output of a call needs its call_id");
     }
-    if (!strcmp(type, "item_reference")) return refuse_item(reply, i, "nothing is stored here: send the item itself");
+    if (!strcmp(type, "item_reference"))
+        return refuse_item(reply, i, "this server stores no items: send the item itself");
     if (is_passed_over(type, item)) return true; /* templates leave out earlier thinking */
     whit_api_fail(reply, 400, "invalid_request_error", "input",
                   "input[%zu]: an item of the type %.60s; messages, calls of functions, custom tools and shells, their "
@@ -180,7 +181,7 @@ static bool check_included(const json_t *body, whit_web_reply *reply)
         const char *name = json_string_value(one);
         if (name && !strcmp(name, "message.output_text.logprobs"))
             return refuse_field(reply, "include",
-                                "log-probabilities are not given here; /v1/chat/completions has them");
+                                "log-probabilities are not supported by this API; /v1/chat/completions has them");
     }
     return true;
 }

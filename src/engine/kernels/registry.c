@@ -44,7 +44,8 @@ whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kerne
     *kernels = (whit_kernels){.isa = cpu->isa, .features = cpu->features};
     if (!whit_isa_cap(cap, &kernels->isa))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is no CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm, simd128, rvv)", cap);
+                         "'%s' is not a CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm, simd128, rvv)",
+                         cap);
     /* AMX converts a block of f16 to integers before it multiplies. */
     kernels->kv_converts_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
     kernels->kv_queries = kernels->kv_converts_f16 ? 256 : 128;

@@ -66,7 +66,7 @@ static whit_status check_pair(const whit_adapter_view *view, uint32_t i, uint64_
     const image_pair *entry = entry_at(view, i);
     if (!whit_in_bounds(entry->name_offset, (uint64_t)entry->name_bytes + 1, size_bytes) || entry->name_bytes == 0 ||
         strnlen((const char *)view->data + entry->name_offset, (size_t)entry->name_bytes + 1) != entry->name_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair %" PRIu32 " of the adapter has no sound name", place, i);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair %" PRIu32 " of the adapter has an invalid name", place, i);
     const char *name = (const char *)view->data + entry->name_offset;
     if (entry->reserved || entry->reserved_too)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair '%.80s' has reserved words that are not 0", place, name);
@@ -134,7 +134,7 @@ whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *mod
     whit_table_get_u64(whit_ndf_config(model), "hadamard_block", &block);
     if (block)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model's matrices are rotated (Hadamard), which adapters are not", place);
+                         "%s: the model's matrices are rotated (Hadamard), which adapters do not support", place);
     if (memcmp(view->identity, whit_ndf_identity(model), WHIT_HASH_BYTES) != 0) {
         char belongs[2 * WHIT_HASH_BYTES + 1], is[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(view->identity, belongs);

@@ -234,11 +234,10 @@ static whit_status choose_type(struct export *e, struct target *target)
     }
     /* Other programs infer int8 activations per token from the architecture alone. */
     if (type->act == WHIT_TENSOR_ACT_FIXED)
-        return whit_fail(
-            e->error, WHIT_ERROR_UNSUPPORTED,
-            "%s: tensor '%s' has fixed scales of its inputs and outputs, which GGUF files cannot say; name "
-            "a type to export the weights alone",
-            e->source->path, target->from->name);
+        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%s' has fixed scales of its inputs and outputs, which GGUF cannot store; name "
+                         "a type to export the weights alone",
+                         e->source->path, target->from->name);
     if (type->act == WHIT_TENSOR_ACT_TOKEN && strncmp(e->architecture, "bitnet", 6) != 0)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,
@@ -352,10 +351,11 @@ static whit_status find_parts(struct export *e, struct target *t, const whit_imp
         snprintf(name, sizeof name, "layers.%u.%s", layer, row->ours);
         const whit_source_tensor *from = whit_source_find(e->source, name);
         if (!from || t->n_parts == PARTS_MAX || !equal_types(&from->type, &t->from->type))
-            return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: GGUF has '%s' and the matrices beside it as one, so that they must be of one type: "
-                             "name a type",
-                             e->source->path, name);
+            return whit_fail(
+                e->error, WHIT_ERROR_UNSUPPORTED,
+                "%s: GGUF stores '%s' and the matrices next to it as one matrix, so they must have the same type: "
+                "name a type",
+                e->source->path, name);
         t->parts[t->n_parts++].from = from;
         t->n_rows += from->type.n_rows;
     }

@@ -117,7 +117,7 @@ static whit_status check_windows(const whit_source *source, const char *architec
     const whit_layer_kind *first[2] = {find_kind(c, false, &of[0]), find_kind(c, true, &of[1])};
     if (!first[0] || !is_said(c, first[0], true) || (first[1] && is_gemma && !is_said(c, first[1], false)) ||
         (first[1] && !is_gemma && (first[1]->rope != first[0]->rope || first[1]->head_dim != first[0]->head_dim)))
-        return refuse_model(source, "RoPE that the keys cannot say", error);
+        return refuse_model(source, "RoPE that GGUF keys cannot describe", error);
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const whit_layer_kind k = whit_config_kind(c, i);
         const whit_layer_kind *like = first[k.window != 0];
@@ -164,7 +164,7 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
     if (!whit_config_is_extended(c)) {
         if (c->gate == WHIT_GATE_SILU) return WHIT_OK;
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: its gates are not SiLU, which is what a GGUF file of architecture %s means", source->path,
+                         "%s: its gates are not SiLU, which a GGUF file of architecture %s implies", source->path,
                          c->family);
     }
     *architecture = name_extended(c);
@@ -176,7 +176,7 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
                          source->path);
     if (form->has_ropes) return check_windows(source, *architecture, error);
     if (strcmp(*architecture, "lfm2moe") == 0 && c->router_norm_eps != (double)1e-6f)
-        return refuse_model(source, "another number beside the sum of scores", error);
+        return refuse_model(source, "a constant added to the sum of scores", error);
     if (recurrent_mixer(c) == WHIT_MIXER_DELTA && c->delta_key_dim != c->delta_value_dim)
         return refuse_model(source, "keys and values of two sizes in delta rules", error);
     return check_layers(source, *architecture, error);

@@ -146,7 +146,7 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", whit_family_functions[function].name,
                              (long long)a[s - begin].i);
     if (whit_family_functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no layer", whit_family_functions[function].name,
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a layer", whit_family_functions[function].name,
                          (long long)a[0].i);
     int layer = (int)a[0].i;
 #define SIZE(k) ((uint32_t)a[k].i)

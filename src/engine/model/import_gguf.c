@@ -108,7 +108,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(k->gguf, "token_embd.weight");
     if (!embed) return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is missing", k->path);
     if (embed->n_dims != 2 || embed->dims[1] > INT32_MAX)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is no table", k->path);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is not a matrix", k->path);
     c->n_vocab = (uint32_t)embed->dims[1];
     c->tied_head = !whit_gguf_find_tensor(k->gguf, "output.weight");
     WHIT_TRY(read_numbers(k, a, c));
@@ -228,7 +228,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     }
     if (!architecture) return whit_unknown_family(source->path, name, n, error);
     if (!gguf->n_tensors)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has no weights: it is a vocabulary alone", source->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: contains no weights, only a vocabulary", source->path);
     whit_gguf_keys keys = {gguf, architecture->name, source->path, error};
     whit_config *config = &source->config;
     WHIT_TRY(read_config(&keys, architecture, config));

@@ -91,18 +91,18 @@ static whit_status read_signs(const struct reading *r)
         if (!whit_gguf_element_i64(widths, i, &number) || number < 1 || number > WHIT_MAX_COLS)
             return refuse_key(r, "sign_widths", "holds a width that makes no sense");
         for (uint32_t k = 0; k < rotation->n_widths; k++)
-            if (rotation->widths[k] == number) return refuse_key(r, "sign_widths", "holds a width twice");
+            if (rotation->widths[k] == number) return refuse_key(r, "sign_widths", "contains a width twice");
         rotation->widths[rotation->n_widths++] = (uint32_t)number;
         total += (uint64_t)number;
     }
     if (!values || values->type != WHIT_GGUF_ARRAY || values->n_elems != total)
-        return refuse_key(r, "sign_values", "has not one sign for each input of all widths");
+        return refuse_key(r, "sign_values", "does not have one sign for each input of all widths");
     rotation->n_signs = (size_t)total;
     rotation->signs = whit_zalloc_array(r->gguf->allocator, rotation->n_signs, sizeof *rotation->signs);
     if (!rotation->signs) return whit_fail_memory(r->error, "signs", rotation->n_signs * sizeof *rotation->signs);
     for (uint64_t i = 0; i < total; i++) {
         if (!whit_gguf_element_i64(values, i, &number) || (number != 1 && number != -1))
-            return refuse_key(r, "sign_values", "holds a sign that is neither 1 nor -1");
+            return refuse_key(r, "sign_values", "contains a sign that is neither 1 nor -1");
         rotation->signs[i] = (float)number;
     }
     return WHIT_OK;

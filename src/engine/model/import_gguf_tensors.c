@@ -283,8 +283,9 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     /* The permutation walks whole heads: a wrong row count must be refused before it is used. */
     uint32_t n = file->n_dims < 2 ? tensor->type.n_cols : tensor->type.n_rows;
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows, no multiple of the head size %u",
-                         source->path, name, n, tensor->unpermute_head_dim);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: tensor '%s' has %u rows, which is not a multiple of the head size %u", source->path, name,
+                         n, tensor->unpermute_head_dim);
     if (row && importer->rotation.groups_heads) {
         WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
         /* Back from tiled heads: the same reordering, with the value heads of a key head as the number of key heads. */
@@ -332,7 +333,7 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
     whit_ggml_view view = whit_gguf_view(file);
     float scale = 0;
     if (!tensor || view.n_cols != 1 || view.n_rows != 1 || view.kind != WHIT_GGML_F32)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' is no scale of a matrix", source->path,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' is not the scale of a matrix", source->path,
                          (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     whit_ggml_row_f32(&view, 0, &scale);
     if (scale == 1) return WHIT_OK;

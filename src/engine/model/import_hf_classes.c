@@ -542,8 +542,9 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
     if (!*class && any) *class = &other;
     if (*class) return WHIT_OK;
     if (name && !bare && !whit_family_needs(name, n))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: '%.*s' is no model that continues a text (…ForCausalLM)",
-                         config->path, (int)(n < 60 ? n : 60), name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: '%.*s' is not a model that continues a text (…ForCausalLM)", config->path,
+                         (int)(n < 60 ? n : 60), name);
     if (name) return whit_unknown_family(config->path, name, n, error);
     return whit_unknown_family(config->path, type, type_bytes, error);
 }

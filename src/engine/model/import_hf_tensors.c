@@ -228,7 +228,7 @@ static whit_status read_packed(const whit_source_tensor *tensor, uint32_t row, c
     const struct whit_hf_import *import = tensor->context;
     if (whit_packed_ternary_row(&import->packed, whit_source_row(tensor, row), rows->elems)) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_FORMAT,
-                     "%s: tensor '%.*s' holds the code 3, which packed ternary weights have not",
+                     "%s: tensor '%.*s' contains the code 3, which packed ternary weights cannot have",
                      import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
 }
 
@@ -327,7 +327,7 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     for (uint32_t i = 0; i < scale->n_dims; i++) one &= scale->dims[i] == 1;
     if (!one) return refuse_tensor(r, "several scales for one matrix (weight_scale) are not supported");
     if (!whit_safetensor_f64(scale, 0, &value) || !isfinite(value) || value == 0)
-        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is no scale", r->source->path, name);
+        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is not a scale", r->source->path, name);
     *factor = r->importer->quantisation.multiplies ? value : 1 / value;
     return WHIT_OK;
 }
@@ -498,7 +498,7 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     tensor->read_row = read_words;
     if (!import->matrix.exact && !r->importer->told_rounding) {
         r->importer->told_rounding = true;
-        if (!whit_buf_printf(&r->source->notes, "'%s' and others are held as %s, which rounds their values\n",
+        if (!whit_buf_printf(&r->source->notes, "'%s' and others are stored as %s, which rounds their values\n",
                              r->file_name, whit_codec_find(tensor->type.codec)->name))
             return whit_fail_memory(r->error, "notes", r->source->notes.size_bytes);
     }
@@ -521,7 +521,7 @@ static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *
     const whit_safetensor *scales = row_scales(r);
     if (r->file->n_dims != 2 || r->file->dims[1] > WHIT_MAX_COLS / WORD_CODES || r->file->dims[0] > INT32_MAX ||
         !r->file->size_bytes)
-        return refuse_tensor(r, "is no matrix of 2-bit codes");
+        return refuse_tensor(r, "is not a matrix of 2-bit codes");
     if (!whit_safetensor_view(scales, &import->view) || import->view.n_rows * import->view.n_cols != r->file->dims[0])
         return refuse_tensor(r, "its row_alpha is not a number for each row");
     import->view.n_cols *= import->view.n_rows; /* one row, whatever the dimensions */

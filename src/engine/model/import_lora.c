@@ -277,7 +277,7 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     const whit_tensor_type *type = index >= 0 ? whit_ndf_tensor_type(im->model, (uint32_t)index) : NULL;
     if (!type || !whit_adapter_may_change(ours, type)) return refuse_tensor(im, tensor, "the model has no such matrix");
     if (file->n_dims != 2 || !whit_safetensor_view(file, &view))
-        return refuse_tensor(im, tensor, "is no matrix of F32, F16 or BF16");
+        return refuse_tensor(im, tensor, "is not a matrix of F32, F16 or BF16");
     uint64_t rank = is_a ? view.n_rows : view.n_cols;
     uint64_t width = is_a ? view.n_cols : view.n_rows;
     uint32_t wanted = is_a ? type->n_cols : type->n_rows;

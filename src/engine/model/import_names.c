@@ -98,7 +98,7 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     uint32_t *n = is_vector ? &tensor->type.n_cols : &tensor->type.n_rows;
     if (*n != parts[rows].total)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: tensor '%s' is a part of one that has %u rows where the configuration needs %u",
+                         "%s: tensor '%s' is part of a matrix with %u rows where the configuration needs %u",
                          source->path, tensor->name, *n, parts[rows].total);
     *n = parts[rows].n;
     tensor->sections[0] = (whit_source_section){*n, parts[rows].begin, parts[rows].run, parts[rows].stride};

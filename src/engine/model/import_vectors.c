@@ -25,7 +25,7 @@ whit_status whit_import_gguf_vectors(const whit_gguf_keys *k, const whit_gguf_ar
     c->bidirectional = a->is_encoder;
     if (a->is_encoder && causal && (causal->type != WHIT_GGUF_BOOL || causal->data[0]))
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: key '%s.attention.causal' says that tokens attend to one side only, which is not "
+                         "%s: key '%s.attention.causal' says that tokens attend only to earlier tokens, which is not "
                          "supported in this architecture",
                          k->path, k->architecture);
     return WHIT_OK;
@@ -194,7 +194,7 @@ static whit_status read_dense(struct whit_hf_importer *importer, uint32_t entry,
     const whit_json *json = &modules->list.json;
     char path[WHIT_HF_MODULE_PATH_BYTES];
     if (modules->n_dense == WHIT_HF_DENSE_MAX)
-        return whit_json_fail(json, entry, error, "over %d Dense modules are not supported", WHIT_HF_DENSE_MAX);
+        return whit_json_fail(json, entry, error, "more than %d Dense modules are not supported", WHIT_HF_DENSE_MAX);
     whit_hf_document *document = &modules->dense_config[modules->n_dense];
     WHIT_TRY(read_module(importer, entry, "config.json", path, document, error));
     const char *activation = "";
@@ -233,7 +233,7 @@ whit_status whit_import_hf_modules(struct whit_hf_importer *importer, whit_confi
     WHIT_TRY(whit_hf_read_document(importer->hf, "modules.json", &importer->modules.list, error));
     if (!list->present || c->program) return WHIT_OK;
     if (whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        return whit_json_fail(json, WHIT_JSON_ROOT, error, "is no list of modules");
+        return whit_json_fail(json, WHIT_JSON_ROOT, error, "is not a list of modules");
     WHIT_TRY(
         whit_hf_read_document(importer->hf, "config_sentence_transformers.json", &importer->modules.prompts, error));
     for (uint32_t at = whit_json_first(json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE;

@@ -97,7 +97,7 @@ static whit_status join_parts(const whit_source *source, whit_source_tensor *ten
                              tensor->name, i, tensor->n_parts);
         if (memcmp(&other, &type, sizeof type) != 0)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: '%s' differs from that of expert 0 in its size or type", source->path, part->name);
+                             "%s: '%s' differs from the matrix of expert 0 in size or type", source->path, part->name);
     }
     if (type.n_rows > INT32_MAX / tensor->n_parts)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' is too large", source->path, tensor->name);
@@ -229,10 +229,9 @@ static whit_status check_runs(whit_source *source, whit_error *error)
     WHIT_TRY(whit_rope_visit(&source->config, mark_divisors, source, error));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (!source->tensors[i].used)
-            return whit_fail(
-                error, WHIT_ERROR_UNSUPPORTED,
-                "%s: tensor '%s' is there, but a model of family %s with this configuration has no use for it",
-                source->path, source->tensors[i].name, source->config.family);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%s' is not used by a model of family %s with this configuration",
+                             source->path, source->tensors[i].name, source->config.family);
     return WHIT_OK;
 }
 
@@ -290,7 +289,7 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
 static whit_status note_passed_over(whit_source *source, whit_error *error)
 {
     if (!source->passed_over.size_bytes) return WHIT_OK;
-    whit_buf_printf(&source->notes, "%s: fields that only describe were not read: %.*s\n", source->path,
+    whit_buf_printf(&source->notes, "%s: fields without effect on the computation were not read: %.*s\n", source->path,
                     (int)source->passed_over.size_bytes, whit_chars(&source->passed_over));
     return source->notes.failed ? whit_fail_memory(error, "notes", source->notes.size_bytes) : WHIT_OK;
 }

@@ -203,7 +203,7 @@ static whit_status check_required(const struct builder *b, uint32_t schema, uint
             const char *other = whit_json_string(b->json, p, &m);
             found = name && other && n == m && memcmp(name, other, n) == 0;
         }
-        if (!found) return refuse_keyword(b, at, "required", "a property that is not listed");
+        if (!found) return refuse_keyword(b, at, "required", "a required property is missing from properties");
     }
     return WHIT_OK;
 }

@@ -227,7 +227,8 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
                              MOST_NAME_BYTES);
         if (b->options->name && (strlen(b->options->name) != n || memcmp(b->options->name, name, n) != 0)) continue;
         if (n_ways == MOST_TOOLS)
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "tools: at most %d can be held to their form", MOST_TOOLS);
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "tools: at most %d can be constrained by their schemas",
+                             MOST_TOOLS);
         WHIT_TRY(arguments_of(b, i, function, &rule));
         ways[n_ways++] = one_call(b, name, n, between, rule, next);
     }

@@ -122,7 +122,8 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
             found = a && b && n == m && memcmp(a, b, n) == 0;
         }
         if (!found)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: #/required: a property that is not listed", name);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: #/required: a required property is missing from properties", name);
     }
     return WHIT_OK;
 }

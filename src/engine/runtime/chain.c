@@ -41,7 +41,7 @@ static whit_status check_options(const whit_sampler_options *o, whit_error *erro
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
         if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is not possible", ranges[i].name, ranges[i].value);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is out of range", ranges[i].name, ranges[i].value);
     return WHIT_OK;
 }
 
@@ -51,7 +51,7 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
     size_t n = o->n_biases;
     if (n == 0) return WHIT_OK;
     if (!o->bias_ids || !o->bias_values)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu logit biases, but not where", n);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu logit biases, but the pointer is NULL", n);
     for (size_t i = 0; i < n; i++) {
         if (o->bias_ids[i] < 0 || (uint32_t)o->bias_ids[i] >= chain->candidates.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d", o->bias_ids[i]);

@@ -103,7 +103,7 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
     const bool is_required = options->choice == WHIT_CALL_REQUIRED || options->call_name;
     const bool is_plain = whit_chat_template_is_plain(c->chat) && !options->n_stages;
     if (options->n_stages > 15)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stages; 15 are the most", options->n_stages);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stages, but at most 15 are possible", options->n_stages);
     for (; form->n_stages < options->n_stages; form->n_stages++)
         form->stages[form->n_stages] = options->stages[form->n_stages];
     if (options->n_thinking_tokens)
@@ -281,7 +281,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, const st
     const int32_t *ids = whit_chat_prompt_ids(c->prompt, &n_ids);
     uint32_t room = (uint32_t)(limit_of(c) - n_ids);
     if (options->n_stop > 32)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings; 32 are the most", options->n_stop);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%zu stop strings, but at most 32 are possible", options->n_stop);
     for (; n_stop < options->n_stop; n_stop++) stops[n_stop] = options->stop[n_stop];
     if (own_stop) stops[n_stop++] = own_stop;
     generate.sequence = c->sequence;

@@ -118,8 +118,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
     if (!drafter->owners) return whit_fail_memory(error, "the draft model", n_layers * sizeof *layers);
     if (fits) return WHIT_OK;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "%s: its layers read keys that %s has not: windows, sizes or numbers of heads differ", model->path,
-                     target->path);
+                     "%s: its layers read keys that %s does not have: windows, sizes or numbers of heads differ",
+                     model->path, target->path);
 }
 
 /* Checks the values that are exchanged with the target: rows that are fed, and the state for a further guess. */
@@ -145,7 +145,7 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
     drafter->kv_layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *drafter->kv_layers);
     if (!drafter->kv_layers) return whit_fail_memory(error, "the draft model", n_layers * sizeof *drafter->kv_layers);
     if (!whit_exec_kv_layers(&drafter->graph, drafter->kv_layers, n_layers))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", drafter->model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer computes attention twice", drafter->model->path);
     for (uint32_t i = 0; i < n_layers; i++) {
         if (drafter->kv_layers[i].state.n_channels || drafter->kv_layers[i].state.n_heads)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers",

@@ -206,7 +206,7 @@ static whit_status check_batch(struct batch *b, const whit_embed_options *option
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u dimensions: the model's vectors have %u", b->n_kept, b->width);
     for (uint32_t q = 0; q < b->n_sequences; q++)
         if (o->sequence + q >= s->options.n_sequences || whit_session_position(s, o->sequence + q))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u is not there or not empty", o->sequence + q);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u does not exist or is not empty", o->sequence + q);
     b->pools_prompt = whit_model_pools_prompt(s->model);
     b->n_tokens_max = s->options.n_batch_tokens;
     b->n_wanted_max = s->options.n_logits;

@@ -24,8 +24,9 @@ static whit_status read_options(const whit_session *session, const whit_generate
     WHIT_TRY(whit_session_check_sequence(session, o->sequence, error));
     uint32_t position = whit_session_position(session, o->sequence), n_ctx = session->options.n_ctx_tokens;
     if (o->n_present && (o->n_present >= n_ids || o->n_present != position))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %u are to be present, the sequence holds %u", n_ids,
-                         o->n_present, position);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "of %zu tokens %u should be in the sequence already, but it has %u", n_ids, o->n_present,
+                         position);
     if (n_ids - o->n_present > whit_session_room(session, o->sequence))
         return whit_fail(error, WHIT_ERROR_LIMIT,
                          "the prompt has %zu tokens, the context of %u has room for %u: shorten it, or choose a larger "
@@ -48,7 +49,7 @@ static whit_status copy_stages(whit_generation *g, whit_error *error)
 {
     size_t n = g->options.n_stages;
     if (!n) return WHIT_OK;
-    if (!g->options.stages) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stages, but not where", n);
+    if (!g->options.stages) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stages, but the pointer is NULL", n);
     g->stages = whit_zalloc_array(g->allocator, n, sizeof *g->stages);
     g->edited = whit_zalloc_array(g->allocator, g->session->model->config.n_vocab, sizeof *g->edited);
     if (!g->stages || !g->edited) return whit_fail_memory(error, "the stages", n * sizeof *g->stages);
@@ -295,7 +296,7 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
     if (position != g->n_settled)
         return fail_generation(g,
                                whit_fail(&reason, WHIT_ERROR_ARGUMENT,
-                                         "sequence %u has %u tokens, the generation left it with %u",
+                                         "sequence %u has %u tokens, but the generation left it with %u",
                                          g->options.sequence, position, g->n_settled),
                                &reason, error);
     if (whit_session_room(g->session, g->options.sequence)) return WHIT_OK;
@@ -439,11 +440,12 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
     const bool in_prompt = whit_generation_in_prompt(g);
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (!g->n_offered || position != g->n_settled + g->n_offered)
-        return fail_generation(g,
-                               whit_fail(&reason, WHIT_ERROR_ARGUMENT,
-                                         "sequence %u has %u tokens after a step with %u of the generation, it had %u",
-                                         g->options.sequence, position, g->n_offered, g->n_settled),
-                               &reason, error);
+        return fail_generation(
+            g,
+            whit_fail(&reason, WHIT_ERROR_ARGUMENT,
+                      "sequence %u has %u tokens after a step with %u tokens of the generation; before, it had %u",
+                      g->options.sequence, position, g->n_offered, g->n_settled),
+            &reason, error);
     if (whit_generation_in_prompt(g)) {
         if (g->options.prompt_logprobs) {
             whit_status status = look_at_prompt(g, i_wanted, &reason);

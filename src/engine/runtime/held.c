@@ -7,7 +7,8 @@ whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_b
 {
     *held = (whit_held){.text = {.allocator = allocator}};
     size_t bytes = 0;
-    if (n_stop && !stop) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings, but not where", n_stop);
+    if (n_stop && !stop)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings, but the pointer is NULL", n_stop);
     if (!whit_mul_size(n_stop, sizeof *held->stops, &bytes))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings are too many", n_stop);
     for (size_t i = 0; i < n_stop; i++) {

@@ -31,7 +31,8 @@ whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uin
     if (!logits || !entries)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no logits, or no room for entries");
     if (id < 0 || (uint32_t)id >= n_vocab || n_top > n_vocab)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d and the %u likeliest of a vocabulary of %u", id, n_top,
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "token %d or the number %u of likeliest tokens is outside a vocabulary of %u", id, n_top,
                          n_vocab);
     whit_fpenv caller = whit_fpenv_enter();
     float greatest = logits[0];

@@ -63,7 +63,7 @@ static whit_status check_tokens(const whit_session *s, const whit_rerank_options
     if (!s->plan.output)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the session has no logits: open it without only_vectors");
     if (o->sequence >= s->options.n_sequences || whit_session_position(s, o->sequence))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u is not there or not empty", o->sequence);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u does not exist or is not empty", o->sequence);
     return WHIT_OK;
 }
 

@@ -147,7 +147,7 @@ whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *
     if (status == WHIT_OK) {
         *n_ids = count_ids(&made);
         if (*n_ids > capacity)
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%zu tokens, room for %zu", *n_ids, capacity);
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "%zu tokens, but there is room for %zu", *n_ids, capacity);
         else if (*n_ids)
             memcpy(ids, made.data, made.size_bytes);
     }
@@ -161,8 +161,8 @@ whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *opt
     WHIT_NEED(options);
     if (model->config.n_labels) return WHIT_OK;
     if (!whit_model_makes_text(model))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model makes vectors and gives no scores: use whit embed", model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model computes vectors, not scores: use whit embed",
+                         model->path);
     int32_t *const places[] = {&options->yes, &options->no};
     static const char *const words[] = {"yes", "no"};
     for (int i = 0; i < 2; i++) {

@@ -29,9 +29,10 @@ static whit_status check_vectors(const whit_model *model, const whit_session_opt
                          "%s: a draft model only guesses tokens for another model, and continues no text itself",
                          model->path);
     if (!whit_model_makes_text(model) && !o->only_vectors)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model makes vectors or scores and continues no text: use whit embed or whit rerank",
-                         model->path);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: the model computes vectors or scores and cannot continue a text: use whit embed or whit rerank",
+            model->path);
     if (c->n_positions && o->n_ctx_tokens > c->n_positions)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model has positions for %u tokens, not %u", model->path,
                          c->n_positions, o->n_ctx_tokens);
@@ -88,7 +89,7 @@ static whit_status compile_plan(whit_session *s, whit_error *error)
     s->kv_layers = whit_zalloc_array(s->allocator, n_layers, sizeof *s->kv_layers);
     if (!s->kv_layers) return whit_fail_memory(error, "the session", n_layers * sizeof *s->kv_layers);
     if (!whit_exec_kv_layers(&s->model->graph, s->kv_layers, n_layers))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer with two attentions", s->model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer computes attention twice", s->model->path);
     const char *drafted = s->drafter ? whit_drafter_source(s->drafter) : NULL;
     whit_plan_options options = {.act = s->options.act,
                                  .keep = &drafted,
@@ -203,7 +204,7 @@ static whit_status prepare_session(whit_session *s, const whit_model *model, con
     const whit_kv_shape shape = kv_shape_of(s);
     if (whit_kv_kinds(&shape) > WHIT_KV_KINDS_MAX)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: its layers attend in over %d ways (windows, heads): too many", model->path,
+                         "%s: its layers have more than %d kinds of attention (windows, heads)", model->path,
                          WHIT_KV_KINDS_MAX);
     WHIT_TRY(measure_tails(s, error));
     whit_arena count = {0};

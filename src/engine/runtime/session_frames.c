@@ -113,7 +113,8 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
     for (uint64_t i = 0; i < ids.count; i++) {
         int32_t id = (int32_t)ids.i64s[i];
         float value = (float)values.f64s[i];
-        if (id != ids.i64s[i]) return whit_fail(error, WHIT_ERROR_FORMAT, "the sampler's settings bias no token");
+        if (id != ids.i64s[i])
+            return whit_fail(error, WHIT_ERROR_FORMAT, "a bias in the sampler's settings names no token");
         if (!whit_buf_append(bias_ids, &id, sizeof id) || !whit_buf_append(bias_values, &value, sizeof value))
             return whit_fail_memory(error, "the sampler's settings", bias_ids->size_bytes);
     }

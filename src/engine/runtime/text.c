@@ -62,7 +62,7 @@ static void put_back(const whit_model *model, whit_tokenizer *tokenizer)
 static whit_status need_tokenizer(const whit_model *model, whit_error *error)
 {
     if (model->has_tokenizer) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it takes and gives ids only",
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it works with token ids only",
                      model->path);
 }
 
@@ -138,7 +138,7 @@ whit_status whit_token_bytes(const whit_model *model, int32_t id, uint8_t *bytes
     }
     whit_token_decoder_close(decoder);
     if (status != WHIT_OK || *n_bytes <= capacity) return status;
-    return whit_fail(error, WHIT_ERROR_LIMIT, "the token has %zu bytes, there is room for %zu", *n_bytes, capacity);
+    return whit_fail(error, WHIT_ERROR_LIMIT, "the token has %zu bytes, but there is room for %zu", *n_bytes, capacity);
 }
 
 /* ---- ids to text ---------------------------------------------------------------------------- */

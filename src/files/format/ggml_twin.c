@@ -203,7 +203,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
     case WHIT_GGML_I2_S:
         if (seen.code_two)
             return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "tensor %s: holds the code 3, which I2_S has not: damaged, or another "
+                             "tensor %s: contains the code 3, which I2_S cannot have: damaged, or another "
                              "type under its id",
                              name);
         type->codec = WHIT_CODEC_T5;

@@ -128,7 +128,7 @@ static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
     if (first[0])
         return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json; name one of its files, such as %s/%s",
                          hf->folder, hf->folder, first);
-    return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is no model folder", hf->folder);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: has no config.json, so it is not a model folder", hf->folder);
 }
 
 static whit_status read_folder(whit_hf *hf, whit_error *error)
@@ -287,7 +287,7 @@ whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint
         return WHIT_OK;
     }
     if (!whit_json_f64(&document->json, at, &number) || number < 0 || number != floor(number))
-        return whit_json_fail(&document->json, at, error, "%s is no whole number from 0 up", path);
+        return whit_json_fail(&document->json, at, error, "%s is not a whole number from 0", path);
     *value = number >= 0x1p64 ? UINT64_MAX : (uint64_t)number;
     return WHIT_OK;
 }
@@ -315,7 +315,7 @@ whit_status whit_hf_string(const whit_hf_document *document, const char *path, c
     uint32_t at = value_node(document, path);
     if (at == WHIT_JSON_NONE) return WHIT_OK;
     if (whit_json_type_of(&document->json, at) != WHIT_JSON_STRING)
-        return whit_json_fail(&document->json, at, error, "%s is no string", path);
+        return whit_json_fail(&document->json, at, error, "%s is not a string", path);
     *text = whit_json_string(&document->json, at, text_bytes);
     return WHIT_OK;
 }

@@ -278,7 +278,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         const whit_safetensor *shape = find_part(weights, module, ".weight_shape");
         if (!shape || !whit_safetensor_f64(shape, 0, &rows) || !whit_safetensor_f64(shape, 1, &cols) || !(cols > 0) ||
             rows != (double)codes->dims[0])
-            return refuse_module(module, error, "its weight_shape is missing or another matrix's");
+            return refuse_module(module, error, "its weight_shape is missing or does not match the matrix");
         break;
     }
     case WHIT_HF_GPTQ:
@@ -343,7 +343,7 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
             return refuse_module(module, error, "its scales are not finite numbers");
     if (p->form == WHIT_HF_MLX) {
         if (!has_shape(p->zeros, p->n_rows, n_groups) || p->zeros->dtype != scales->dtype)
-            return refuse_module(module, error, "its biases are missing or unlike its scales");
+            return refuse_module(module, error, "its biases are missing or differ from its scales in shape or type");
     } else if (p->zeros) {
         bool fits = p->form == WHIT_HF_COMPRESSED ? has_shape(p->zeros, (p->n_rows + per_word - 1) / per_word, n_groups)
                                                   : has_shape(p->zeros, n_groups, p->n_rows / per_word);

@@ -102,7 +102,7 @@ static whit_status add_sums(whit_imatrix *m, const whit_gguf_tensor *sums, whit_
     }
     if (!counts || !is_f32(counts, 1) || !is_f32(sums, entry.n))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tensor %.*s: is no row of f32 sums with a count of its own; matrices of experts are not "
+                         "%s: tensor %.*s: is not a row of f32 sums with its own count; matrices of experts are not "
                          "read",
                          m->path, whit_gguf_shown(sums->name_bytes), sums->name);
     entry.count = (double)whit_load_f32(counts->data);
@@ -186,13 +186,14 @@ whit_status whit_imatrix_means(const whit_imatrix *m, const whit_imatrix_entry *
                          "%s: %.*s: has %llu importances, the model's matrix %u columns: it is of another model",
                          m->path, shown, entry->name, (unsigned long long)entry->n, n);
     if (!(entry->count > 0) || !isfinite(entry->count))
-        return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: %.*s: has no count: its text never came there", m->path, shown,
+        return whit_fail(error, WHIT_ERROR_NUMERIC,
+                         "%s: %.*s: has no count: the calibration text never reached this matrix", m->path, shown,
                          entry->name);
     for (uint32_t i = 0; i < n; i++) {
         means[i] = (float)((double)whit_load_f32(entry->sums + (size_t)i * 4) / entry->count);
         if (!(means[i] >= 0) || !isfinite(means[i]))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: %.*s: importance %u is no mean of squares", m->path, shown,
-                             entry->name, i);
+            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: %.*s: importance %u is not a mean of squares", m->path,
+                             shown, entry->name, i);
     }
     return WHIT_OK;
 }

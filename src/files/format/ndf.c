@@ -61,7 +61,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
         whit_ndf_chain_free(&file->chain);
         whit_map_close(&file->map);
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: it is appended to all the time", path);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: another program keeps appending to it", path);
 }
 
 static int open_to_read(const char *path)

@@ -270,9 +270,9 @@ static whit_status check_room(const whit_ndf_log *log, whit_error *error)
 {
     bool is_loose = whit_ndf_chain_at(&log->chain, 0)->type >= WHIT_NDF_ADAPTER;
     uint32_t most = is_loose ? UINT32_MAX : WHIT_NDF_MAX_FRAMES;
-    if (!log->can_append) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was opened to be read", log->path);
+    if (!log->can_append) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was opened for reading", log->path);
     if (log->stream.n_frames > most - 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, which is the most", log->path,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, the maximum", log->path,
                          log->stream.n_frames);
     return WHIT_OK;
 }

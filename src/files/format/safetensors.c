@@ -87,7 +87,7 @@ static whit_status read_shape(const whit_json *json, uint32_t value, whit_safete
     }
     tensor->size_bytes = size;
     if (sound) return WHIT_OK;
-    return whit_json_fail(json, value, error, "tensor %.*s: its shape is no list of at most %d sizes within bounds",
+    return whit_json_fail(json, value, error, "tensor %.*s: its shape is not a list of at most %d sizes within bounds",
                           shown(tensor->name_bytes), tensor->name, WHIT_SAFETENSORS_MAX_DIMS);
 }
 
@@ -106,7 +106,7 @@ static whit_status read_tensor(const whit_safetensors_file *file, uint32_t key, 
     if (whit_json_type_of(json, offsets) != WHIT_JSON_ARRAY || whit_json_count(json, offsets) != 2 ||
         !whit_json_i64(json, first, &begin) || !whit_json_i64(json, whit_json_next(json, offsets, first), &end) ||
         begin < 0 || end < begin)
-        return whit_json_fail(json, value, error, "tensor %.*s: data_offsets is no pair of ascending offsets",
+        return whit_json_fail(json, value, error, "tensor %.*s: data_offsets is not a pair of ascending offsets",
                               shown(tensor->name_bytes), tensor->name);
     if ((uint64_t)(end - begin) != tensor->size_bytes)
         return whit_json_fail(json, value, error, "tensor %.*s: its shape needs %llu bytes, data_offsets give %lld",
@@ -133,7 +133,7 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: claims a header of %llu bytes, %s", file->path,
                          (unsigned long long)header_bytes,
                          header_bytes > file->size_bytes - 8
-                             ? "more than the file holds: damaged, cut short, or no safetensors file"
+                             ? "more than the file holds: damaged, cut short, or not a safetensors file"
                              : "more than any model has");
     *data_start = 8 + header_bytes;
     WHIT_TRY(whit_json_parse(file->path, (const char *)file->data + 8, (size_t)header_bytes, allocator, &file->header,
@@ -231,7 +231,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
 {
     uint32_t weight_map = whit_json_get(index, WHIT_JSON_ROOT, "weight_map");
     if (whit_json_type_of(index, weight_map) != WHIT_JSON_OBJECT)
-        return whit_json_fail(index, WHIT_JSON_ROOT, error, "has no weight_map, so it is no index of shards");
+        return whit_json_fail(index, WHIT_JSON_ROOT, error, "has no weight_map, so it is not an index of shards");
     for (uint32_t key = whit_json_first(index, weight_map); key != WHIT_JSON_NONE;
          key = whit_json_next(index, weight_map, key)) {
         struct entry entry = {.key = key};

@@ -56,18 +56,19 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
 {
     const char *code = answer->error_code;
     if (strcmp(code, "GatedRepo") == 0)
-        return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: its owner gives access by name (%ld): accept the terms on its page, then pull with a "
-                         "token of that account (HF_TOKEN or --token)",
-                         what, answer->status);
+        return whit_fail(
+            error, WHIT_ERROR_IO,
+            "%s: its owner restricts access to named accounts (%ld): accept the terms on its page, then pull with a "
+            "token of that account (HF_TOKEN or --token)",
+            what, answer->status);
     if (strcmp(code, "RevisionNotFound") == 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such revision (%ld)", what, answer->status);
     if (strcmp(code, "EntryNotFound") == 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such file (%ld)", what, answer->status);
     if (answer->status == 401)
         return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: the hub wants a valid token (401): set HF_TOKEN or give --token; hubs also say so where "
-                         "no such repository is",
+                         "%s: the hub wants a valid token (401): set HF_TOKEN or give --token; hubs give the same "
+                         "answer for repositories that do not exist",
                          what);
     if (answer->status == 403)
         return whit_fail(error, WHIT_ERROR_IO, "%s: access is refused (403): the token's account may not read it",
@@ -75,7 +76,7 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
     if (answer->status == 404)
         return whit_fail(error, WHIT_ERROR_IO, "%s: not found on the hub (404); is the name right?", what);
     if (answer->status == 429)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub wants fewer requests (429); try again later", what);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub limits the rate of requests (429); try again later", what);
     return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered %ld%s%s", what, answer->status, *code ? " " : "",
                      code);
 }

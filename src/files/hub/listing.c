@@ -55,7 +55,7 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
     const char *name = whit_json_string(json, at, &n);
     if (!name) return whit_json_fail(json, entry, error, "an entry without a name (%s)", path_key);
     if (!whit_hub_path_is_safe(name, n))
-        return whit_json_fail(json, at, error, "refused: '%.*s' is no plain relative path", (int)(n < 200 ? n : 200),
+        return whit_json_fail(json, at, error, "refused: '%.*s' is not a plain relative path", (int)(n < 200 ? n : 200),
                               name);
     memcpy(path, name, n);
     path[n] = 0;
@@ -66,7 +66,7 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
         size_at = whit_json_get(json, lfs, "size");
     if (whit_json_type_of(json, size_at) == WHIT_JSON_NUMBER) {
         if (!whit_json_i64(json, size_at, &size) || size < 0)
-            return whit_json_fail(json, size_at, error, "'%s' has no possible size", path);
+            return whit_json_fail(json, size_at, error, "'%s' has an impossible size", path);
         file.size_bytes = (uint64_t)size;
     }
     take_digest(json, whit_json_get(json, lfs, sha256_key), 64, WHIT_HUB_SHA256, &file);

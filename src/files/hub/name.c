@@ -36,7 +36,7 @@ static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 static whit_status take_revision(whit_hub_name *name, const char *text, size_t n, whit_error *error)
 {
     if (n >= sizeof name->revision || !is_plain(text, n, 8))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is no revision (a branch, tag or commit)",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is not a revision (a branch, tag or commit)",
                          (int)(n < 100 ? n : 100), text);
     memcpy(name->revision, text, n);
     name->revision[n] = 0;
@@ -47,7 +47,7 @@ static whit_status take_file(whit_hub_name *name, const char *file, const char *
 {
     size_t n = strlen(file);
     if (n == 0 || !whit_hub_path_is_safe(file, n))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s': a file, pattern or tag is wanted after ':'", text);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.200s': a file, pattern or tag was expected after ':'", text);
     memcpy(name->file, file, n + 1);
     return WHIT_OK;
 }

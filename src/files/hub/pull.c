@@ -220,7 +220,7 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
     if (statvfs(pull->entry.folder, &disk) != 0) return WHIT_OK;
     uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (missing <= free_bytes) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_IO, "%s: %.2f GB are to come, and the disk of %s has %.2f GB free",
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the download needs %.2f GB, but the disk of %s has %.2f GB free",
                      pull->name->repo, (double)missing / 1e9, pull->entry.folder, (double)free_bytes / 1e9);
 }
 

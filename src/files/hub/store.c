@@ -224,7 +224,8 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
     if (access(entry->folder, F_OK) == 0) return WHIT_OK;
     whit_hub_entry_close(entry);
     if (is_whole)
-        return whit_fail(error, WHIT_ERROR_IO, "%.200s: is not here; 'whit pull %.200s' downloads it", text, text);
+        return whit_fail(error, WHIT_ERROR_IO, "%.200s: is not downloaded; 'whit pull %.200s' downloads it", text,
+                         text);
     return whit_fail(error, WHIT_ERROR_IO,
                      "%s: no pulled model has this name; 'whit list' shows them, 'whit pull OWNER/NAME' downloads one",
                      text);

@@ -606,8 +606,8 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     whit_tensor_type type;
     whit_status status = WHIT_OK;
     if (!tensor || c->finished[tensor - c->source->tensors].name[0])
-        status =
-            whit_fail(error, WHIT_ERROR_FORMAT, "the work file has a matrix '%s' that is not wanted", finished->name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "the work file has a matrix '%s' that these settings do not compress", finished->name);
     if (status == WHIT_OK) status = whit_compress_type_of(&c->types, tensor, &type, c->error);
     if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type of '%s'", finished->name);

@@ -174,7 +174,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
                 strncmp(o->mixed[k], last, n) == 0;
         }
         if (!found || !o->mixed[k][n])
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a matrix of the layers and a codec, as in down=t",
                              o->mixed[k]);
     }
     return WHIT_OK;

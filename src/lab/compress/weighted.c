@@ -152,8 +152,9 @@ whit_status whit_weighted_check(const whit_imatrix *imatrix, const whit_source *
         unsigned layer;
         snprintf(name, sizeof name, "%.*s", entry->name_bytes < 31 ? (int)entry->name_bytes : 31, entry->name);
         if (sscanf(name, "blk.%9u.", &layer) == 1 && layer >= source->config.n_layers)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has layer %u, the model %u layers: it is of another model",
-                             imatrix->path, layer, source->config.n_layers);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: has layer %u, but the model has %u layers: it is of another model", imatrix->path,
+                             layer, source->config.n_layers);
     }
     return WHIT_OK;
 }

@@ -45,13 +45,13 @@ static whit_status check_checkpoint(const whit_map *map, const whit_progress *pr
     struct head head;
     uint64_t part_bytes = params->n_floats * sizeof(float);
     if (map->size_bytes < sizeof head || memcmp(map->data, magic, sizeof magic) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no checkpoint", map->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not a checkpoint", map->path);
     memcpy(&head, map->data, sizeof head);
     if (memcmp(head.progress.settings, progress->settings, WHIT_HASH_BYTES) != 0 || head.n_floats != params->n_floats)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s: the checkpoint belongs to a run with another model, text or settings, or of another "
-                         "version of whit; give the options of that run, its --steps or --minutes too, or remove it to "
-                         "begin anew",
+                         "version of whit; give the options of that run, including --steps or --minutes, or remove the "
+                         "checkpoint to begin anew",
                          map->path);
     if (map->size_bytes != sizeof head + 3 * part_bytes + WHIT_HASH_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is cut short", map->path);

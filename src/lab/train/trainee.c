@@ -78,7 +78,7 @@ static whit_status check_mixed(const whit_trainee_codecs *codecs, const whit_wei
                 n == strlen(last + 1) && strncmp(mixed, last + 1, n) == 0;
         }
         if (!found || !mixed[n])
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no matrix of the layers and a codec, as in down=t",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a matrix of the layers and a codec, as in down=t",
                              mixed);
     }
     return WHIT_OK;
@@ -89,7 +89,7 @@ static whit_status own_type(const char *name, const whit_tensor_type *from, whit
 {
     *type = *from;
     if (whit_codec_find(from->codec)->is_float || whit_quantise_knows(from)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "matrix '%s' is of a type that training cannot keep", name);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "matrix '%s' has a type that training does not support", name);
 }
 
 static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *codecs, whit_error *error)

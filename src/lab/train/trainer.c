@@ -183,7 +183,7 @@ static whit_status check_hidden(const whit_trainer *d, whit_error *error)
         if (tape->crosses[v] && tape->root[v] == v && v != tape->root[graph->output] && !teacher_value(d, v))
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
                              "hidden states cannot be compared: the teacher has no '%s' of %u elements between its "
-                             "layers; a hidden weight of 0 leaves them out",
+                             "layers; give the loss of hidden states the weight 0",
                              graph->values[v - 1].name, graph->values[v - 1].width);
     return WHIT_OK;
 }

@@ -55,7 +55,8 @@ static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *w
     if (!tuning->rank && !tuning->norms && !tuning->scales)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is nothing to tune: no adapter, no norms, no scales");
     if (tuning->rank > WHIT_ADAPTER_MAX_RANK)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a rank of %u is over %d", tuning->rank, WHIT_ADAPTER_MAX_RANK);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rank %u exceeds the maximum %d", tuning->rank,
+                         WHIT_ADAPTER_MAX_RANK);
     bool scales = !tuning->scales;
     for (uint32_t i = 0; i < weights->n_tensors && !scales; i++)
         scales = has_scales(tuning, whit_ndf_tensor_name(weights->file, i), &weights->tensors[i].type);

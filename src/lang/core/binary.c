@@ -176,7 +176,7 @@ static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t 
 {
     size_t begin = b->stack.size_bytes, k = 0;
     while (k < COUNT(kinds) && kinds[k].kind != node->kind) k++;
-    if (k == COUNT(kinds)) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "%s: a node of no kind", b->name);
+    if (k == COUNT(kinds)) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "%s: a node has an unknown kind", b->name);
     bool ok = push_triple(b, IS_KIND, kinds[k].word, ID_BYTES);
     for (size_t i = 0; i < COUNT(ops) && (node->kind == NODE_UNARY || node->kind == NODE_BINARY); i++)
         if (ops[i].op == node->op) ok = ok && push_triple(b, HAS_OP, ops[i].word, ID_BYTES);
@@ -622,9 +622,9 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     WHIT_TRY(status);
     status = whit_lang_encode(name, whit_chars(text), text->size_bytes, &again, other, &inner);
     if (status != WHIT_OK)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is no program's: %s", name, inner.message);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is not that of a program: %s", name, inner.message);
     else if (again.size_bytes != n_bytes || memcmp(again.data, data, n_bytes) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is not as a text gives it", name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree differs from the one that its text gives", name);
     whit_buf_free(&again);
     return status;
 }

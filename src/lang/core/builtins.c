@@ -123,7 +123,7 @@ LANG_APART whit_status lang_check_host(lang_source *source, lang_arena *arena, c
     const char *s = function->signature;
     for (const lang_node *a = call->a; a && strlen(given) < 50; a = a->next) strncat(given, &letters[a->type], 1);
     if (!fits(s, call->a, true))
-        return lang_fail(source, call->line, call->column, "'%s' takes %s; given is %s", function->name,
+        return lang_fail(source, call->line, call->column, "'%s' takes %s, not %s", function->name,
                          describe_signature(s, wanted), describe_signature(given, has));
     for (lang_node **a = &call->a; *a; a = &(*a)->next, s++)
         if (*s == 'f' && (*a)->type == WHIT_LANG_INT && !lang_to_float(arena, a))

@@ -177,7 +177,7 @@ static whit_status check_binary(struct checker *c, lang_node *node)
             return lang_fail(c->source, node->line, node->column,
                              "a quaternary vector goes with another one only; vec(x) and quat(x) convert");
         if (node->op == OP_DIV)
-            return lang_fail(c->source, node->line, node->column, "quaternary vectors are not divided");
+            return lang_fail(c->source, node->line, node->column, "quaternary vectors cannot be divided");
         node->type = WHIT_LANG_QUAT;
         return WHIT_OK;
     }

@@ -130,7 +130,7 @@ static whit_status read_number(lang_source *s, lang_token *token)
             over |= value >> 60 != 0;
             value = value << 4 | (unsigned)digit;
         }
-        if (n == 2) return lang_fail(s, token->line, token->column, "0x wants hexadecimal digits");
+        if (n == 2) return lang_fail(s, token->line, token->column, "0x needs hexadecimal digits");
     } else {
         for (; n < left && is_digit(t[n]); n++) {
             over |= value > (UINT64_MAX - 9) / 10;

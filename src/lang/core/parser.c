@@ -317,7 +317,7 @@ static whit_status function(struct parser *p)
     lang_function *f = lang_arena_take(p->arena, sizeof *f);
     if (!f) return no_memory(p);
     if (p->in_function || p->nesting)
-        return lang_fail(p->source, at.line, at.column, "a function is defined at the outermost level only");
+        return lang_fail(p->source, at.line, at.column, "a function can only be defined at the outermost level");
     TRY(advance(p));
     at = p->token;
     TRY(name(p, &f->name));

@@ -237,7 +237,8 @@ static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, si
     if (find_left_recursion(c, stack, stack + capacity, seen, &node)) {
         for (uint32_t rule = 0; rule < c->n_rules; rule++)
             if (c->rules[rule] == node || *bad_rule == WHIT_AUTOMATON_NONE) *bad_rule = rule;
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule calls itself before it has written anything", name);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: a rule calls itself before it has matched a byte (left recursion)", name);
     }
     for (uint32_t i = 0; i < c->n_repetitions; i++) {
         whit_automaton_repetition *r = &c->repetitions[i];

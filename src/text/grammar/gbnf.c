@@ -132,7 +132,7 @@ static uint32_t read_character(reader *r)
     uint32_t code = 0;
     for (uint32_t i = 0; i < n_hex; i++) {
         int digit = r->at < r->n ? whit_hex_digit(r->text[r->at++]) : -1;
-        if (digit < 0) return refuse_text(r, "an escape wants hexadecimal digits");
+        if (digit < 0) return refuse_text(r, "an escape needs hexadecimal digits");
         code = code << 4 | (uint32_t)digit;
     }
     if (n_hex) return code > 0x10FFFF ? refuse_text(r, "there is no such character") : code;
@@ -190,7 +190,7 @@ static uint32_t read_schema(reader *r)
     skip_space(r, true);
     size_t from = r->at, depth = 0;
     bool in_string = false;
-    if (r->at >= r->n || r->text[r->at] != '{') return refuse_text(r, "%json wants a schema in braces");
+    if (r->at >= r->n || r->text[r->at] != '{') return refuse_text(r, "%json needs a schema in braces");
     for (; r->at < r->n; r->at++) {
         uint8_t c = r->text[r->at];
         if (in_string && c == '\\')
@@ -304,11 +304,11 @@ static void read_rule(reader *r)
     }
     uint32_t rule = rule_named(r, name, n);
     skip_space(r, false);
-    if (r->status == WHIT_OK && !next_is(r, "::=")) refuse_text(r, "expected ::= behind the rule's name");
+    if (r->status == WHIT_OK && !next_is(r, "::=")) refuse_text(r, "expected ::= after the rule's name");
     if (r->status != WHIT_OK) return;
     r->syntax.nodes.size_bytes = r->syntax.ranges.size_bytes = 0;
     uint32_t root = read_any(r, 0);
-    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')') refuse_text(r, "a ) without its group");
+    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')') refuse_text(r, "a ) without a (");
     if (r->status == WHIT_OK && r->syntax.failed) r->graph->failed = true;
     if (r->status != WHIT_OK || r->graph->failed) return;
     uint32_t begin = whit_pattern_emit(&r->syntax, root, false, r->graph, WHIT_AUTOMATON_RET);

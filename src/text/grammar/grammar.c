@@ -161,7 +161,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     uint32_t to = s->now;
     if (v->ends[id / 64] >> id % 64 & 1) {
         if (!whit_state_pool_at(&g->exact, s->now)->complete)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text cannot end here: the grammar wants more");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text cannot end here: the grammar requires more");
     } else {
         if (v->begin[id] == v->begin[id + 1]) to = WHIT_MACHINE_DEAD;
         g->exact.work_left = MOST_LOOKS;
@@ -173,7 +173,7 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
             return status;
         }
         if (to == WHIT_MACHINE_DEAD)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the grammar does not let token %d follow", id);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the grammar does not allow token %d here", id);
     }
     if (s->n_past == WHIT_GRAMMAR_ROLLBACK_MAX) memmove(s->past, s->past + 1, --s->n_past * sizeof *s->past);
     s->past[s->n_past++] = s->now;

@@ -36,7 +36,7 @@ static uint32_t refuse_pattern(reader *r, const char *what)
 
 static bool add_range(reader *r, class *c, uint32_t first, uint32_t last)
 {
-    if (c->n == MOST_RANGES) return refuse_pattern(r, "a class of so many ranges"), false;
+    if (c->n == MOST_RANGES) return refuse_pattern(r, "a class with this many ranges"), false;
     c->ranges[c->n++] = (whit_code_range){first, last};
     return true;
 }
@@ -97,7 +97,7 @@ static bool add_property(reader *r, class *c, bool inverted)
     whit_buf found = {.allocator = r->syntax->nodes.allocator};
     size_t from = r->at + 1, end = from;
     while (end < r->n && r->text[end] != '}') end++;
-    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse_pattern(r, "so many Unicode properties"), false;
+    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse_pattern(r, "this many Unicode properties"), false;
     bool known = r->at < r->n && r->text[r->at] == '{' && end < r->n &&
         whit_pattern_property((const char *)r->text + from, end - from, &found);
     if (!known) {
@@ -318,7 +318,7 @@ whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes
     reader r = {.name = name, .text = (const uint8_t *)text, .n = n_bytes, .syntax = syntax, .error = error};
     *root = WHIT_PATTERN_NONE;
     uint32_t any = read_any(&r, 0);
-    if (r.status == WHIT_OK && r.at < r.n) refuse_pattern(&r, "a ) without its group");
+    if (r.status == WHIT_OK && r.at < r.n) refuse_pattern(&r, "a ) without a (");
     if (r.status == WHIT_OK && syntax->failed)
         r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", name);
     if (r.status == WHIT_OK) *root = any;

@@ -138,7 +138,8 @@ static uint32_t plain_array(array *a, uint32_t next)
 static bool add_watch(array *a, watch w)
 {
     if (a->n_watches == WATCHES_MAX)
-        return whit_json_schema_refuse(a->c, w.schema, "so many conditions on some elements cannot be enforced"), false;
+        return whit_json_schema_refuse(a->c, w.schema, "this many conditions on some elements cannot be enforced"),
+               false;
     a->watches[a->n_watches++] = w;
     return true;
 }
@@ -305,14 +306,14 @@ static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_b
     bool none;
     if (!element_schemas(a, UINT32_MAX, 0, &none)) return WHIT_AUTOMATON_NONE;
     if (a->n_prefix || a->n_watches || !list_values(a, values)) {
-        if (c->status == WHIT_OK) whit_json_schema_refuse(c, unique, "that items differ cannot be enforced");
+        if (c->status == WHIT_OK) whit_json_schema_refuse(c, unique, "uniqueItems cannot be enforced for these items");
         return WHIT_AUTOMATON_NONE;
     }
     uint32_t n = (uint32_t)(values->size_bytes / sizeof n), max = a->max < n ? a->max : n;
     bool in_order = n > VALUES_MAX;
     uint64_t n_places = in_order ? (uint64_t)(n + 1) * (max + 1) : UINT64_C(1) << n;
     if (n > ORDERED_MAX || n_places > PLACES_MAX) {
-        whit_json_schema_refuse(c, unique, "that so many items differ cannot be enforced");
+        whit_json_schema_refuse(c, unique, "uniqueItems cannot be enforced for this many items");
         return WHIT_AUTOMATON_NONE;
     }
     uint32_t rules[PLACES_MAX];

@@ -60,7 +60,7 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     if (!whit_decimal_of_node(&c->json, node, &value) || value.n == 0 || value.negative)
         return whit_json_schema_refuse(c, node, "expected a number above 0"), false;
     if (!whit_decimal_step(&value, WHIT_NUMBER_STEP_MAX, &step, &decimals) || decimals > 15)
-        return whit_json_schema_refuse(c, node, "multiples of such a number cannot be enforced (%u steps at most)",
+        return whit_json_schema_refuse(c, node, "multiples of this number cannot be enforced (%u steps at most)",
                                        WHIT_NUMBER_STEP_MAX),
                false;
     uint64_t a = step, b = l->form.step;
@@ -125,7 +125,8 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS && !read_failure(c, set.items[i], l)) return false;
     if (l->form.no_multiple && !l->form.integers) { /* two decimals more tell numbers from multiples */
         if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
-            return whit_json_schema_refuse(c, l->step_node, "numbers that are not such multiples cannot be enforced"),
+            return whit_json_schema_refuse(c, l->step_node,
+                                           "numbers that are not multiples of this number cannot be enforced"),
                    false;
         l->form.step *= 100;
         l->form.decimals += 2;
@@ -215,9 +216,9 @@ uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_
     bool has_low = l.low.node != WHIT_JSON_NONE, has_high = l.high.node != WHIT_JSON_NONE;
     int64_t far = l.form.integers || l.form.step ? 40 : 100;
     if (has_low && !l.low.value.negative && l.low.value.n && l.low.value.point > far)
-        return whit_json_schema_refuse(c, l.low.node, "a bound so far from 0 cannot be enforced");
+        return whit_json_schema_refuse(c, l.low.node, "a bound this far from 0 cannot be enforced");
     if (has_high && l.high.value.negative && l.high.value.point > far)
-        return whit_json_schema_refuse(c, l.high.node, "a bound so far from 0 cannot be enforced");
+        return whit_json_schema_refuse(c, l.high.node, "a bound this far from 0 cannot be enforced");
     if (!has_low && !has_high && !l.form.step && !l.form.fraction)
         return whit_number_any(c->graph, l.form.integers, true, next);
     if (!l.form.integers) {

@@ -253,7 +253,7 @@ static bool find_names(object *o)
             by = k;
             if (pattern_bit(o, k)) continue;
             if (o->n_patterns == PATTERNS_MAX)
-                return whit_json_schema_refuse(c, k, "so many patterns of names cannot be enforced"), false;
+                return whit_json_schema_refuse(c, k, "this many patterns of names cannot be enforced"), false;
             o->patterns[o->n_patterns++] = k;
         }
         if (names != WHIT_JSON_NONE) by = names;
@@ -460,7 +460,7 @@ static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set s
         if (set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS)
             node = whit_json_schema_get(c, set.items[i].node, "minProperties");
         if (node != WHIT_JSON_NONE)
-            return whit_json_schema_refuse(c, node, "so many properties without names cannot be enforced");
+            return whit_json_schema_refuse(c, node, "this many properties without names cannot be enforced");
     }
     return whit_automaton_split(c->graph, NULL, 0);
 }

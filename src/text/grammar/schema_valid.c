@@ -71,7 +71,7 @@ static bool is_multiple(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     if (!whit_decimal_of_node(&c->json, step, &unit) || unit.n == 0 || unit.negative)
         return whit_json_schema_refuse(c, step, "expected a number above 0"), false;
     bool is = whit_decimal_is_multiple(&number, &unit, &known);
-    if (!known) whit_json_schema_refuse(c, step, "multiples of such a number cannot be enforced");
+    if (!known) whit_json_schema_refuse(c, step, "multiples of this number cannot be enforced");
     return is;
 }
 
@@ -348,7 +348,7 @@ static bool keyword_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t
     case UNTOLD_LIST:
     case UNTOLD_OBJECT:
         if ((keywords[i].what == UNTOLD_LIST ? array : object) && !whit_json_bool(json, what, false))
-            whit_json_schema_refuse(c, what, "this keyword beside enum or const cannot be enforced");
+            whit_json_schema_refuse(c, what, "this keyword cannot be enforced together with enum or const");
         return true;
     }
     return true;

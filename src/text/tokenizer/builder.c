@@ -181,7 +181,7 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu: '%.*s' and '%.*s' %s", builder->name, rank,
                          (int)left_shown, left, (int)right_shown, right,
                          a < 0 || b < 0 ? "are not both in the vocabulary"
-                                        : "give a token that is not in the vocabulary");
+                                        : "form a token that is not in the vocabulary");
     }
     if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
     /* An omitted merge keeps its rank: an entry that never matches. */

@@ -48,7 +48,7 @@ whit_status whit_learner_open(const whit_learn_options *options, const whit_allo
     size_t least = N_OWN_SPECIALS + options->n_specials + N_BYTE_TOKENS + 1;
     if (options->n_tokens < least || options->n_tokens > 1u << 20)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "a vocabulary of %u tokens is too small or too large; %zu is the least, 1048576 the most",
+                         "a vocabulary of %u tokens is too small or too large; the minimum is %zu, the maximum 1048576",
                          options->n_tokens, least);
     WHIT_TRY(check_specials(options, error));
     whit_learner *learner = whit_zalloc(allocator, sizeof *learner);

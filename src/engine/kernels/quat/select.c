@@ -21,7 +21,8 @@ whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_ker
     *kernels = (whit_quat_kernels){.isa = cpu->isa, .features = cpu->features};
     if (!whit_isa_cap(cap, &kernels->isa))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%s' is no CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm, simd128, rvv)", cap);
+                         "'%s' is not a CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm, simd128, rvv)",
+                         cap);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (whit_isa_allows(kernels->isa, rows[i].isa) && (kernels->features & rows[i].features) == rows[i].features)
             memcpy((char *)kernels + rows[i].table_offset, &rows[i].function, sizeof rows[i].function);

@@ -102,7 +102,7 @@ static void statements(struct writer *w, const lang_node *e)
         value_of_call(w, (lang_node *)e);
         return;
     }
-    if ((e->kind == NODE_ALSO || e->kind == NODE_ELSE) && calls(e->b)) refuse(w, e, "a call behind 'and' or 'or'");
+    if ((e->kind == NODE_ALSO || e->kind == NODE_ELSE) && calls(e->b)) refuse(w, e, "a call after 'and' or 'or'");
     if (e->a) statements(w, e->a);
     if (e->b) statements(w, e->b);
     if (e->kind == NODE_BINARY && (e->op == OP_DIV || e->op == OP_MOD) && e->a->type == WHIT_LANG_INT) {
