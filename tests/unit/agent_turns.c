@@ -307,6 +307,12 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     assert_string_equal(get("sub/b"), "old b");
     assert_null(strstr(error.message, "taken back"));
     assert_int_equal(rmdir(blocked), 0);
+    put("sub/.whit-turn~", "a person's"); /* or a file, which is not the agent's to remove */
+    assert_int_equal(whit_turns_write(journal, changes, 3, NULL, &error), WHIT_ERROR_IO);
+    assert_non_null(strstr(error.message, "in the way"));
+    assert_string_equal(get("sub/.whit-turn~"), "a person's");
+    assert_string_equal(get("a"), "old a");
+    assert_int_equal(unlink(blocked), 0);
     assert_ok(whit_turns_write(journal, changes, 3, NULL, &error), error);
     assert_string_equal(get("sub/b"), "new b");
     whit_turns_close(journal);

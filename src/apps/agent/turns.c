@@ -208,7 +208,12 @@ static whit_status put_file(const whit_turns *journal, char *known, const whit_c
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
-    if (fd < 0 && errno == EEXIST && unlink(beside) == 0) fd = open(beside, flags, 0666); /* left by a crash */
+    /* A file that a crash left is removed when its turn is taken back; one that is there before a turn is the
+     * person's. */
+    if (fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) fd = open(beside, flags, 0666);
+    if (fd < 0 && errno == EEXIST)
+        return whit_fail(error, WHIT_ERROR_IO, "%s is in the way of a file that is written beside it: move it away",
+                         beside);
     if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
     int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
