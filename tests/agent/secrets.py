@@ -56,6 +56,14 @@ for n in (1 << 20, (1 << 20) + (1 << 15) - 10, 3 << 20):
         wanted("other.txt" in results[0], f"a large file without a token is not copied: {results}")
     wanted(TOKEN[::-1] not in asked, f"a large file with a token after {n} bytes is in the copy")
 
+# A token in UTF-16, as editors of Windows write it.
+project({"other.txt": "x\n"})
+for name in ("utf-16", "utf-16-be"):
+    open("p/k-" + name, "wb").write(f"key = {TOKEN}\n".encode(name))
+open("p/strings.bin", "wb").write(b"\0".join(TOKEN[i:i + 3].encode() for i in range(0, 40, 3)))
+done, results, asked = run([call(("run", {"command": "ls"})), message("done")])
+wanted("commands are not run" in results[0] or ("other.txt\nstrings.bin" in results[0] and "k-" not in results[0]), f"a token in UTF-16: {results}")
+
 # The code graph of files that are not read.
 project({".ssh/h.py": "def hidden_function(hunter2=1):\n    pass\n", "a.py": "def open_function():\n    hidden_function()\n"})
 done, results, asked = run([call(("graph", {"query": "map"}), ("graph", {"query": "def", "name": "hidden_function"}),
