@@ -203,6 +203,19 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     return WHIT_OK;
 }
 
+/* Adds the configuration's servers to the editor's. Where both have a name, the editor's server is taken: each of its
+ * calls is asked about, while a configured one may be called without a question. */
+static bool add_servers(struct cli_tasks *t)
+{
+    const char *name;
+    json_t *server;
+    if (!t->servers) t->servers = json_object();
+    json_object_foreach((json_t *)(uintptr_t)t->config.servers, name, server) if (json_object_get(t->servers, name))
+        cli_note("the editor's MCP server '%.40s' takes the place of the configured one", name);
+    return t->servers &&
+        (!t->config.servers || json_object_update_missing(t->servers, (json_t *)(uintptr_t)t->config.servers) == 0);
+}
+
 int cli_tasks_open(struct cli_tasks *t)
 {
     const struct agent_values *values = t->call->values;
@@ -216,9 +229,7 @@ int cli_tasks_open(struct cli_tasks *t)
                               .no_sandbox = values->no_sandbox,
                               .cancel = t->cancel};
     if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    if (!t->servers) t->servers = json_object();
-    if (!t->servers || (t->config.servers && json_object_update(t->servers, (json_t *)(uintptr_t)t->config.servers)))
-        return cli_fail(t->call, CLI_LIMIT, "not enough memory for servers");
+    if (!add_servers(t)) return cli_fail(t->call, CLI_LIMIT, "not enough memory for servers");
     if (json_object_size(t->servers) && whit_mcp_open(t->servers, t->cancel, task_note, t, &t->mcp, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     int status = values->local ? open_local(t) : open_remote(t);

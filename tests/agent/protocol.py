@@ -239,6 +239,15 @@ session = a.answer()["result"]["sessionId"]
 a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
 a.answer()
 wanted("sum 2" in json.dumps(a.endpoint.requests[-1]) and "mcp__ed-1__add" in a.asked[0]["toolCall"]["title"], f"an editor's server: {a.asked}")
+# One that has the name of a configured server takes its place: the call reaches it, and is asked about.
+project({"ed-1": server("free", allow="green")})
+b = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end")])
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[named])
+session = b.answer()["result"]["sessionId"]
+b.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
+b.answer()
+wanted("sum 2" in json.dumps(b.endpoint.requests[-1]) and len(b.asked) == 1, f"two servers of one name: {b.asked} {b.endpoint.requests[-1]}")
+b.end()
 first = a.n + 1
 a.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", "id": first + i, "method": "fly", "params": {}}) + "\n" for i in range(1000)))
 a.process.stdin.flush()
