@@ -239,6 +239,19 @@ session = a.answer()["result"]["sessionId"]
 a.ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Add."}])
 a.answer()
 wanted("sum 2" in json.dumps(a.endpoint.requests[-1]) and "mcp__ed-1__add" in a.asked[0]["toolCall"]["title"], f"an editor's server: {a.asked}")
+# An answer that comes before its question is none.
+project()
+b = Editor([message(None, [("write", {"path": "early.c", "content": "int e;\n"})]), message("end")])
+b.say_yes = False
+b.ask("session/new", cwd=os.path.abspath("p"), mcpServers=[])
+session = b.answer()["result"]["sessionId"]
+early = [{"id": i, "result": {"outcome": {"outcome": "selected", "optionId": "yes"}}} for i in range(1, 65)]
+task = {"id": 1000, "method": "session/prompt", "params": {"sessionId": session, "prompt": [{"type": "text", "text": "Write."}]}}
+b.process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in [task, *early]))
+b.process.stdin.flush()
+b.answer()
+wanted(len(b.asked) == 1 and not os.path.exists("p/early.c"), f"an answer before its question: {b.asked}")
+b.end()
 # One that has the name of a configured server takes its place: the call reaches it, and is asked about.
 project({"ed-1": server("free", allow="green")})
 b = Editor([message(None, [("mcp__ed-1__add", {"a": 1})]), message("end")])

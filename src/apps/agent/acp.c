@@ -624,6 +624,8 @@ whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
     a->rpc.in = host->in;
     a->rpc.out = host->out;
     a->rpc.cancel = host->stop; /* ends the reader, and thereby the running task */
+    /* An answer that comes before its question cannot name it. JSON readers keep 53 bits of a number. */
+    a->rpc.next_id = (int64_t)(whit_system_draw() >> 12);
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->more, NULL);
     signal(SIGPIPE, SIG_IGN);
