@@ -20,7 +20,7 @@ typedef struct whit_model_options {
     /* The forward pass as a program (docs/use/arrays.md, "Model families"), in place of the family's own; NULL:
      * the family's. The model, also an .ndf, is converted with it and gets an identity of its own. */
     const char *family_program;
-    const char *family_name; /* prefixes its error lines; NULL: the family's name */
+    const char *family_name; /* begins error lines of family_program; NULL: the family's name */
     /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names
      * such fields. Does not read a converted copy. */
     bool strict;

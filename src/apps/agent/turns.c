@@ -102,7 +102,7 @@ static whit_status resolve_path(const char *project, char *known, const char *pa
         struct stat info;
         if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode)) {
             if (known) *known = 0;
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be: %s is a file, not a folder", path,
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be created: %s is a file, not a folder", path,
                              real + n_real + (real[n_real] != 0));
         }
         if (whit_guard_folder_of(real) == WHIT_GUARD_STATE) {

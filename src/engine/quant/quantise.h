@@ -17,7 +17,7 @@
 /* Whether training can round to this type. */
 bool whit_quantise_knows(const whit_tensor_type *type);
 
-/* Scales of a group, 1 or, of q2 and l2, 2. */
+/* Number of scales of a group: 2 for q2 and l2, else 1. */
 uint32_t whit_quantise_fields(const whit_tensor_type *type);
 
 /* Fits the scales of n latent weights without a previous estimate (fields: whit_quantise_fields). */

@@ -201,7 +201,8 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
     WHIT_NEED_ARRAY(own.overrides, own.n_overrides);
     for (size_t i = 0; i < own.n_overrides; i++) WHIT_NEED(own.overrides[i]);
-    is_ndf &= !own.family_program && !own.n_overrides; /* else an .ndf is a source */
+    /* With another program or overrides, an .ndf is converted like any source. */
+    is_ndf &= !own.family_program && !own.n_overrides;
     whit_model *model = NULL;
     whit_status status = begin_model(path, own.allocator, &model, error);
     if (model) own.allocator = model->allocator;

@@ -142,8 +142,8 @@ whit_status whit_split_tell_open(const whit_model *model, const whit_session_opt
     told.cancel = NULL;
     for (*number = 0; *number < WHIT_SPLIT_SESSIONS_MAX && split->sessions[*number];) ++*number;
     if (*number == WHIT_SPLIT_SESSIONS_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: over %d sessions of a model that several ranks run", model->path,
-                         WHIT_SPLIT_SESSIONS_MAX);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a model that several ranks run has at most %d sessions",
+                         model->path, WHIT_SPLIT_SESSIONS_MAX);
     order.session = *number;
     memcpy(&order.with.options, &told, sizeof told);
     return broadcast(split, &order, sizeof order, error);

@@ -152,7 +152,7 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
         (const uint8_t *)(ndf->seal + 1) + ((size_t)ndf->tensors.n_entries + number - 1) * WHIT_HASH_BYTES;
     if (file->data_bytes != ndf->file_entries[number].data_bytes || file->chain.n_frames != 3 ||
         file->chain.end_bytes != file->chain.file_bytes || memcmp(sealed, file->chain.last_hash, WHIT_HASH_BYTES) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its contents differ from those that the model was sealed with",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its contents differ from those recorded in the main file",
                          path);
     return WHIT_OK;
 }

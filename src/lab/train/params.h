@@ -55,7 +55,7 @@ typedef struct whit_params {
     float *fixed_gradient; /* gradients of frozen tensors whose scales are trained; NULL if there are no such tensors */
     size_t n_fixed;
     float *rounded;    /* (n_rounded) values of coded tensors */
-    bool learn_scales; /* scales follow the optimiser; otherwise they are refitted when rounding */
+    bool learn_scales; /* the optimiser trains the scales; otherwise rounding refits them */
     float share;       /* how much of the rounding is in the values: 1, less during a ramp */
 } whit_params;
 
