@@ -17,7 +17,7 @@ typedef struct whit_model_options {
     bool no_cache;                   /* convert in memory, write nothing */
     whit_progress_fn *progress;      /* called during a conversion */
     void *progress_user;
-    /* The forward pass as a program (docs/use/arrays.md, "Model families"), in place of the family's own; NULL:
+    /* The forward pass as a program (docs/dev/family-programs.md), in place of the family's own; NULL:
      * the family's. The model, also an .ndf, is converted with it and gets an identity of its own. */
     const char *family_program;
     const char *family_name; /* begins error lines of family_program; NULL: the family's name */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * KV events: changes of the prefix caches, published for routers by ZeroMQ in vLLM's format (docs/use/fleet.md).
+ * KV events: changes of the prefix caches, published for routers by ZeroMQ in vLLM's format (docs/dev/kv-events.md).
  *
  * Every model has a channel: a topic and batches of events. Numbers of batches begin with the time of the start in
  * microseconds, so that a server that was started again never repeats a number, and its subscribers see a gap. An
