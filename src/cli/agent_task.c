@@ -148,7 +148,7 @@ static int open_local(struct cli_tasks *t)
     if (status != CLI_OK) return status;
     wanted.cancel = t->cancel;
     if (whit_session_open(t->model, &wanted, &t->session, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    cli_remark_context(t->model, whit_session_context_size(t->session));
+    cli_remark_context(whit_model_context_size(t->model), whit_session_context_size(t->session));
     if (whit_local_open(t->model, t->session, 0, &options, &t->local, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     t->answering = whit_local_as_model(t->local);

@@ -421,12 +421,11 @@ uint32_t cli_usual_context(const whit_model *model)
     return n < USUAL_MAX ? n : USUAL_MAX;
 }
 
-void cli_remark_context(const whit_model *model, uint32_t n_ctx)
+void cli_remark_context(uint32_t n_trained, uint32_t n_ctx)
 {
-    uint32_t trained = whit_model_context_size(model);
-    if (n_ctx > trained)
+    if (n_ctx > n_trained)
         cli_note("a context of %u tokens, but the model was trained for %u: beyond them it may write nonsense", n_ctx,
-                 trained);
+                 n_trained);
 }
 
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab)

@@ -204,7 +204,7 @@ static int measure_windows(cli_call *call, struct subject *subject, struct subje
     if (!plan->n_windows)
         return cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", values->file, n_ids,
                         plan->n_ctx);
-    cli_remark_context(subject->model, plan->n_ctx);
+    cli_remark_context(whit_model_context_size(subject->model), plan->n_ctx);
     status = open_session(call, values, subject, plan);
     if (status == CLI_OK && base->model) status = open_session(call, values, base, plan);
     if (status == CLI_OK) status = measure_text(call, subject, base, ids, n_ids, plan, &score);

@@ -470,7 +470,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     /* Reserve the memory now: the ids being fed must not move while others are appended. */
     if (!whit_buf_reserve(&c->text.ids, n_ctx * sizeof(int32_t))) return cli_fail(call, CLI_LIMIT, "out of memory");
     const int32_t *ids = WHIT_ITEMS(const int32_t, &c->text.ids);
-    cli_remark_context(c->model, (uint32_t)n_ctx);
+    cli_remark_context(whit_model_context_size(c->model), (uint32_t)n_ctx);
     whit_generate_options generate = generate_options(values, c, &output);
     int status = cli_stage_begin(call, &c->stage, ids, n_given);
     if (status != CLI_OK) return status;

@@ -123,15 +123,15 @@ static void on_hangup(int signal)
 /* Data of the message that is printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
-    const whit_model *first; /* open while the server runs */
-    const bool *is_textual;  /* one flag for each model: it has no chat template */
+    uint32_t n_trained;     /* tokens of context of the first model, which a request may have closed by then */
+    const bool *is_textual; /* one flag for each model: it has no chat template */
 };
 
 /* Says which requests will disappoint: chats with a model without a template, texts beyond the trained context. */
 static void remark_models(const struct ready_view *view)
 {
     const whit_server_options *o = view->options;
-    cli_remark_context(view->first, o->n_ctx_tokens);
+    cli_remark_context(view->n_trained, o->n_ctx_tokens);
     for (size_t i = 0; i < o->n_models; i++)
         if (view->is_textual[i] && (i || !o->chat_template))
             cli_note("%s has no chat template: it continues texts at /v1/completions, and chats are refused%s",
@@ -488,7 +488,7 @@ static int run_serve(cli_call *call)
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
     if (*cli_cancelled()) ending = 1; /* a signal came while models were opened */
-    struct ready_view view = {&wanted, served.models[0].model, served.is_textual};
+    struct ready_view view = {&wanted, whit_model_context_size(served.models[0].model), served.is_textual};
     if (whit_server_run(&wanted, &ending, &reloading, ready, &view, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);

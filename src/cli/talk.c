@@ -44,7 +44,7 @@ int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_sessio
         whit_session_mount(talk->session, 0, talk->adapters.mounts, talk->adapters.n, &error) != WHIT_OK ||
         whit_conversation_open(talk->session, 0, talk->chat, &talk->conversation, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    cli_remark_context(talk->model, whit_session_context_size(talk->session));
+    cli_remark_context(whit_model_context_size(talk->model), whit_session_context_size(talk->session));
     return CLI_OK;
 }
 

@@ -164,6 +164,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
     if (status == WHIT_OK) status = whit_events_start(site.events, error);
     if (status == WHIT_OK) status = whit_models_start(&site, error);
+    const size_t n_bytes = status == WHIT_OK ? site.models->entries[0].n_bytes : 0; /* requests change the entry */
     if (status == WHIT_OK)
         status =
             whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, &site.budget, whit_site_handle, &site, &server, error);
@@ -175,7 +176,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         whit_site_close(&site);
         return status;
     }
-    ready(user, address, site.models->entries[0].n_bytes);
+    ready(user, address, n_bytes);
     whit_notify(notify, "READY=1");
     look_after(&site, reload);
     tell_stopping(notify, options->drain_s);
