@@ -368,6 +368,49 @@ static void a_seed_gives_the_same_picks_everywhere(void **state)
     free(logits);
 }
 
+/* A bias of 0 changes no logit but needs all of them, so that a chain with one is the reference. */
+static void greatest_logits_are_enough(void **state)
+{
+    (void)state;
+    enum { VOCAB = 20037, TRIALS = 300, N_TOP = 4 };
+    whit_rng rng = {.state = 5};
+    float *logits = malloc(VOCAB * sizeof *logits);
+    int32_t bias_id = 9;
+    float bias_value = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        whit_sampler_options o = plain_options(whit_rng_next(&rng));
+        uint32_t k, n_vocab = trial % 3 ? VOCAB : 1 + (uint32_t)whit_rng_below(&rng, VOCAB);
+        o.temperature = trial % 4 ? 0.8f : 0.0f;
+        o.top_k = 1 + (int32_t)whit_rng_below(&rng, trial % 5 ? 100 : 400);
+        if (trial % 2) o.top_p = 0.9f, o.min_p = 0.05f, o.typical_p = 0.95f;
+        if (trial % 7 == 0) o.xtc_probability = 0.5f, o.dynatemp_range = 0.4f;
+        whit_chain chain, whole;
+        whit_error error;
+        assert_ok(whit_chain_open(n_vocab, &o, NULL, NULL, &chain, &error), error);
+        o.bias_ids = &bias_id, o.bias_values = &bias_value, o.n_biases = n_vocab > 9;
+        assert_ok(whit_chain_open(n_vocab, &o, NULL, NULL, &whole, &error), error);
+        assert_true(whit_chain_needs_only_top(&chain, &k));
+        assert_true(n_vocab <= 9 || !whit_chain_needs_only_top(&whole, &k));
+        for (int step = 0; step < 6; step++) {
+            uint32_t id, expected;
+            whit_logprob drawn[1 + N_TOP], drawn_expected[1 + N_TOP];
+            random_logits(&rng, logits, n_vocab);
+            if (step == 4) logits[n_vocab / 2] = -INFINITY;
+            assert_ok(whit_chain_pick(&chain, logits, &id, &error), error);
+            assert_ok(whit_chain_pick(&whole, logits, &expected, &error), error);
+            assert_int_equal(id, expected);
+            whit_chain_drawn(&chain, N_TOP, drawn);
+            whit_chain_drawn(&whole, N_TOP, drawn_expected);
+            assert_memory_equal(drawn, drawn_expected, sizeof drawn);
+        }
+        logits[n_vocab - 1] = NAN;
+        assert_int_equal(whit_chain_pick(&chain, logits, &k, &error), WHIT_ERROR_NUMERIC);
+        whit_chain_close(&chain);
+        whit_chain_close(&whole);
+    }
+    free(logits);
+}
+
 static void bad_numbers_are_refused(void **state)
 {
     (void)state;
@@ -479,9 +522,13 @@ static void top_only_chains_say_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elementary_functions_are_close),         cmocka_unit_test(picks_equal_the_reference),
-        cmocka_unit_test(a_seed_gives_the_same_picks_everywhere), cmocka_unit_test(bad_numbers_are_refused),
-        cmocka_unit_test(memory_is_taken_at_open_only),           cmocka_unit_test(top_only_chains_say_so),
+        cmocka_unit_test(elementary_functions_are_close),
+        cmocka_unit_test(picks_equal_the_reference),
+        cmocka_unit_test(a_seed_gives_the_same_picks_everywhere),
+        cmocka_unit_test(bad_numbers_are_refused),
+        cmocka_unit_test(memory_is_taken_at_open_only),
+        cmocka_unit_test(top_only_chains_say_so),
+        cmocka_unit_test(greatest_logits_are_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
 #include "runtime/candidates.h"
 #include "base/mem.h"
 
-enum { LANES = 16 };
+/* Sums of at most FEW candidates do not pass over the whole vocabulary. */
+enum { LANES = 16, BLOCK = 64, GREATEST_MAX = 256, FEW = 64 };
 
 whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator, whit_candidates *candidates,
                                  whit_error *error)
@@ -11,9 +12,10 @@ whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocat
     *candidates = (whit_candidates){.n_vocab = n_vocab, .allocator = allocator};
     candidates->keys = whit_zalloc_array(allocator, n_vocab, sizeof *candidates->keys);
     candidates->terms = whit_zalloc_array(allocator, n_vocab, sizeof *candidates->terms);
-    if (candidates->keys && candidates->terms) return WHIT_OK;
+    candidates->maxima = whit_zalloc_array(allocator, n_vocab / BLOCK + 1, sizeof *candidates->maxima);
+    if (candidates->keys && candidates->terms && candidates->maxima) return WHIT_OK;
     whit_candidates_close(candidates);
-    return whit_fail_memory(error, "the candidates of a sampler", 16 * (size_t)n_vocab);
+    return whit_fail_memory(error, "the candidates of a sampler", 17 * (size_t)n_vocab);
 }
 
 void whit_candidates_close(whit_candidates *candidates)
@@ -21,6 +23,7 @@ void whit_candidates_close(whit_candidates *candidates)
     size_t n = candidates->n_vocab;
     whit_free(candidates->allocator, candidates->keys, n * sizeof *candidates->keys);
     whit_free(candidates->allocator, candidates->terms, n * sizeof *candidates->terms);
+    whit_free(candidates->allocator, candidates->maxima, (n / BLOCK + 1) * sizeof *candidates->maxima);
     *candidates = (whit_candidates){0};
 }
 
@@ -39,6 +42,72 @@ bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool
     candidates->is_heap = false;
     *any_banned = n_banned > 0;
     return n_bad == n_banned;
+}
+
+/* A logit's bits as a number of the same order, its own inverse; -0 is below 0. Numbers are what compilers find maxima
+ * of with vectors. */
+static inline int32_t ordered_bits(int32_t bits)
+{
+    return bits ^ (bits >> 31 & INT32_MAX);
+}
+
+/* Returns the greatest of BLOCK logits; *is_finite becomes false if one is NaN or infinite. */
+static float greatest_of_block(const float *logits, bool *is_finite)
+{
+    const int32_t infinity = 0x7f800000;
+    int32_t greatest = INT32_MIN, least = INT32_MAX;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        int32_t bits;
+        memcpy(&bits, &logits[i], sizeof bits);
+        bits = ordered_bits(bits);
+        greatest = bits > greatest ? bits : greatest;
+        least = bits < least ? bits : least;
+    }
+    *is_finite &= greatest < infinity && least > ordered_bits((int32_t)(INT32_MIN | infinity));
+    greatest = ordered_bits(greatest);
+    float logit;
+    memcpy(&logit, &greatest, sizeof logit);
+    return logit;
+}
+
+/* Returns the k-th greatest of n numbers, 0 < k <= GREATEST_MAX, k <= n. */
+static float find_kth(const float *x, uint32_t n, uint32_t k)
+{
+    float kept[GREATEST_MAX]; /* descending */
+    uint32_t n_kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (n_kept == k && !(x[i] > kept[k - 1])) continue;
+        uint32_t at = n_kept < k ? n_kept++ : k - 1;
+        for (; at > 0 && x[i] > kept[at - 1]; at--) kept[at] = kept[at - 1];
+        kept[at] = x[i];
+    }
+    return kept[k - 1];
+}
+
+static void load_from(whit_candidates *candidates, const float *logits, uint32_t begin, uint32_t end, float least)
+{
+    for (uint32_t id = begin; id < end; id++)
+        if (logits[id] >= least) candidates->keys[candidates->size++] = whit_key(logits[id], id);
+}
+
+/* The k-th greatest maximum of a block is at most the k-th greatest logit, so that only blocks whose maximum reaches it
+ * are looked at again. */
+bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k)
+{
+    uint32_t n = candidates->n_vocab, n_blocks = n / BLOCK;
+    bool is_finite = true;
+    candidates->size = candidates->n_heap = candidates->n_sorted = 0;
+    candidates->is_heap = false;
+    if (k == 0 || k > GREATEST_MAX || k > n_blocks) return false;
+    for (uint32_t b = 0; b < n_blocks; b++) candidates->maxima[b] = greatest_of_block(logits + b * BLOCK, &is_finite);
+    for (uint32_t id = n_blocks * BLOCK; id < n; id++) is_finite &= logits[id] - logits[id] == 0.0f;
+    if (!is_finite) return false;
+    float least = find_kth(candidates->maxima, n_blocks, k);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        if (candidates->maxima[b] >= least) load_from(candidates, logits, b * BLOCK, (b + 1) * BLOCK, least);
+    load_from(candidates, logits, n_blocks * BLOCK, n, least);
+    candidates->n_heap = candidates->size;
+    return true;
 }
 
 /* Puts `key` at or below place i of a heap whose greatest key is first. */
@@ -129,6 +198,13 @@ void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n)
     candidates->n_sorted -= n;
 }
 
+static double sum_of_lanes(double lanes[LANES])
+{
+    for (uint32_t half = LANES / 2; half > 0; half /= 2)
+        for (uint32_t lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
 static double sum_in_lanes(const double *terms, uint32_t n)
 {
     double lanes[LANES] = {0};
@@ -136,14 +212,31 @@ static double sum_in_lanes(const double *terms, uint32_t n)
     for (; i + LANES <= n; i += LANES)
         for (uint32_t lane = 0; lane < LANES; lane++) lanes[lane] += terms[i + lane];
     for (; i < n; i++) lanes[i % LANES] += terms[i];
-    for (uint32_t half = LANES / 2; half > 0; half /= 2)
-        for (uint32_t lane = 0; lane < half; lane++) lanes[lane] += lanes[lane + half];
-    return lanes[0];
+    return sum_of_lanes(lanes);
+}
+
+/* The same sum of few candidates: terms of absent ids are zeros, which change no lane. */
+static double sum_few(const whit_candidates *candidates, double (*term)(double logit, const void *context),
+                      const void *context)
+{
+    uint64_t by_id[FEW];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < candidates->size; i++) {
+        if (i >= candidates->n_heap && i < candidates->size - candidates->n_sorted) continue;
+        uint32_t at = n++;
+        for (; at > 0 && whit_key_id(by_id[at - 1]) > whit_key_id(candidates->keys[i]); at--) by_id[at] = by_id[at - 1];
+        by_id[at] = candidates->keys[i];
+    }
+    double lanes[LANES] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        lanes[whit_key_id(by_id[i]) % LANES] += term((double)whit_key_logit(by_id[i]), context);
+    return sum_of_lanes(lanes);
 }
 
 double whit_candidates_sum(whit_candidates *candidates, double (*term)(double logit, const void *context),
                            const void *context)
 {
+    if (whit_candidates_count(candidates) <= FEW) return sum_few(candidates, term, context);
     const uint64_t *keys = candidates->keys, *sorted = keys + candidates->size - candidates->n_sorted;
     double *terms = candidates->terms;
     uint32_t n_heap = candidates->n_heap, n_sorted = candidates->n_sorted;

@@ -17,6 +17,7 @@
 typedef struct whit_candidates {
     uint64_t *keys; /* (n_vocab) */
     double *terms;  /* (n_vocab) terms of a sum being computed; zeros between calls */
+    float *maxima;  /* greatest logit of each block of ids: scratch of whit_candidates_load_greatest */
     uint32_t n_vocab;
     uint32_t size, n_heap, n_sorted;
     bool is_heap; /* false: [0, n_heap) has no order yet */
@@ -52,6 +53,9 @@ static inline float whit_key_logit(uint64_t key)
  * then *any_banned, and it is for the caller to leave those out. Until another function is called,
  * keys[id] belongs to id and may be replaced. */
 bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool *any_banned);
+/* Loads the k greatest of the logits (n_vocab) and some more, in one pass over them; false, with no candidates, if one
+ * is not finite or the vocabulary is small for k. */
+bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k);
 static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {
     return candidates->n_heap + candidates->n_sorted;

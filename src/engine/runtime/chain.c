@@ -360,11 +360,20 @@ static uint64_t pick_by_chance(whit_chain *chain)
     return draw(chain, &s);
 }
 
+/* Takes the logits, or as many of the greatest as the pick needs. */
+static bool load_logits(const whit_chain *chain, whit_candidates *c, const float *logits, bool *any_banned)
+{
+    uint32_t n_needed;
+    *any_banned = false;
+    return (whit_chain_needs_only_top(chain, &n_needed) && whit_candidates_load_greatest(c, logits, n_needed)) ||
+        whit_candidates_load(c, logits, any_banned);
+}
+
 whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id, whit_error *error)
 {
     whit_candidates *c = &chain->candidates;
     bool any_banned;
-    if (!whit_candidates_load(c, logits, &any_banned))
+    if (!load_logits(chain, c, logits, &any_banned))
         return whit_fail(error, WHIT_ERROR_NUMERIC,
                          "the model's logits are not finite: its weights or scales are damaged");
     edit_logits(chain, any_banned);
