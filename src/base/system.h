@@ -46,6 +46,8 @@ void whit_thread_name(const char *name);
 unsigned whit_thread_processor(void);
 /* Binds a thread to a logical processor; only a hint. */
 void whit_thread_pin(pthread_t thread, unsigned processor);
+/* Moves the calling thread to a logical processor, where it stays until the scheduler moves it again; only a hint. */
+void whit_thread_move(unsigned processor);
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 

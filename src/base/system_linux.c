@@ -44,6 +44,14 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
     pthread_setaffinity_np(thread, sizeof mask, &mask);
 }
 
+void whit_thread_move(unsigned processor)
+{
+    cpu_set_t mask;
+    if (pthread_getaffinity_np(pthread_self(), sizeof mask, &mask) != 0) return;
+    whit_thread_pin(pthread_self(), processor);
+    pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 bool whit_system_interleave(void *memory, size_t size_bytes)

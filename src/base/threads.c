@@ -78,6 +78,7 @@ struct whit_pool {
     /* fixed at open */
     uint32_t n_threads, n_started, n_clusters;
     uint32_t caller; /* the worker's index of the calling thread */
+    bool is_pinned;  /* workers have cores of their own */
     uint64_t spin_ns;
     const whit_allocator *allocator;
     size_t size_bytes;
@@ -272,6 +273,17 @@ static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
     }
 }
 
+void whit_pool_part_caller(const whit_pool *pool)
+{
+    if (!pool || !pool->is_pinned) return;
+    const unsigned here = whit_thread_processor(), place = pool->workers[pool->caller].processor;
+    for (uint32_t i = 0; i < pool->n_threads && here != place; i++)
+        if (i != pool->caller && pool->workers[i].processor == here) {
+            whit_thread_move(place);
+            break;
+        }
+}
+
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk)
 {
     if (n_items == 0) return;
@@ -413,6 +425,7 @@ static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_to
                          strerror(code));
     }
     if (topology) pin_workers(self);
+    self->is_pinned = topology != NULL;
     *pool = self;
     return WHIT_OK;
 }

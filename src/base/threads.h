@@ -33,6 +33,9 @@ whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology,
                               const whit_allocator *allocator, whit_pool **pool, whit_error *error);
 /* Number of threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
+/* Moves the calling thread to the core that is kept for the caller if it runs on a worker's. The scheduler leaves both
+ * there while other threads keep the remaining cores busy, and then every job takes twice its time. */
+void whit_pool_part_caller(const whit_pool *pool);
 /* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or
  * several of them a call, and returns when all are done; everything fn wrote is then visible to the
  * caller. Not reentrant. A NULL pool runs on the caller alone. */

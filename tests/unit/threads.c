@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/system.h"
 #include "base/threads.h"
 
 #include <fenv.h>
@@ -144,6 +145,42 @@ static void workers_take_part(void **state)
     whit_pool_close(pool);
 }
 
+typedef struct processors {
+    visits visits;
+    unsigned of[2];
+} processors;
+
+static void note_processor(void *context, uint32_t worker, uint32_t begin, uint32_t end)
+{
+    processors *self = context;
+    self->of[worker] = whit_thread_processor();
+    visit(&self->visits, worker, begin, end);
+}
+
+static void a_caller_leaves_its_workers_core(void **state)
+{
+    (void)state;
+    enum { TRIES = 50 };
+    whit_error error;
+    whit_pool *pool = NULL;
+    whit_cpu cpu;
+    whit_cpu_detect(&cpu);
+    if (cpu.n_cores < 2) skip();
+    assert_ok(whit_pool_open(2, NULL, &pool, &error), error);
+    int n_moved = 0, n_apart = 0;
+    for (int i = 0; i < TRIES; i++) {
+        processors self = {0};
+        whit_pool_run(pool, note_processor, &self, 2, 1);
+        whit_thread_move(self.of[1]);
+        n_moved += whit_thread_processor() == self.of[1];
+        whit_pool_part_caller(pool);
+        n_apart += whit_thread_processor() != self.of[1];
+    }
+    whit_pool_close(pool);
+    if (n_moved < TRIES / 2) skip(); /* the system moves no threads */
+    assert_in_range(n_apart, TRIES * 8 / 10, TRIES);
+}
+
 static void add_small(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;
@@ -273,6 +310,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(sleeping_workers_wake),
         cmocka_unit_test(workers_take_part),
+        cmocka_unit_test(a_caller_leaves_its_workers_core),
         cmocka_unit_test(workers_have_default_arithmetic),
         cmocka_unit_test(a_stolen_core_is_no_deadlock),
         cmocka_unit_test(rests_are_short),

@@ -74,6 +74,11 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
     (void)thread, (void)processor;
 }
 
+void whit_thread_move(unsigned processor)
+{
+    (void)processor;
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 /* Reads a number by sysctl; 0 if it is unknown. */

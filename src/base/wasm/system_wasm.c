@@ -44,6 +44,11 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
     (void)thread, (void)processor;
 }
 
+void whit_thread_move(unsigned processor)
+{
+    (void)processor;
+}
+
 unsigned whit_processor_core(unsigned processor)
 {
     return processor;

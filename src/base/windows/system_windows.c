@@ -153,6 +153,12 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
     if (processor < 64 && handle) SetThreadAffinityMask(handle, (DWORD_PTR)1 << processor);
 }
 
+void whit_thread_move(unsigned processor)
+{
+    DWORD_PTR before = processor < 64 ? SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << processor) : 0;
+    if (before) SetThreadAffinityMask(GetCurrentThread(), before);
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 /* Masks of the processors of each physical core, in the first group of 64; read once. */

@@ -605,6 +605,7 @@ static whit_status take_step(whit_session *s, struct step_tokens tokens, size_t 
     memset(s->advanced, 0, s->options.n_sequences * sizeof *s->advanced);
     memset(s->is_damaged, 0, s->options.n_sequences * sizeof *s->is_damaged);
     s->n_selected = 0;
+    whit_pool_part_caller(s->pool);
     for (size_t i = 0, n; status == WHIT_OK && i < n_tokens; i += n) {
         n = n_tokens - i < s->options.n_batch_tokens ? n_tokens - i : s->options.n_batch_tokens;
         n = tokens_of_pass(s, tokens, i, n);
