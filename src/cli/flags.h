@@ -113,7 +113,7 @@ uint32_t cli_draft_max(uint32_t n_draft);
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
 /* The context without -c: as trained, at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);
-/* Prints a remark if a context of n_ctx tokens is longer than those that the model was trained for. */
+/* Prints a remark if a context of n_ctx tokens exceeds the context that the model was trained for. */
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx);
 /* For verbs that use the logits of every token: sets the batch so that its logits take about 64 MB at most. */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
