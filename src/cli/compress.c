@@ -69,7 +69,8 @@ static const cli_option options[] = {
      "square of their input, nothing is fed back.",
      0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
-     "Tokens of text that the model makes up, in place of --calib; 32768 where neither is given.", 0, 1 << 30},
+     "Tokens of text that the model makes up, in place of --calib or beside it; 32768 where neither is given.", 0,
+     1 << 30},
     CLI_CALIB_TOKENS_OPTION(AT(max_tokens)),
     {"-c, --window", CLI_COUNT, AT(n_tokens), "N", "Tokens in a window; by default the context, 512 at most.", 2,
      1048576},
@@ -198,8 +199,11 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     uint32_t n_ctx = model->config.n_ctx;
     whit_sample_options sample = {n_sample, n_ctx < 512 ? n_ctx : 512, (uint64_t)v->seed, v->n_threads,
                                   cli_cancelled()};
-    whit_status made = whit_corpus_add_samples(&corpus, model, &sample, &error);
-    if (made == WHIT_OK && !whit_buf_append(ids, corpus.ids, corpus.n * sizeof *corpus.ids))
+    const size_t n_text = ids->size_bytes / sizeof *corpus.ids;
+    whit_status made = WHIT_OK;
+    if (n_text) made = whit_corpus_add_ids(&corpus, model, WHIT_ITEMS(const int32_t, ids), n_text, &error);
+    if (made == WHIT_OK) made = whit_corpus_add_samples(&corpus, model, &sample, &error);
+    if (made == WHIT_OK && !whit_buf_append(ids, corpus.ids + n_text, (corpus.n - n_text) * sizeof *corpus.ids))
         made = whit_fail_memory(&error, "the calibration text", corpus.n * sizeof *corpus.ids);
     whit_corpus_free(&corpus);
     whit_model_close(model);

@@ -12,7 +12,7 @@ struct distill_values {
     const char *teacher, *student, *start;
     int codec;
     cli_list mixed;
-    uint32_t n_sample_tokens;
+    uint32_t n_sample_tokens, n_random_tokens;
     float ce, kl, hidden;
     bool by_blocks;
     cli_training_flags training;
@@ -35,7 +35,11 @@ static const cli_option options[] = {
     {"--embedding", CLI_CHOICE, AT(training.embedding), "i8|f16|f32", "Codec of embedding and head; i8 is the default.",
      0, 0},
     {"--sample", CLI_COUNT, AT(n_sample_tokens), "N",
-     "Tokens of text that the teacher makes up, in place of --text or beside it.", 0, 1 << 30},
+     "Tokens of text that the teacher makes up, in place of --text or beside it. A teacher whose prompts have no "
+     "beginning-of-text token continues pieces of --text.",
+     0, 1 << 30},
+    {"--random", CLI_COUNT, AT(n_random_tokens), "N",
+     "Tokens drawn evenly from the vocabulary, beside the text: for words that it lacks.", 0, 1 << 30},
     {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1.", 0, 1e6},
     {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 0.", 0, 1e6},
     {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
@@ -76,6 +80,7 @@ static int run_distill(cli_call *call)
     o.codecs.mixed = v->mixed.items;
     o.codecs.n_mixed = v->mixed.n;
     o.n_sample_tokens = v->n_sample_tokens;
+    o.n_random_tokens = v->n_random_tokens;
     o.by_blocks = v->by_blocks;
     o.kl_weight = v->by_blocks ? 0 : v->kl;
     o.ce_weight = v->ce;

@@ -38,6 +38,9 @@ assert (c["n_embd"], c["n_ff"], c["n_kv_heads"], c["n_vocab"], c["tied_head"]) =
     expect 0 whit distill --teacher whole.ndf --student config.json --text text --specials $batch --codec q2 --steps 3 -o student.ndf
     expect 0 whit run -m student.ndf -p 'The fox' -n 4 --temp 0
     expect 0 whit distill --teacher whole.ndf --sample 400 $batch --codec b1 --steps 3 -o sampled.ndf
+    expect 0 whit distill --teacher whole.ndf --start sampled.ndf --codec own --blocks --text text --specials --random 400 $batch --steps 3 -o random.ndf
+    expect 0 whit distill --teacher whole.ndf --start sampled.ndf --codec own --blocks --text text --specials $batch --steps 3 -o again.ndf
+    cmp -s random.ndf again.ndf && complain "random tokens changed nothing"
     expect 2 whit distill --teacher whole.ndf $batch --codec b1 --steps 3 -o none.ndf
     expect 0 whit distill --teacher whole.ndf --start sampled.ndf --text text --specials $batch --codec b1 --steps 3 -o settled.ndf
     expect 2 whit distill --teacher whole.ndf --start sampled.ndf --student config.json --text text $batch --steps 3 -o none.ndf

@@ -596,6 +596,58 @@ static void teachers_make_text(void **state)
     whit_model_close(model);
 }
 
+/* A model whose prompts have no BOS continues pieces of the text. */
+static void text_is_continued_without_bos(void **state)
+{
+    (void)state;
+    enum { TEXT = 100, LONGEST = 24, OPENING = 8 };
+    whit_error error;
+    whit_model *model = open_model_at(shared_path("models/prose-6M/prose-6M-f16.gguf"));
+    whit_corpus corpora[2] = {{0}};
+    whit_sample_options o = {.n_tokens = 200, .n_longest = LONGEST, .n_threads = 1};
+    int32_t text[TEXT];
+    for (int32_t i = 0; i < TEXT; i++) text[i] = 300 + i;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(whit_corpus_add_ids(&corpora[i], model, text, TEXT, &error), error);
+        assert_ok(whit_corpus_add_samples(&corpora[i], model, &o, &error), error);
+    }
+    assert_int_equal(corpora[0].n, corpora[1].n);
+    assert_int_equal(corpora[0].n_starts, 0);
+    assert_memory_equal(corpora[0].ids, corpora[1].ids, corpora[0].n * sizeof *corpora[0].ids);
+    const int32_t *document = corpora[0].ids + TEXT;
+    size_t rising = 1;
+    while (rising < LONGEST && document[rising] == document[0] + (int32_t)rising) rising++;
+    assert_true(document[0] >= 300 && document[0] <= 300 + TEXT - OPENING);
+    assert_true(rising >= OPENING && rising < LONGEST);
+    for (int i = 0; i < 2; i++) whit_corpus_free(&corpora[i]);
+    whit_model_close(model);
+}
+
+/* Random text has every word of the vocabulary; BOS begins its documents only. */
+static void random_text_has_all_words(void **state)
+{
+    (void)state;
+    enum { LONGEST = 25, DOCUMENTS = 200 };
+    whit_error error;
+    whit_model *model = open_tiny(1, true);
+    whit_corpus corpus = {0};
+    whit_sample_options o = {.n_tokens = LONGEST * DOCUMENTS, .n_longest = LONGEST, .seed = 3};
+    bool seen[TINY_N_VOCAB] = {false};
+    size_t n_seen = 0;
+    assert_ok(whit_corpus_add_random(&corpus, model, &o, &error), error);
+    assert_int_equal(corpus.n, LONGEST * DOCUMENTS);
+    assert_int_equal(corpus.n_starts, DOCUMENTS);
+    for (size_t i = 0; i < corpus.n; i++) {
+        assert_true(corpus.ids[i] >= 0 && corpus.ids[i] < TINY_N_VOCAB);
+        assert_int_equal(corpus.ids[i] == whit_model_bos(model), i % LONGEST == 0);
+        n_seen += !seen[corpus.ids[i]];
+        seen[corpus.ids[i]] = true;
+    }
+    assert_int_equal(n_seen, TINY_N_VOCAB);
+    whit_corpus_free(&corpus);
+    whit_model_close(model);
+}
+
 /* A file without documents stays text to learn from beside documents that are there already. */
 static void text_beside_documents_is_drawn_too(void **state)
 {
@@ -780,6 +832,8 @@ int main(void)
         cmocka_unit_test(one_layer_has_hidden_states),
         cmocka_unit_test(layers_are_trained_by_themselves),
         cmocka_unit_test(teachers_make_text),
+        cmocka_unit_test(text_is_continued_without_bos),
+        cmocka_unit_test(random_text_has_all_words),
         cmocka_unit_test(text_beside_documents_is_drawn_too),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(refitted_scales_do_not_depend_on_measuring),

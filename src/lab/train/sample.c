@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/sample.h"
 
-#define N_SEQUENCES 16 /* documents that grow side by side, a token each in every step */
+#include "base/rng.h"
+
+#define N_SEQUENCES    16 /* documents that grow side by side, a token each in every step */
+#define OPENING_TOKENS 8  /* tokens of the corpus that begin a document of a model without a BOS token */
+
+/* The BOS token if the model's prompts begin with it, else -1. */
+static int32_t find_prompt_bos(const whit_model *model)
+{
+    int32_t ids[4];
+    size_t n = 0;
+    const int32_t bos = whit_model_bos(model);
+    if (whit_tokenize(model, "", 0, true, false, ids, sizeof ids / sizeof *ids, &n, NULL) != WHIT_OK) return -1;
+    return n && ids[0] == bos ? bos : -1;
+}
 
 struct sampling {
     whit_corpus *corpus;
@@ -9,8 +22,11 @@ struct sampling {
     const whit_sample_options *options;
     whit_session *session;
     whit_sampler *sampler;
-    int32_t *ids; /* (N_SEQUENCES, n_longest) of the documents that grow */
-    uint32_t n[N_SEQUENCES];
+    int32_t *ids;                                 /* (N_SEQUENCES, n_longest) of the documents that grow */
+    uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* tokens of a document, tokens that the model has read */
+    whit_rng rng;                                 /* where openings are taken from */
+    size_t n_text;                                /* ids of the corpus before sampling */
+    int32_t bos;                                  /* begins documents; -1: pieces of the corpus do */
     size_t n_made;
 };
 
@@ -20,8 +36,22 @@ static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_e
     WHIT_TRY(whit_corpus_add_ids(s->corpus, s->model, s->ids + (size_t)sequence * s->options->n_longest, s->n[sequence],
                                  error));
     s->n_made += s->n[sequence];
-    s->n[sequence] = 0;
+    s->n[sequence] = s->n_read[sequence] = 0;
     return whit_session_truncate(s->session, sequence, 0, error);
+}
+
+/* Begins a document with BOS, or with a piece of the corpus. */
+static void begin_document(struct sampling *s, uint32_t sequence)
+{
+    int32_t *ids = s->ids + (size_t)sequence * s->options->n_longest;
+    s->n[sequence] = 1;
+    if (s->bos >= 0) {
+        ids[0] = s->bos;
+        return;
+    }
+    const size_t at = whit_rng_below(&s->rng, s->n_text - OPENING_TOKENS + 1);
+    if (s->options->n_longest > OPENING_TOKENS) s->n[sequence] = OPENING_TOKENS;
+    memcpy(ids, s->corpus->ids + at, s->n[sequence] * sizeof *ids);
 }
 
 static whit_status step_sample(struct sampling *s, whit_error *error)
@@ -30,12 +60,13 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     whit_step_token tokens[N_SEQUENCES];
     for (uint32_t i = 0; i < N_SEQUENCES; i++) {
         int32_t *ids = s->ids + (size_t)i * n_longest;
-        if (!s->n[i]) ids[s->n[i]++] = whit_model_bos(s->model);
-        tokens[i] = (whit_step_token){.sequence = i, .id = ids[s->n[i] - 1], .want_logits = true};
+        if (!s->n[i]) begin_document(s, i);
+        tokens[i] = (whit_step_token){.sequence = i, .id = ids[s->n_read[i]++], .want_logits = true};
     }
     WHIT_TRY(whit_session_step(s->session, tokens, N_SEQUENCES, error));
     for (uint32_t i = 0; i < N_SEQUENCES; i++) {
         int32_t id;
+        if (s->n_read[i] < s->n[i]) continue; /* within its opening */
         WHIT_TRY(whit_sampler_pick(s->sampler, whit_session_logits(s->session, i), &id, error));
         s->ids[(size_t)i * n_longest + s->n[i]++] = id;
         if (whit_model_is_end(s->model, id) || s->n[i] == n_longest) WHIT_TRY(finish_document(s, i, error));
@@ -58,7 +89,8 @@ static whit_status open_sampling(struct sampling *s, whit_error *error)
     const whit_sample_options *o = s->options;
     whit_session_options session = whit_session_options_default();
     whit_sampler_options sampler = whit_sampler_options_default();
-    if (whit_model_bos(s->model) < 0)
+    s->bos = s->n_text < OPENING_TOKENS ? whit_model_bos(s->model) : find_prompt_bos(s->model);
+    if (s->bos < 0 && s->n_text < OPENING_TOKENS)
         return whit_fail(
             error, WHIT_ERROR_UNSUPPORTED,
             "the model has no beginning-of-text token to sample from: give a text of its kind (--calib FILE of "
@@ -81,7 +113,8 @@ static whit_status open_sampling(struct sampling *s, whit_error *error)
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                     whit_error *error)
 {
-    struct sampling s = {.corpus = corpus, .model = model, .options = options};
+    struct sampling s = {
+        .corpus = corpus, .model = model, .options = options, .rng = {options->seed}, .n_text = corpus->n};
     whit_status status = open_sampling(&s, error);
     while (status == WHIT_OK && s.n_made < options->n_tokens) {
         status = step_sample(&s, error);
@@ -91,5 +124,31 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
     whit_free(corpus->allocator, s.ids, (size_t)N_SEQUENCES * options->n_longest * sizeof *s.ids);
     whit_sampler_close(s.sampler);
     whit_session_close(s.session);
+    return status;
+}
+
+/* Draws a token's id; the one after BOS in its place. */
+static int32_t draw_id(whit_rng *rng, uint32_t n_vocab, int32_t bos)
+{
+    const int32_t id = (int32_t)whit_rng_below(rng, n_vocab);
+    return id != bos ? id : (int32_t)(((uint32_t)bos + 1) % n_vocab);
+}
+
+whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
+                                   whit_error *error)
+{
+    const uint32_t n = options->n_longest, n_vocab = whit_model_vocab_size(model);
+    const int32_t bos = whit_model_bos(model), first = find_prompt_bos(model);
+    whit_rng rng = {options->seed ^ 0x52414E444F4Du};
+    int32_t *ids = whit_zalloc_array(corpus->allocator, n, sizeof *ids);
+    if (!ids) return whit_fail_memory(error, "random text", n * sizeof *ids);
+    whit_status status =
+        n_vocab > 1 ? WHIT_OK : whit_fail(error, WHIT_ERROR_UNSUPPORTED, "a vocabulary of one token has no text");
+    for (size_t made = 0; status == WHIT_OK && made < options->n_tokens; made += n) {
+        for (uint32_t i = 0; i < n; i++) ids[i] = draw_id(&rng, n_vocab, bos);
+        if (first >= 0) ids[0] = first;
+        status = whit_corpus_add_ids(corpus, model, ids, n, error);
+    }
+    whit_free(corpus->allocator, ids, n * sizeof *ids);
     return status;
 }

@@ -14,9 +14,14 @@ typedef struct whit_sample_options {
 } whit_sample_options;
 
 /* Appends documents drawn from the model's own distribution (temperature 1, nothing cut off), each from
- * its beginning-of-text token to its end. The same options give the same ids. Refuses a model without
- * such a token. */
+ * its beginning-of-text token to its end. In a model whose prompts have no such token a document continues eight
+ * tokens of the text that the corpus has. The same options give the same ids. Refuses a model without such a
+ * token if there is no text. */
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                     whit_error *error);
+/* Appends documents of n_longest tokens that are drawn uniformly from the vocabulary, n_tokens at least: words that a
+ * text lacks. Each begins with BOS in a model whose prompts do. */
+whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
+                                   whit_error *error);
 
 #endif

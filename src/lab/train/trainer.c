@@ -148,6 +148,10 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_corpus_add_file(&d->text, d->start, o->text[i], o->specials, error));
     if (o->n_ids) WHIT_TRY(whit_corpus_add_ids(&d->text, d->start, o->ids, o->n_ids, error));
     if (o->n_sample_tokens) WHIT_TRY(add_samples(d, error));
+    if (o->n_random_tokens) {
+        const whit_sample_options random = {.n_tokens = o->n_random_tokens, .n_longest = o->n_tokens, .seed = o->seed};
+        WHIT_TRY(whit_corpus_add_random(&d->text, d->start, &random, error));
+    }
     if (d->text.n <= o->n_tokens)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);

@@ -41,6 +41,7 @@ typedef struct whit_trainer_options {
     const int32_t *ids; /* text as tokens; if it contains BOS, windows begin there */
     size_t n_ids;
     size_t n_sample_tokens;      /* tokens of text sampled from the teacher, in addition to the files */
+    size_t n_random_tokens;      /* tokens drawn uniformly from the vocabulary, in addition to the text */
     bool specials;               /* special tokens written in the text are those; windows begin at BOS */
     const char *held_out;        /* file to measure on, NULL: none */
     uint32_t n_held_out_windows; /* at most that many windows; 0: all */
