@@ -11,15 +11,9 @@
 
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings)
 {
-    bool named = line->model || line->url;
-    const char *url;
-    if (named)
-        url = line->url;
-    else if (settings->model)
-        url = NULL;
-    else
-        url = settings->url;
-    return (whit_panel_wish){named ? line->model : settings->model, url, line->name ? line->name : settings->name,
+    if (line->model || line->url) return *line;
+    return (whit_panel_wish){settings->model, settings->model ? NULL : settings->url,
+                             line->name ? line->name : settings->name,
                              line->key_file ? line->key_file : settings->key_file};
 }
 
