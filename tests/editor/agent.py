@@ -43,6 +43,8 @@ SCRIPTS = {
     "rewrite": [streamed("```c\nint one = 11;\n```")],
     "explain": [streamed("It sets one to 1.")],
     "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],
+    "edges": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {})
+              for t in ("1;" + " " * 60 + "hidden();", "\n" + "\n".join(f"line {i};" for i in range(1, 6)))],
     "slow": [],
     "never": [],
 }

@@ -67,19 +67,24 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
 
 static const uint32_t space = ' ';
 
-/* Draws one line of a suggestion, tabs as spaces; returns the column after it. */
+/* Draws one line of a suggestion, tabs as spaces, up to the window's edge; returns the column after it. *n_drawn: bytes
+ * of the line that are drawn. */
 static int draw_suggested(const struct ed_window *window, whit_screen *screen, int x, int y, int first,
-                          const char *line, size_t n)
+                          const char *line, size_t n, size_t *n_drawn)
 {
-    int limit = window->x + window->n_columns;
-    for (size_t from = 0; from <= n;) {
-        const char *tab = memchr(line + from, '\t', n - from);
-        size_t to = tab ? (size_t)(tab - line) : n;
-        x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, line + from, to - from);
-        if (!tab) break;
-        int width = window->layout.tab_columns - (x - first) % window->layout.tab_columns;
-        x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, "                ", (size_t)width);
-        from = to + 1;
+    static const char blanks[] = "                ";
+    const int limit = window->x + window->n_columns;
+    whit_glyph glyph;
+    for (*n_drawn = 0; *n_drawn < n; *n_drawn += glyph.n_bytes) {
+        const char *at = line + *n_drawn;
+        whit_glyph_read((const uint8_t *)at, n - *n_drawn, &glyph);
+        const bool is_tab = *at == '\t';
+        if (is_tab) glyph.width = window->layout.tab_columns - (x - first) % window->layout.tab_columns;
+        if (x + glyph.width > limit) break;
+        if (is_tab)
+            x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, blanks, (size_t)glyph.width);
+        else
+            x = whit_screen_put_n(screen, x, y, limit, WHIT_STYLE_SUGGESTION, at, glyph.n_bytes);
     }
     return x;
 }
@@ -116,7 +121,7 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
         if (x >= limit) break;
         if (is_main && main_offset == at && n_suggested) {
             *cursor_x = x;
-            column += draw_suggested(window, screen, x, y, first, suggested, n_suggested) - x;
+            column += draw_suggested(window, screen, x, y, first, suggested, n_suggested, &e->suggestion.n_shown) - x;
             n_suggested = 0;
             continue;
         }
@@ -136,7 +141,7 @@ static void draw_row(ed *e, struct ed_window *window, whit_screen *screen, int y
     bool line_ends = at >= text_end || whit_layout_byte(layout, at) == '\n' || whit_layout_byte(layout, at) == '\r';
     if (is_main && main_offset == at && (line_ends || main_offset < next) && x >= first) {
         *cursor_x = x;
-        if (n_suggested) draw_suggested(window, screen, x, y, first, suggested, n_suggested);
+        if (n_suggested) draw_suggested(window, screen, x, y, first, suggested, n_suggested, &e->suggestion.n_shown);
     }
     if (line_ends && at < text_end && x >= first && x < limit) {
         uint8_t flags = flags_at(e, window, marks, at);
@@ -225,16 +230,22 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (from > x) whit_screen_put(screen, from, y, limit, style, right);
 }
 
-/* Draws the suggestion's lines below the cursor's row; returns the last row that it takes. */
+/* Draws the suggestion's lines below the cursor's row, up to one that the window's edge cuts; returns the last row that
+ * it takes. */
 static int draw_lines_below(ed *e, const struct ed_window *window, whit_screen *screen, int y)
 {
     size_t n;
-    const char *at = ed_suggestion(e, window->doc, &n), *end = at ? at + n : NULL;
+    const char *text = ed_suggestion(e, window->doc, &n), *at = n ? memchr(text, '\n', n) : NULL, *end = NULL;
     int first = window->x + ed_window_margin(e, window);
-    for (at = n ? memchr(at, '\n', n) : NULL; at && y + 1 < window->y + window->n_rows - 1;) {
+    bool is_whole = at && e->suggestion.n_shown == (size_t)(at - text);
+    while (is_whole && at && y + 1 < window->y + window->n_rows - 1) {
         const char *line = at + 1;
-        at = memchr(line, '\n', (size_t)(end - line));
-        draw_suggested(window, screen, first, ++y, first, line, (size_t)((at ? at : end) - line));
+        size_t n_drawn;
+        at = memchr(line, '\n', (size_t)(text + n - line));
+        end = at ? at : text + n;
+        draw_suggested(window, screen, first, ++y, first, line, (size_t)(end - line), &n_drawn);
+        e->suggestion.n_shown = (size_t)(line - text) + n_drawn;
+        is_whole = n_drawn == (size_t)(end - line);
     }
     return y;
 }
@@ -251,6 +262,7 @@ static void draw_window(ed *e, struct ed_window *window, whit_screen *screen)
         return;
     }
     struct marks marks;
+    if (window == e->window) e->suggestion.n_shown = 0;
     whit_layout_forget(&window->layout);
     ed_window_follow(e, window);
     find_marks(e, window, &marks);

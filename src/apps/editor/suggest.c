@@ -34,7 +34,7 @@ void ed_suggest_drop(ed *e)
     own->due_ns = 0;
     if (own->doc && !own->done) e->options.suggester->cancel(e->options.suggester->user);
     own->doc = NULL;
-    own->text.size_bytes = 0;
+    own->text.size_bytes = own->n_shown = 0;
 }
 
 /* Did the last key type the beginning of the suggestion? Then its rest stays. */
@@ -50,6 +50,7 @@ static bool was_expected(ed *e, uint64_t version, uint64_t offset)
     if (whit_text_read(buffer->text, offset, typed, n) != n || memcmp(typed, own->text.data, n)) return false;
     memmove(own->text.data, own->text.data + n, own->text.size_bytes - n);
     own->text.size_bytes -= n;
+    own->n_shown -= n < own->n_shown ? n : own->n_shown;
     own->offset = now;
     own->version = buffer->version;
     return true;
@@ -145,7 +146,9 @@ bool ed_suggest_accept(ed *e)
 {
     struct ed_suggestion *own = &e->suggestion;
     size_t n;
-    if (e->prompt.kind || !ed_suggestion(e, e->window->doc, &n) || !n) return false;
+    if (e->prompt.kind || !ed_suggestion(e, e->window->doc, &n)) return false;
+    if (n > own->n_shown) n = own->n_shown;
+    if (!n) return false;
     whit_buffer_seal(e->window->doc->buffer);
     uint64_t offset = own->offset;
     if (ed_edit(e, offset, 0, own->text.data, n)) ed_move_to(e, ed_cursor(e), offset + n);

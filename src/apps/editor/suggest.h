@@ -48,6 +48,7 @@ struct ed_suggestion {
     struct ed_doc *doc;       /* NULL: no suggestion is asked for or shown */
     uint64_t version, offset; /* version of the text, offset of the cursor */
     whit_buf text;            /* the part of the suggestion that was not typed yet */
+    size_t n_shown;           /* bytes of `text` that the last paint has drawn: what can be accepted */
     bool done;
     uint64_t due_ns; /* time of the next request; 0: none */
 };
@@ -55,7 +56,7 @@ struct ed_suggestion {
 /* Called after every key: updates the suggestion or drops it, and plans when to ask for another. The arguments are the
  * text, version and cursor from before the key. */
 void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t version, uint64_t offset);
-/* Inserts the suggestion that is shown; false if no suggestion is. */
+/* Inserts the part of the suggestion that is shown; false if no suggestion is. */
 bool ed_suggest_accept(struct whit_editor *e);
 void ed_suggest_drop(struct whit_editor *e);
 /* Returns the suggestion that is shown at the cursor of this text; *n 0: nothing is. */
