@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A language server for the editor's tests: complains of the word "bad", completes, renames. What it is
-told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since)."""
+told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since), afterwards
+(changes a text after the action is over)."""
 import json
 import re
 import sys
@@ -46,12 +47,17 @@ def word_at(text, position):
     return ""
 
 
+def shout(target):
+    send({"id": "apply", "method": "workspace/applyEdit", "params": {"edit": {"changes": {
+        target: [{"range": span(texts[target], 0, 0), "newText": "LOUD\n"}]}}}})
+
+
 def answer(method, params):
     document = params.get("textDocument", {})
     uri = document.get("uri", "")
     if method == "initialize":
         able = {"textDocumentSync": 1}
-        if how == "able":
+        if how in ("able", "afterwards"):
             able.update({"documentFormattingProvider": True, "codeActionProvider": True,
                          "signatureHelpProvider": {"triggerCharacters": ["("]}})
         return {"capabilities": able, "serverInfo": {"name": "test"}}
@@ -65,9 +71,8 @@ def answer(method, params):
                 {"title": "by a command", "command": {"title": "x", "command": "shout", "arguments": [uri]}},
                 {"title": "not now", "disabled": {"reason": "no"}}] if wrong else []
     if method == "workspace/executeCommand":
-        target = params["arguments"][0]
-        send({"id": "apply", "method": "workspace/applyEdit", "params": {"edit": {"changes": {
-            target: [{"range": span(texts[target], 0, 0), "newText": "LOUD\n"}]}}}})
+        if how == "able":
+            shout(params["arguments"][0])
         return None
     if method == "textDocument/signatureHelp":
         return {"signatures": [{"label": "call(first, second)", "parameters": [{"label": "first"}, {"label": [12, 18]}]}],
@@ -80,9 +85,10 @@ def answer(method, params):
         return {"contents": {"kind": "plaintext", "value": "word: " + word_at(texts[uri], params["position"]) + "\nline two"}}
     if method == "textDocument/rename":
         old, new = word_at(texts[uri], params["position"]), params["newName"]
-        if new == "outside":
-            return {"changes": {"file:///etc/hostname": [{"range": span("", 0, 0), "newText": "x"}]}}
         folder = uri.rsplit("/", 1)[0]
+        if new in ("outside", "linked"):
+            target = "file:///etc/hostname" if new == "outside" else folder + "/linked/d.py"
+            return {"changes": {target: [{"range": span("", 0, 0), "newText": "x"}]}}
         changes = {}
         for name in ["a.py", "b%20c.py"]:
             file = folder + "/" + name
@@ -130,3 +136,5 @@ while True:
         complain(document["uri"], document["version"])
     if method and "id" in message:
         send({"id": message["id"], "result": answer(method, params)})
+    if method == "workspace/executeCommand" and how == "afterwards":
+        shout(params["arguments"][0])

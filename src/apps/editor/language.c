@@ -358,8 +358,8 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
             !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
             !strcmp(method, "workspace/configuration");
         json_t *result = NULL;
-        if (!strcmp(method, "workspace/applyEdit") && e->acting) { /* the changes of a chosen action */
-            e->acting = false;
+        if (!strcmp(method, "workspace/applyEdit") && e->acting == server) { /* the changes of a chosen action */
+            e->acting = NULL;
             e->asked.server = server;
             ed_language_apply(e, json_object_get(params, "edit"), "changed", "change");
             result = json_pack("{s:b}", "applied", !e->message_is_error);
@@ -378,6 +378,7 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
         if (!strcmp(method, "window/showMessage") && text) ed_say(e, "%.100s: %.300s", server->language, text);
     } else if (json_is_integer(id)) {
         uint64_t number = (uint64_t)json_integer_value(id);
+        if (e->acting == server && number == e->acting_number) e->acting = NULL;
         if (number == server->greeting && !server->ready)
             greet(e, server, message);
         else if (e->asked.question && e->asked.number && e->asked.number == number && e->asked.server == server)

@@ -39,30 +39,35 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
 }
 
 /* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
+/* Opens a file that is not open yet. NULL, with the reason, if its links lead out of the project. */
+static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
+{
+    char project[PATH_MAX], *real = whit_buffer_full_path(path);
+    whit_error error;
+    struct ed_doc *doc = NULL;
+    const char *folder = e->options.project ? e->options.project : ".";
+    size_t n = realpath(folder, project) ? strlen(project) : 0;
+    if (!real || !n || strncmp(real, project, n) != 0 || real[n] != '/' || strstr(real, "/../"))
+        refuse_edit(edits, "outside of the project: ", path);
+    else if (!(doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error))) /* named as a person would */
+        refuse_edit(edits, "", error.message);
+    free(real);
+    return doc;
+}
+
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
-    char path[PATH_MAX], project[PATH_MAX];
-    whit_error error;
+    char path[PATH_MAX];
     if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
         refuse_edit(edits, "the server names no file: ", whit_or_empty(uri));
-        return;
-    }
-    size_t n_project = 0;
-    if (realpath(e->options.project ? e->options.project : ".", project)) n_project = strlen(project);
-    struct ed_doc *doc = ed_doc_find(e, path);
-    if (!doc && (!n_project || strncmp(path, project, n_project) || path[n_project] != '/' || strstr(path, "/../"))) {
-        refuse_edit(edits, "outside of the project: ", path);
         return;
     }
     if (++edits->n_docs > FILES_MAX) {
         refuse_edit(edits, "more than 64 files", "");
         return;
     }
-    /* Name the buffer by the path within the project, as a person would. */
-    if (!doc && !(doc = ed_open_file(e, e->options.project ? path : path + n_project + 1, &error))) {
-        refuse_edit(edits, "", error.message);
-        return;
-    }
+    struct ed_doc *doc = ed_doc_find(e, path);
+    if (!doc && !(doc = open_within(e, edits, path))) return;
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
@@ -254,10 +259,10 @@ void ed_language_act(ed *e, uint64_t number)
     if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
     if (edit) ed_language_apply(e, edit, "changed", "change");
     if (command && server && server->lsp) { /* the server sends the changes as a workspace/applyEdit request */
-        e->acting = true;
-        whit_lsp_request(server->lsp, "workspace/executeCommand",
-                         json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"), "arguments",
-                                   json_object_get(command, "arguments")));
+        e->acting = server;
+        e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
+                                            json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
+                                                      "arguments", json_object_get(command, "arguments")));
         whit_lsp_pump(server->lsp);
     }
     if (!edit && !command) ed_complain(e, "the action says nothing that could be done");

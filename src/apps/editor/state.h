@@ -61,7 +61,8 @@ struct whit_editor {
     size_t n_servers;
     struct ed_asked asked;
     json_t *actions;           /* code actions that the prompt offers */
-    bool acting;               /* an action was chosen whose changes the server will send */
+    struct ed_server *acting;  /* carries out a chosen action, and may send its changes; NULL: none */
+    uint64_t acting_number;    /* number of that request: its answer ends the action */
     uint64_t servers_asked_ns; /* 0: no question in this run */
     struct ed_panel panel;
     struct ed_results results;
