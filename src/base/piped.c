@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,9 +45,24 @@ static char **make_environment(const char *const *changes)
 
 enum errors_go { ERRORS_NOWHERE, ERRORS_OWN, ERRORS_WITH_OUTPUT };
 
-/* In the child: only what may be called between fork and exec. */
-static void become_program(char *const *words, const char *folder, char **environment, int in, int out,
-                           enum errors_go errors)
+bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES])
+{
+    const char *folders = getenv("PATH");
+    for (const char *at = folders ? folders : "/usr/bin:/bin"; *at; at += *at == ':') {
+        const size_t n = strcspn(at, ":");
+        const int length = snprintf(path, WHIT_PROGRAM_BYTES, "%.*s/%s", (int)n, at, name);
+        struct stat about;
+        if (*at == '/' && length > 0 && length < WHIT_PROGRAM_BYTES && access(path, X_OK) == 0 &&
+            stat(path, &about) == 0 && S_ISREG(about.st_mode))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+/* In the child: only what may be called between fork and exec. `program` "": there is no such program. */
+static void become_program(const char *program, char *const *words, const char *folder, char **environment, int in,
+                           int out, enum errors_go errors)
 {
     sigset_t none;
     if (errors != ERRORS_OWN) setpgid(0, 0); /* a group in the background could not read from the terminal */
@@ -58,7 +75,7 @@ static void become_program(char *const *words, const char *folder, char **enviro
     signal(SIGPIPE, SIG_DFL); /* this process may ignore the signal */
     signal(SIGINT, SIG_DFL);
     environ = environment;
-    execvp(words[0], words);
+    execvp(program, words);
     _exit(127);
 }
 
@@ -67,11 +84,14 @@ static whit_status start_program(whit_piped *child, char *const *words, const wh
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     pid_t process = -1;
+    char found[WHIT_PROGRAM_BYTES];
+    const char *program = words[0];
+    if (!strchr(program, '/')) program = whit_find_program(program, found) ? found : "";
     char **environment = make_environment(how->changes);
     *child = (whit_piped){.in = -1, .out = -1};
     if (!environment) return whit_fail_memory(error, words[0], 0);
     if (pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0) process = whit_fork_bound(SIGKILL);
-    if (process == 0) become_program(words, how->folder, environment, to[0], from[1], errors);
+    if (process == 0) become_program(program, words, how->folder, environment, to[0], from[1], errors);
     free(environment);
     whit_status status = process < 0 ? whit_fail_errno(error, words[0], "start") : WHIT_OK;
     if (to[0] >= 0) close(to[0]);

@@ -26,8 +26,13 @@ typedef struct whit_piped_how {
     bool at_terminal;
 } whit_piped_how;
 
-/* Starts words[0], which is looked for in PATH, with the words that follow; `words` ends with NULL. It and what it has
- * started end with the thread that starts it. One that cannot be executed ends with status 127. Errors: io, memory. */
+#define WHIT_PROGRAM_BYTES 4096
+/* Finds a program in the absolute folders of PATH: others could be the project's. False if it is not there; on Windows
+ * always. */
+bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES]);
+/* Starts words[0] with the words that follow; `words` ends with NULL. A name without a slash is looked for as
+ * whit_find_program does. It and what it has started end with the thread that starts it. One that cannot be executed
+ * ends with status 127. Errors: io, memory. */
 whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error);
 /* Starts a command line of the system's shell, whose stderr is merged into its output. */
 whit_status whit_piped_start_line(whit_piped *child, const char *line, const char *folder, whit_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Changes that language servers propose: renaming, formatting and code actions; and signatures. */
 #include "base/phrase.h"
+#include "base/piped.h"
 #include "editor/state.h"
 
 #include <limits.h>
@@ -38,7 +39,6 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
 }
 
-/* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
 /* Opens a file that is not open yet. NULL, with the reason, if its links lead out of the project. */
 static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
 {
@@ -55,6 +55,7 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     return doc;
 }
 
+/* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
 static void take_file(ed *e, struct edits *edits, const char *uri, const json_t *list)
 {
     char path[PATH_MAX];
@@ -153,32 +154,42 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
 
 /* Programs that format a text without a server. They read the project's style, and run none of it. */
 static const struct formatter {
-    const char *language, *program, *command;
+    const char *language, *program, *options;
 } formatters[] = {
-    {"c", "clang-format", "clang-format --assume-filename=%"},
-    {"cpp", "clang-format", "clang-format --assume-filename=%"},
-    {"java", "clang-format", "clang-format --assume-filename=%"},
-    {"go", "gofmt", "gofmt"},
-    {"rust", "rustfmt", "rustfmt --emit stdout"},
-    {"python", "black", "black -q -"},
-    {"zig", "zig", "zig fmt --stdin"},
+    {"c", "clang-format", "--assume-filename=%"},
+    {"cpp", "clang-format", "--assume-filename=%"},
+    {"java", "clang-format", "--assume-filename=%"},
+    {"go", "gofmt", ""},
+    {"rust", "rustfmt", "--emit stdout"},
+    {"python", "black", "-q -"},
+    {"zig", "zig", "fmt --stdin"},
 };
+
+/* Starts a formatter of the text by its whole path, which the shell looks for nowhere else. */
+static void start_formatter(ed *e, const char *path, const char *options)
+{
+    char command[sizeof e->shell.command], expanded[sizeof e->shell.command];
+    if (!ed_vi_expand(e, options, expanded, sizeof expanded)) return;
+    if (snprintf(command, sizeof command, "'%s' %s", path, expanded) >= (int)sizeof command)
+        ed_complain(e, "the command is too long");
+    else
+        ed_shell_start(e, ED_SHELL_FORMAT, command, (whit_range){0, whit_text_size(ed_text(e))});
+}
 
 void ed_format(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
     const struct ed_server *server = ed_server_of(e, doc);
     bool starts = server && (!server->tried || (server->lsp && !server->ready));
+    char path[WHIT_PROGRAM_BYTES];
     if (starts || (server && server->ready && server->formats)) {
         ed_language_ask(e, ED_ASK_FORMAT, "");
         return;
     }
     for (size_t i = 0; i < sizeof formatters / sizeof *formatters; i++) {
         if (strcmp(formatters[i].language, whit_syntax_name(doc->syntax)) != 0) continue;
-        if (!ed_is_installed(formatters[i].program)) continue;
-        char command[sizeof e->shell.command];
-        if (ed_vi_expand(e, formatters[i].command, command, sizeof command))
-            ed_shell_start(e, ED_SHELL_FORMAT, command, (whit_range){0, whit_text_size(ed_text(e))});
+        if (!whit_find_program(formatters[i].program, path) || strchr(path, '\'')) continue;
+        start_formatter(e, path, formatters[i].options);
         return;
     }
     ed_complain(e, "no language server and no program here formats %s", whit_syntax_name(doc->syntax));

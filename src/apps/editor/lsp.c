@@ -119,6 +119,8 @@ struct whit_lsp {
 whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **lsp, whit_error *error)
 {
     char *words[WORDS_MAX + 1], *copy = strdup(command);
+    static const char *const keyless[] = {"WHIT_API_KEY", NULL}; /* the endpoint's key is not for the server */
+    const whit_piped_how how = {.folder = folder, .changes = keyless};
     whit_lsp *own = calloc(1, sizeof *own);
     size_t n = 0;
     *lsp = NULL;
@@ -133,7 +135,7 @@ whit_status whit_lsp_open(const char *command, const char *folder, whit_lsp **ls
     for (char *word = strtok_r(copy, " \t", &rest); word && n < WORDS_MAX; word = strtok_r(NULL, " \t", &rest))
         words[n++] = word;
     words[n] = NULL;
-    whit_status status = n ? whit_piped_start(&own->child, words, &(whit_piped_how){.folder = folder}, error)
+    whit_status status = n ? whit_piped_start(&own->child, words, &how, error)
                            : whit_fail(error, WHIT_ERROR_ARGUMENT, "a language server needs a command");
     free(copy);
     if (status != WHIT_OK) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/items.h"
+#include "base/piped.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -34,25 +35,12 @@ static const struct known_server {
     {"zig", "zls", "zls"},
 };
 
-/* Only absolute folders of PATH count: others could be the project's. */
-bool ed_is_installed(const char *program)
-{
-    const char *path = getenv("PATH");
-    for (const char *at = path; at && *at; at += *at == ':') {
-        size_t n = strcspn(at, ":");
-        char file[PATH_MAX];
-        int length = snprintf(file, sizeof file, "%.*s/%s", (int)n, at, program);
-        if (*at == '/' && length > 0 && (size_t)length < sizeof file && access(file, X_OK) == 0) return true;
-        at += n;
-    }
-    return false;
-}
-
 static const struct known_server *find_server(const struct ed_doc *doc)
 {
     const char *language = whit_syntax_name(doc->syntax);
+    char path[WHIT_PROGRAM_BYTES];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].language, language) && ed_is_installed(known[i].program)) return &known[i];
+        if (!strcmp(known[i].language, language) && whit_find_program(known[i].program, path)) return &known[i];
     return NULL;
 }
 

@@ -9,7 +9,6 @@
  * second takes the key that answers; false: the key is for the text. */
 bool ed_servers_look(ed *e);
 bool ed_servers_answer(ed *e, whit_key key);
-bool ed_is_installed(const char *program); /* in an absolute folder of PATH */
 
 /* language.c, language_ask.c: see language.h */
 struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc); /* NULL: none is configured */

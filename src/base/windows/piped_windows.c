@@ -126,6 +126,13 @@ whit_status whit_piped_start_line(whit_piped *child, const char *line, const cha
     return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: a command must be one line", line);
 }
 
+bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES])
+{
+    (void)name;
+    path[0] = 0;
+    return false;
+}
+
 whit_status whit_piped_start(whit_piped *child, char *const *words, const whit_piped_how *how, whit_error *error)
 {
     whit_buf line = {0};
