@@ -367,8 +367,11 @@ static whit_status store_copy(void *user, const char *from, const char *to, whit
 
 static whit_status store_remove(void *user, const char *name, whit_error *error)
 {
+    const struct served *served = user;
     whit_hub_removed removed;
-    (void)user;
+    for (size_t i = 0; i < served->n_models; i++)
+        if (served->models[i].path && whit_hub_store_would_remove(NULL, name, served->models[i].path))
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the server was started with this model", name);
     return whit_hub_store_remove(NULL, name, &removed, error);
 }
 
@@ -412,8 +415,12 @@ static int run_serve(cli_call *call)
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
         return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
     char folder[WHIT_CACHE_PATH_BYTES];
-    const whit_server_store store = {
-        .pull = store_pull, .copy = store_copy, .remove = store_remove, .find = store_find, .folder = folder};
+    const whit_server_store store = {.pull = store_pull,
+                                     .copy = store_copy,
+                                     .remove = store_remove,
+                                     .find = store_find,
+                                     .folder = folder,
+                                     .user = &served};
     if (values->allow_pull && !values->key_file && !values->key_table && !values->keys.n)
         return cli_fail(call, CLI_USAGE, "--allow-pull wants a key, which requests give: --api-key-file FILE");
     if (values->allow_pull && whit_cache_folder(NULL, folder, &error) != WHIT_OK) return cli_fail_error(call, &error);

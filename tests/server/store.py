@@ -86,4 +86,13 @@ server.process.terminate()
 check(server.process.wait(timeout=60) == 0, "the server ends with its helper")
 again = Server("-c", "128", "--keys", "keys", "--allow-pull")
 check(answer(again, "other")[1][0]["response"] == first[0]["response"], "after a restart")
+again.end()
+# A model that the server was started with stays under each of its names.
+with open("keys", "w") as keys:
+    keys.write("secret\n")
+named = Server("-c", "128", "-m", "own=mine", "--keys", "keys", "--allow-pull")
+for name in ("own", "mine", "mine@main", "mine:latest", os.environ["HF_ENDPOINT"] + "/mine", "mine:tiny-f32.gguf", "mine:f32"):
+    status, lines = ask(named, "DELETE", "/api/delete", {"model": name})
+    check(status in (400, 404) and os.path.exists("cache/whit/hub/mine/tiny-f32.gguf"), "deleted as", name, status, lines)
+check(ask(named, "DELETE", "/api/delete", {"model": "other"})[0] == 200, "a copy of it")
 sys.exit(client.failures > 0)

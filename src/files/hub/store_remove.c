@@ -123,3 +123,28 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     whit_hub_entry_close(&entry);
     return status;
 }
+
+bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path)
+{
+    whit_hub_name name;
+    whit_hub_entry entry;
+    whit_hub_choice choice = {0};
+    char *folder = NULL, *kept = realpath(path, NULL);
+    bool would = false;
+    if (kept && whit_hub_store_find(cache_dir, text, &name, &entry, NULL) == WHIT_OK) {
+        folder = realpath(entry.folder, NULL);
+        const size_t n = folder ? strlen(folder) : 0;
+        const bool is_below = n && strncmp(kept, folder, n) == 0 && (kept[n] == '/' || !kept[n]);
+        if (is_below && !name.file[0])
+            would = true;
+        else if (is_below && whit_hub_choose(&entry.files, text, name.file, &choice, NULL) == WHIT_OK)
+            would = choice.n_files == entry.files.n_files;
+        for (size_t i = 0; is_below && !would && i < choice.n_files; i++)
+            would = strcmp(kept + n + (kept[n] == '/'), entry.files.files[choice.files[i]].path) == 0;
+        whit_hub_choice_free(&choice);
+        whit_hub_entry_close(&entry);
+    }
+    free(folder);
+    free(kept);
+    return would;
+}
