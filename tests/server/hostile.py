@@ -3,6 +3,7 @@
 processor time and 64 MB, and the server goes on. Some that only look hostile are followed."""
 import json
 import os
+import socket
 import sys
 
 import client
@@ -120,5 +121,24 @@ send(server, {"x": ['[,{\\"' * 100] * 10000}, 200)  # within texts
 print("%d refused, at most %.2f s of processor time and %d MB; %d followed, at most %.2f s and %d MB" %
       (len(costs), max(s for s, _ in costs), max(mb for _, mb in costs), len(followed), max(s for s, _ in followed),
        max(mb for _, mb in followed)))
+server.end()
+# Connections that never end their request, and bodies of requests that are refused, keep nobody out.
+server = Server("-c", "512", "--api-key", "secret")
+slow = []
+for i in range(400):
+    slow.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+    slow[-1].sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX: " if i % 2 else b"POST /slots HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")
+check(server.ask("GET", "/health")[0] == 200, "nobody else is answered")
+check(server.ask("POST", "/v1/completions", {"prompt": "a", "max_tokens": 2}, {"X-Api-Key": "secret"})[0] == 200, "no work is done")
+for one in slow:
+    one.close()
+endless, n_sent = socket.create_connection(("127.0.0.1", server.port), timeout=60), 0
+endless.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999\r\n\r\n")
+try:
+    while n_sent < 1 << 30:
+        n_sent += endless.send(b"x" * 65536)
+except OSError:
+    pass
+check(n_sent < 1 << 30, "a refused body is read for ever")
 server.end()
 sys.exit(1 if client.failures else 0)

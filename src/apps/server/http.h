@@ -34,6 +34,7 @@ typedef struct whit_web_reply {
     char id[132];               /* id of the request; "": no id */
     bool is_id_given;           /* the client, or a proxy, chose the id */
     bool is_logged;             /* the function that made the reply has logged it */
+    bool is_known;              /* the request gives a key, or no key is wanted */
     whit_web_stream_fn *stream; /* replaces a body */
     void (*end_stream)(void *user);
     void *stream_user;
@@ -47,7 +48,9 @@ const char *whit_web_query(const whit_web_request *request, const char *name);
 
 typedef struct whit_web_server whit_web_server;
 /* Serves on a listening socket, which it takes over. A connection on which nothing is read or written for timeout_s is
- * closed; the time that the handler or a stream takes for its answer does not count. Bodies are counted in `budget`
+ * closed; the time that the handler or a stream takes for its answer does not count. Beyond n_connections a new
+ * connection closes the connection with the longest wait: a client cannot keep others out without a whole request that
+ * the handler's first reply calls known (is_known). Bodies are counted in `budget`
  * (NULL: not counted), which outlives the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);

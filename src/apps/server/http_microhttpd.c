@@ -9,14 +9,18 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* The stack is large enough for JSON nested as deep as its parser allows (2,048 levels), also with sanitizers. */
 enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
+/* Connections beyond the limit, in whose place others are being closed; bytes of a refused body that are read. */
+enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
 
 struct api {
     const char *(*version)(void);
@@ -37,6 +41,14 @@ struct api {
     enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
 
+/* A connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its request is
+ * refused or incomplete, and a new connection may take its place, beginning with the longest wait. */
+struct client {
+    struct client *previous, *next;
+    int fd;
+    bool is_at_work, is_closing;
+};
+
 struct whit_web_server {
     struct api api;
     struct MHD_Daemon *daemon;
@@ -45,6 +57,9 @@ struct whit_web_server {
     whit_budget *budget;
     uint32_t timeout_s;
     atomic_uint n_in_flight;
+    pthread_mutex_t lock;  /* protects the following */
+    struct client clients; /* head of the ring of connections, oldest first */
+    uint32_t n_clients, n_clients_max;
 };
 
 /* State of one request. */
@@ -53,6 +68,7 @@ struct exchange {
     whit_claim claim;
     whit_buf body;
     bool is_too_long;
+    size_t n_dropped;
     whit_claim_result body_claim;
     whit_web_reply refusal; /* status 0: the headers were accepted */
 };
@@ -231,6 +247,65 @@ static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_
     return send_reply(server, connection, &reply);
 }
 
+/* ---- connections --------------------------------------------------------------------------------- */
+
+static void unlink_client(struct client *client)
+{
+    client->previous->next = client->next;
+    client->next->previous = client->previous;
+}
+
+static void append_client(whit_web_server *server, struct client *client)
+{
+    client->next = &server->clients;
+    client->previous = server->clients.previous;
+    client->previous->next = server->clients.previous = client;
+}
+
+/* Closes the connection that has waited longest, but not the newest one. */
+static void close_waiting_client(whit_web_server *server)
+{
+    struct client *client = server->clients.next;
+    while (client != server->clients.previous && (client->is_at_work || client->is_closing)) client = client->next;
+    if (client == server->clients.previous) return;
+    client->is_closing = true;
+    shutdown(client->fd, SHUT_RDWR); /* its thread sees the end */
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    whit_web_server *server = user;
+    struct client *client = *context;
+    const bool begins = what == MHD_CONNECTION_NOTIFY_STARTED;
+    const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (begins && info && (client = calloc(1, sizeof *client)) != NULL) client->fd = (int)info->connect_fd;
+    *context = begins ? client : NULL;
+    if (!client) return;
+    pthread_mutex_lock(&server->lock);
+    if (begins) append_client(server, client);
+    if (begins && ++server->n_clients > server->n_clients_max) close_waiting_client(server);
+    if (!begins) unlink_client(client);
+    if (!begins) server->n_clients--;
+    pthread_mutex_unlock(&server->lock);
+    if (!begins) free(client);
+}
+
+/* Notes that a connection is at work, or waits from now on. */
+static void note_work(whit_web_server *server, struct MHD_Connection *connection, bool is_at_work)
+{
+    const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct client *client = info ? info->socket_context : NULL;
+    if (!client) return;
+    pthread_mutex_lock(&server->lock);
+    client->is_at_work = is_at_work;
+    unlink_client(client);
+    append_client(server, client);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------ */
+
 /* Appends a part of a body; discards the body if it is too long or needs too much memory. */
 static void keep_body(struct exchange *x, const char *data, size_t n)
 {
@@ -266,8 +341,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     }
     if (*data_bytes) { /* a refused body is read and dropped, so that the reply arrives */
         keep_body(x, data, *data_bytes);
+        if (!x->body.size_bytes) x->n_dropped += *data_bytes;
         *data_bytes = 0;
-        return MHD_YES;
+        return x->n_dropped < DROPPED_BYTES_MAX ? MHD_YES : MHD_NO;
     }
     if (has_odd_trailer(server, connection))
         return refuse_framing(server, connection, "A field after the body says how long the body is.\n");
@@ -282,6 +358,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
                                 .fd = info ? (int)info->connect_fd : -1,
                                 .connection = &c};
     whit_web_reply reply = {.status = 500, .claim = &x->claim};
+    if (x->refusal.is_known) note_work(server, connection, true);
     server->handler(server->user, &request, &reply);
     restart_timeout(server, connection);
     return send_reply(server, connection, &reply);
@@ -290,7 +367,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 static void on_completed(void *user, struct MHD_Connection *connection, void **own, enum MHD_RequestTerminationCode why)
 {
     struct exchange *x = *own;
-    (void)user, (void)connection, (void)why;
+    (void)why;
+    note_work(user, connection, false);
     if (x) whit_buf_free(&x->body);
     if (x) whit_buf_free(&x->refusal.body);
     if (x) whit_claim_release(&x->claim);
@@ -315,6 +393,12 @@ static size_t unescape(void *user, struct MHD_Connection *connection, char *text
     return (size_t)(out - text);
 }
 
+static void free_server(whit_web_server *server)
+{
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+}
+
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error)
 {
@@ -325,19 +409,23 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
     s->user = user;
     s->budget = budget;
     s->timeout_s = timeout_s;
+    s->n_clients_max = n_connections;
+    s->clients.previous = s->clients.next = &s->clients;
+    pthread_mutex_init(&s->lock, NULL);
     if (!open_library(&s->api)) {
-        free(s);
+        free_server(s);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "libmicrohttpd (libmicrohttpd.so.12) is not on this machine, so it cannot serve");
     }
     s->daemon = s->api.start(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, s,
-        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)n_connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)timeout_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!s->daemon) {
-        free(s);
+        free_server(s);
         return whit_fail(error, WHIT_ERROR_IO, "the server could not be started");
     }
     *server = s;
@@ -359,5 +447,5 @@ void whit_web_close(whit_web_server *s)
 {
     if (!s) return;
     s->api.stop(s->daemon);
-    free(s);
+    free_server(s);
 }

@@ -217,6 +217,7 @@ static bool admit_request(const whit_site *site, const whit_web_request *request
     bool is_probe = found->route && found->route->flags & WHIT_ROUTE_PROBE;
     bool allowed = whit_key_allows(site, request, key);
     bool opens_model = found->route && found->route->flags & WHIT_ROUTE_MODEL;
+    reply->is_known = allowed;
     if (!is_probe && whit_request_is_foreign(site, request, opens_model)) {
         whit_foreign_refuse(site, request, reply);
         return false;
