@@ -522,6 +522,16 @@ def test_origins():
             keys.write(line + "\n")
         check("in the place of a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
     # An origin that no browser sends would let nobody in.
+    # Whatever computes, opens or closes a model counts.
+    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
+                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
+        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
+        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
+    # Whatever computes, opens or closes a model counts.
+    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
+                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
+        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
+        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
     for origin in ("chat.example.org", "https://chat.example.org/", "https://", "https://a.example,https://b.example"):
         check("is no origin" in client.refused("--cors", origin, "-c", "512"), origin)
     with open("keys", "w", encoding="ascii") as keys:

@@ -18,7 +18,7 @@ typedef enum whit_vendor {
 enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
     WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
-    WHIT_ROUTE_WORK = 4,    /* refused while the server ends */
+    WHIT_ROUTE_WORK = 4,    /* refused while the server ends; counts among the requests that a key may make */
     WHIT_ROUTE_BARE = 8,    /* not served with the prefix /v1 */
     WHIT_ROUTE_EMPTY = 128, /* the body may be absent, which is read as {} */
     WHIT_ROUTE_LIST = 64,   /* its body is a list, not an object */
