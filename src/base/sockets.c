@@ -71,6 +71,19 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
     return WHIT_OK;
 }
 
+bool whit_socket_is_local(int fd)
+{
+    struct sockaddr_storage own;
+    socklen_t n = sizeof own;
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&own, &n) != 0) return false;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&own;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&own;
+    if (own.ss_family == AF_INET) return ntohl(four->sin_addr.s_addr) >> 24 == 127;
+    if (own.ss_family != AF_INET6) return false;
+    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+        (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+}
+
 void whit_socket_close(int fd)
 {
     if (fd >= 0) close(fd);

@@ -14,6 +14,8 @@ whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
  * closes *fd unless it is -1, on failure, too. `option` is what the message tells to change if the port is taken. */
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
                             size_t address_bytes, whit_error *error);
+/* Whether a listening socket is reached from this machine alone: its address is 127.0.0.0/8 or ::1. */
+bool whit_socket_is_local(int fd);
 /* Closes a socket: on Windows it is no file. */
 void whit_socket_close(int fd);
 /* Whether the client at the other end of a connection has closed it, or its sending half. */

@@ -33,7 +33,7 @@ class Server:
         atexit.register(self.process.kill)  # whatever goes wrong: else the test would never end
         for line in self.process.stderr:
             self.said.append(line)
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+            found = re.search(r"http://(?:127\.0\.0\.1|0\.0\.0\.0|\[::ffff:127\.0\.0\.1\]):(\d+)", line)
             if found:
                 self.port = int(found.group(1))
                 threading.Thread(target=self.listen, daemon=True).start()

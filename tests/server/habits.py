@@ -453,6 +453,22 @@ def test_origins():
     for host, expected in ((named, 200), (named.upper() + ":8080", 200), ("elsewhere.example", 403), ("x" + named, 403)):
         check(ask(server, "GET", "/slots", headers={"Host": host})[0] == expected, "GET under", host)
     server.end()
+    # A server of a network: browsers send no Sec-Fetch-Site there, and Origin alone tells whose page it is.
+    server = Server("-c", "512", "--host", "0.0.0.0", "--cors", ALLOWED)
+    for origin, expected in (("http://gpu.lan:8080", 200), ("http://GPU.lan:80", 200), ("http://localhost:3000", 200),
+                             ("http://a.localhost", 200), ("http://127.0.0.1:1", 200), ("http://[::1]:1", 200), ("app://notes.md", 200),
+                             (ALLOWED, 200), ("https://elsewhere.example", 403), ("http://10.1.2.3:8080", 403),
+                             ("http://gpu.lan.example", 403), ("http://notlocalhost", 403), ("null", 403)):
+        status = ask(server, "POST", CHAT, body, {"Origin": origin, "Host": "gpu.lan:8080"})[0]
+        check(status == expected, "a page of", origin, status)
+    check(ask(server, "POST", CHAT, body, {"Origin": "http://10.1.2.3", "Host": "gpu.lan", "Sec-Fetch-Site": "same-origin"})[0] == 200,
+          "its own page behind a proxy")
+    server.end()
+    # No public name leads to an address of this machine alone, however that is written.
+    if socket.has_ipv6:
+        server = Server("-c", "512", "--host", "::ffff:127.0.0.1")
+        check(ask(server, "GET", "/slots", headers={"Host": "elsewhere.example"})[0] == 403, "a name that was made to lead here")
+        server.end()
     with open("keys", "w", encoding="ascii") as keys:
         keys.write("secret\n")
     server = Server("-c", "512", "--api-key-file", "keys")
@@ -506,6 +522,16 @@ def test_origins():
     slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
     check([one[0] for one in slow] == [200, 200, 429] and 10 < int(slow[2][1]["Retry-After"]) <= 30, slow)
     check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
+    # Whatever computes, opens or closes a model counts.
+    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
+                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
+        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
+        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
+    # Whatever computes, opens or closes a model counts.
+    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
+                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
+        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
+        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
     server.end()
     # The log tells whose requests were refused.
     lines = [json.loads(line) for line in open("keys.log", encoding="utf-8")]
@@ -522,16 +548,6 @@ def test_origins():
             keys.write(line + "\n")
         check("in the place of a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
     # An origin that no browser sends would let nobody in.
-    # Whatever computes, opens or closes a model counts.
-    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
-                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
-        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
-        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
-    # Whatever computes, opens or closes a model counts.
-    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
-                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
-        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
-        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
     for origin in ("chat.example.org", "https://chat.example.org/", "https://", "https://a.example,https://b.example"):
         check("is no origin" in client.refused("--cors", origin, "-c", "512"), origin)
     with open("keys", "w", encoding="ascii") as keys:

@@ -403,8 +403,8 @@ static bool is_public_name(const char *host)
 /* The host and port of an origin of http or https; NULL: another scheme. */
 static const char *origin_host(const char *origin)
 {
-    if (!strncmp(origin, "http://", 7)) return origin + 7;
-    if (!strncmp(origin, "https://", 8)) return origin + 8;
+    if (!strncasecmp(origin, "http://", 7)) return origin + 7;
+    if (!strncasecmp(origin, "https://", 8)) return origin + 8;
     return NULL;
 }
 
@@ -413,9 +413,26 @@ static const char *origin_host(const char *origin)
  * reveals it. */
 static bool trusts_this_machine(const whit_site *site)
 {
-    const char *host = site->options->host;
-    return !site->options->socket_path && !count_keys(site) && host &&
-        (!strncmp(host, "127.", 4) || !strcmp(host, "localhost") || !strcmp(host, "::1"));
+    return site->is_local && !count_keys(site);
+}
+
+/* Bytes of a name or an address before its port. */
+static size_t name_bytes(const char *host)
+{
+    return *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
+}
+
+/* Whether a request without Sec-Fetch-Site comes from a page of another site. Browsers leave that header out where a
+ * server on another machine is reached without TLS. Origins of this machine and of programs (app://) are no sites. */
+static bool is_elsewhere(const char *origin, const char *host)
+{
+    const char *named = origin ? origin_host(origin) : NULL;
+    if (origin && !strcmp(origin, "null")) return true;
+    if (!named || !host) return false;
+    const size_t n = name_bytes(named);
+    const bool is_this_machine = !strncasecmp(named, "127.", 4) || !strncmp(named, "[::1]", 5) ||
+        (n >= 9 && !strncasecmp(named + n - 9, "localhost", 9) && (n == 9 || named[n - 10] == '.'));
+    return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
 
 /* Whether a request's Host is a public name other than the one of --cors. Ports are not compared: proxies differ in
@@ -434,10 +451,12 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
 {
     const char *from = whit_web_header(request, "Sec-Fetch-Site"), *origin = whit_web_header(request, "Origin");
     const char *friend = site->options->cors_origin, *named = origin ? origin_host(origin) : NULL;
-    if (is_foreign_host(site, whit_web_header(request, "Host"))) return true;
+    const char *host = whit_web_header(request, "Host");
+    if (is_foreign_host(site, host)) return true;
     if ((!strcmp(request->method, "GET") && !opens_model) || !strcmp(request->method, "OPTIONS")) return false;
     bool foreign =
         (from && !strcmp(from, "cross-site")) || (named && trusts_this_machine(site) && is_public_name(named));
+    foreign |= !from && !count_keys(site) && is_elsewhere(origin, host);
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 

@@ -158,6 +158,7 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
         status = options->socket_path ? whit_listen_unix(options->socket_path, &fd, error)
                                       : whit_listen_tcp(options->host, options->port, "--port takes another, 0 any",
                                                         &fd, address, sizeof address, error);
+    site.is_local = !options->socket_path && whit_socket_is_local(fd);
     if (status == WHIT_OK) status = whit_events_open(options, address, &site.events, error);
     if (status == WHIT_OK) status = whit_site_open(&site, error);
     if (status == WHIT_OK) site.models->entries[0].api->log = site.log;

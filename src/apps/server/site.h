@@ -38,7 +38,8 @@ typedef struct whit_site {
     struct whit_models *models;
     struct whit_events *events; /* NULL: no KV events are published */
     whit_keyring *keyring;
-    int key_fd; /* socket of the process that opens the key files; -1: this process opens them */
+    bool is_local; /* listens on an address of this machine alone */
+    int key_fd;    /* socket of the process that opens the key files; -1: this process opens them */
     whit_request_log log;
     atomic_ullong n_ids;        /* number of replies so far */
     uint64_t id_seed;           /* random, so that replicas and restarts use different ids */
