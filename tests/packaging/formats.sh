@@ -65,9 +65,10 @@ if "$SOURCE/packaging/fill-recipes" release http://x/ https://whit.example recip
 
 # ---- packages of an archive
 name=whit-$version-linux-x86_64
-mkdir -p tree/$name/man/man1 tree/$name/completions/bash tree/$name/completions/zsh tree/$name/completions/fish
+mkdir -p tree/$name/man/man1 tree/$name/completions/bash tree/$name/completions/zsh tree/$name/completions/fish tree/$name/docs/use
 cp made/whit tree/$name/whit
 cp "$SOURCE/LICENSE" "$SOURCE/README.md" tree/$name/
+cp "$SOURCE/docs/use/install.md" tree/$name/docs/use/
 echo .TH >tree/$name/man/man1/whit.1
 for file in bash/whit zsh/_whit fish/whit.fish; do echo >"tree/$name/completions/$file"; done
 tar -C tree -czf made/$name.tar.gz $name
@@ -101,3 +102,13 @@ for path in /usr/bin/whit /etc/whit/serve.env /usr/lib/systemd/system/whit.servi
 done
 rpm -qp --conflicts --requires made/first/*.rpm | grep -E '\.so' && { echo "the RPM package needs libraries"; exit 1; }
 [ "$(rpm -qp --qf '%{VERSION}' made/first/*.rpm)" = "$version" ]
+# Installed and removed in an empty root, it leaves none of its own files and folders there.
+[ "$(id -u)" = 0 ] || { echo "only root changes the root folder: the RPM package is not installed"; exit 0; }
+rm -rf root
+mkdir root
+in_root() { rpm --root "$PWD/root" --noscripts "$@" 2>rpm.log || { cat rpm.log; exit 1; }; }
+in_root --nodeps -i made/first/*.rpm
+[ -s root/usr/bin/whit ] && [ -s root/usr/share/doc/whit/docs/use/install.md ]
+in_root -e whit
+left=$(find root -path '*whit*')
+[ -z "$left" ] || { echo "removed, the RPM package leaves $left"; exit 1; }
