@@ -7,7 +7,7 @@ program=$(realpath "$1") hub_serve=$(realpath "$2") tiny=$(realpath "$3")
 source=$(cd "$(dirname "$0")/../.." && pwd)
 [ "$(id -u)" = 0 ] || { echo "skipped: roots are changed by root alone"; exit 77; }
 work=$(mktemp -d)
-trap 'rm -rf "$work"; [ -z "${hub:-}" ] || kill "$hub" 2>/dev/null || true' EXIT
+trap 'rm -rf "$work"; kill ${hub:-} ${server:-} 2>/dev/null || true' EXIT
 cd "$work"
 fail() {
     echo "FAILED: $*"
@@ -35,7 +35,8 @@ grep -q 'libraries.* libedit libcurl libmicrohttpd.* libseccomp ncursesw' doctor
 for name in openblas tree-sitter libgit2; do grep -q "static build.*$name" doctor || fail "doctor does not name $name"; done
 in_root /whit pull owner/name 2>log && fail "pulled from nowhere"
 grep -q "no file of certificate authorities" log || fail "no word about certificates: $(cat log)"
-in_root /whit serve --port 0 2>serve.log &
+# No function here: its shell would be ended in place of the server.
+env -i "PATH=$PATH" HOME=/ "${variables[@]}" chroot root /whit serve --port 0 2>serve.log &
 server=$!
 for _ in $(seq 100); do
     address=$(sed -n 's/.* at \(http:[^ ]*\) .*/\1/p' serve.log)
