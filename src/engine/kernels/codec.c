@@ -238,7 +238,7 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
         uint64_t expected = 0, found = tensor->part[part] ? tensor->part_bytes[part] : 0;
         whit_codec_part_bytes(&tensor->type, (whit_part)part, &expected);
         if (part >= WHIT_PART_PLANE && part <= WHIT_PART_FACTOR_B)
-            expected = found; /* these instructions encode their lengths */
+            expected = found; /* headers of these parts state their lengths */
         if (found != expected)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d has %llu bytes and needs %llu",
                              whit_codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,

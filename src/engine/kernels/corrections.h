@@ -102,7 +102,7 @@ typedef struct whit_low_rank_pair {
 /* The types of the plane's matrix and of a pair's factors. */
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
 whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
-/* Finds the plane and the pair of a tensor that passed whit_tensor_check; false without them. */
+/* Find the plane, or the pair, of a tensor that passed whit_tensor_check; false if it has no such part. */
 bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
 bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
 

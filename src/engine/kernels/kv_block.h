@@ -87,7 +87,7 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
 static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
-    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* packed types read queries in the form of f16 */
+    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* queries for packed types have the form of f16 */
 }
 static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
 {

@@ -136,7 +136,7 @@ static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 
 static uint64_t table_entries(const whit_kv *kv, const whit_kv_class *class)
 {
-    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* also its table and `first` */
+    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* n_places + 1 of its table, 1 of `first` */
 }
 
 static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *bytes)
@@ -220,7 +220,7 @@ static void drop_block(whit_kv_class *class, uint32_t sequence, uint32_t block)
 }
 
 /* Makes the partly filled block of position n_tokens writable. A shared block is copied; so is a named one if memory
- * is left for the copy, so that the prefix cache keeps the text before the sequence was truncated. */
+ * is left for the copy, so that the prefix cache keeps the text that the sequence had before it was truncated. */
 static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;

@@ -57,7 +57,7 @@ void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
-/* Names a full block; false without effect if it has a name or another block has this one. */
+/* Names a full block. Returns false and changes nothing if it has a name or another block has this one. */
 bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Removes the name of a block that is about to be overwritten. */

@@ -29,7 +29,7 @@
 
 enum {
     WHIT_GEMM_SIDE = 32,   /* rows of a or columns of b packed side by side */
-    WHIT_GEMM_BLOCK = 512, /* k columns that are multiplied before c is stored */
+    WHIT_GEMM_BLOCK = 512, /* length of the part of k that is multiplied before c is stored */
     WHIT_GEMM_TILE_K = 32,
     WHIT_GEMM_TILE_BYTES = 1024,
 };

@@ -42,7 +42,7 @@ typedef struct whit_layer_kind {
 /* How a RoPE table's frequencies are computed from theta (rope_scaling.h). */
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
-    WHIT_ROPE_LINEAR,  /* positions are divided by `factor` */
+    WHIT_ROPE_LINEAR,  /* frequencies are divided by `factor` */
     WHIT_ROPE_DYNAMIC, /* theta grows with the context, from `length` on */
     WHIT_ROPE_YARN,
     WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short" or, in contexts over `length`, "rope_factors_long" */
@@ -117,7 +117,7 @@ typedef struct whit_config {
     double router_norm_eps;             /* and this is added to the sum */
     double router_scale;                /* factor of the scores; 0: 1 */
     bool expert_bias;                   /* the router and the experts' matrices have biases */
-    double gate_limit;                  /* gates are limited to this maximum, gated values to its range; 0: no limit */
+    double gate_limit;                  /* gates are at most this, gated values within [-this, this]; 0: no limit */
     bool attn_sinks;           /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
     bool input_norms;          /* each projection has its own norm of the input */
     bool bidirectional;        /* tokens attend to both sides: a text is computed in one pass */

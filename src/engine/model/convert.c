@@ -117,7 +117,7 @@ static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uin
     const whit_codec_info *codec = whit_codec_find(type->codec);
     bool u8 = g.row_bytes > 0;
     *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1)};
-    /* At least one, because readers may return the only scale several times. */
+    /* At least one field, because readers may also return the single scale that the type already has. */
     if (!codec->is_float) buffer->n_fields = g.row_fields;
     buffer->n_fields_u8 = g.row_bytes;
     buffer->rows.elems = whit_zalloc_array(a, n, buffer->elem_bytes);

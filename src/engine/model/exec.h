@@ -48,7 +48,7 @@ typedef struct whit_exec_options {
     const float *divisors[WHIT_ROPES_MAX]; /* each table's divisors (dims / 2), or NULL (rope_scaling.h) */
 } whit_exec_options;
 
-/* Number of values that this rank has exchanged with others so far. */
+/* Counts of the exchanges of values between this rank and others so far. */
 typedef struct whit_exec_traffic {
     uint64_t n_gathers, n_messages, sent_bytes, received_bytes;
 } whit_exec_traffic;
@@ -95,7 +95,7 @@ typedef struct whit_exec_schedules {
     uint32_t n_choices, capacity;
     struct whit_exec_scheduled {
         whit_schedule schedule;
-        uint32_t bucket; /* the first bucket of its rows */
+        uint32_t bucket; /* the first bucket of row counts that uses it */
         uint8_t rows, mode;
     } list[WHIT_ROWS_COUNT * WHIT_EXEC_MODES * WHIT_EXEC_BUCKETS];
     uint32_t n;

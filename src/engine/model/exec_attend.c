@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Offsets in a worker's scratch: rotated queries, those for sinks, their spans in a group, partial results of all
- * groups so far, and scratch of the kernels for one group. */
+/* Offsets in a worker's scratch: prepared queries, those for sinks, their spans in a group, partial results of all
+ * groups so far, and partial results of one group. */
 struct layout {
     size_t queries, sink_queries, spans, total, partials, bytes;
 };
@@ -54,8 +54,8 @@ static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* The end of the positions that row `row` of a step attends to: its own, or the end of its text if it attends to
- * both sides. */
+/* The end of the positions that row `row` of a step attends to: after its own position, or, if it attends to both
+ * sides, after the last one at most `sides` positions away. */
 static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     const whit_kv_class *class = step->cache->class;
@@ -138,7 +138,7 @@ static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker,
     return converted;
 }
 
-/* Returns the cached entry of group g, else a free one, else the last. */
+/* Returns the index of the entry of group g if cached, else of a free entry, else of the last. */
 static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
 {
     for (uint32_t i = 0; i < converted->n_kept; i++)

@@ -24,7 +24,7 @@ static void move_rows(uint8_t **rows, size_t column)
     if (*rows) *rows += column * sizeof(float);
 }
 
-/* Restricts attention's KV classes to this rank's heads. */
+/* Moves an attention step's rows and sinks to this rank's heads, because its KV classes have only these. */
 static void narrow_attention(const whit_exec *exec, whit_exec_step *step)
 {
     const uint32_t first = whit_split_units(exec->plan->ranks, step->plan->n_key_heads).begin;

@@ -53,7 +53,7 @@ struct whit_exec_step {
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
     bool releases_pages;               /* look-up in a large table: releases pages that no matrix reads here, */
-    uint32_t kept_begin, kept_end;     /* pages of all other tiles are released; this rank multiplies by these */
+    uint32_t kept_begin, kept_end;     /* all except those of tiles [kept_begin, kept_end), which a matrix reads */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
     whit_gate_fn *gate;

@@ -136,7 +136,7 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         return WHIT_OK;
     }
     *fits = false;
-    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* scales of groups include the factors of superblocks */
+    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* its fields are not the scales of groups */
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;

@@ -130,7 +130,7 @@ static whit_status check_windows(const whit_source *source, const char *architec
     return WHIT_OK;
 }
 
-/* No keys describe layers that differ in more than their mixer or the layers with experts. */
+/* Refuses layers that no keys describe: they may differ only in their mixer and in whether they have experts. */
 static whit_status check_layers(const whit_source *source, const char *architecture, whit_error *error)
 {
     const whit_config *c = &source->config;

@@ -48,7 +48,7 @@ typedef struct whit_gguf_architecture {
     uint8_t experts;                   /* whit_gguf_experts */
     bool scales_full_only;             /* layers with a window have unscaled RoPE */
     const whit_import_name *names;     /* tensors in addition to the common ones */
-    const whit_import_number *numbers; /* optional keys with numbers */
+    const whit_import_number *numbers; /* keys of the configuration's optional numbers */
     const char *const *keys;           /* further keys that are read; NULL ends the list */
     /* Reads fields specific to this architecture, after all others; NULL if there are no such fields. */
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);

@@ -206,8 +206,8 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                whit_source_tensor *tensor, whit_error *error)
 {
     WHIT_TRY(whit_ggml_find_twin(&import->view, tensor->name, &import->twin, error));
-    /* A single scale is equivalent to many equal ones, but activations are quantised in groups as large as the
-     * weight's (kernels/acts.h): smaller groups are kept. */
+    /* A single scale is equivalent to many equal ones, but activations are quantised in groups of the weight's size,
+     * at most 128 (kernels/acts.h): weights with smaller groups keep them. */
     if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
         whit_ggml_narrow_twin(&import->twin);
     whit_ggml_kind own;

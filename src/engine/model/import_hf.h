@@ -34,7 +34,7 @@ typedef struct whit_hf_experts {
     bool has_bias;     /* the router and the experts' matrices have biases */
     bool ff_is_width;  /* intermediate_size is the width of an expert */
     double added;      /* to the sum that divides the scores */
-    double gate_limit; /* unless swiglu_limit states another value */
+    double gate_limit; /* the default of swiglu_limit */
 } whit_hf_experts;
 
 /* A model class of transformers, with the defaults that its code has for absent fields. */
@@ -52,13 +52,13 @@ typedef struct whit_hf_class {
     bool window_always;                           /* a stated window is used, though the default is no window */
     bool window_switch;                           /* the window is used only if use_sliding_window is true, */
     uint32_t window_layers;                       /* and from this layer on (max_window_layers) */
-    bool tied;                                    /* unless config.json states it */
+    bool tied;                                    /* the default of tie_word_embeddings */
     bool is_nested;                  /* its fields may be in "text_config", its tensors after "language_model." */
     const char *const *outer_fields; /* fields that occur only outside text_config; NULL: none */
     const char *draft_prefix;   /* prefix of the names of the block that predicts one more token; NULL: no such block */
     const char *recurrent_type; /* entry of layer_types that marks recurrent layers; NULL if it has no such layers */
     uint8_t recurrent_mixer;    /* whit_mixer of the recurrent layers */
-    double rotary_share;        /* partial_rotary_factor unless config.json states it; 0: the class has no such field */
+    double rotary_share;        /* the default of partial_rotary_factor; 0: the class has no such field */
     bool norms_add_one;         /* norms multiply by 1 + w */
     bool norm_after_rope;
     bool no_rope_in_full;              /* layers that attend to all positions are without RoPE */
@@ -66,7 +66,7 @@ typedef struct whit_hf_class {
     uint32_t full_interval;            /* without layer_types every n-th layer attends to all positions; */
     const char *full_interval_field;   /* field that may override full_interval */
     const whit_import_name *names;     /* tensors in addition to the common ones */
-    const whit_import_number *numbers; /* optional fields with numbers */
+    const whit_import_number *numbers; /* fields of the configuration's optional numbers */
     const char *const *fields;         /* further fields that are read; NULL ends the list */
     bool last_is_full;                 /* the last layer has full attention, too */
     const struct whit_hf_experts *experts; /* NULL: the class has no experts */
@@ -155,7 +155,7 @@ struct whit_hf_importer {
 
 /* Whether a value is null, false, "", [] or {}: a field with such a value counts as absent. */
 bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
-/* Whether a field has no effect in any object: bookkeeping by its name, or by its value. */
+/* Whether a field has no effect in any object: its name marks it as bookkeeping, or it has such a value. */
 bool whit_hf_is_void(const whit_json *json, uint32_t key);
 
 /* Refuses fields that would change the mathematics and are not understood. */

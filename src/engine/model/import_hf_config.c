@@ -152,7 +152,7 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
     return WHIT_OK;
 }
 
-/* Reads methods that pack single matrices (format/hf_packed.h); false for others. */
+/* Reads a method that packs each matrix separately (format/hf_packed.h); *found is false for other methods. */
 static whit_status read_packing(const whit_hf_document *config, uint32_t node, const char *method, size_t n,
                                 whit_hf_quantisation *q, bool *found, whit_error *error)
 {
@@ -190,7 +190,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
     return WHIT_OK;
 }
 
-/* MLX states it outside of quantization_config, or in it without a method. */
+/* MLX states its quantisation outside of quantization_config, or in it without a method. */
 static whit_status read_mlx(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q, whit_error *error)
 {
     const char *mode = "affine";

@@ -60,7 +60,7 @@ typedef struct whit_import_name {
     const char *ours;   /* the canonical name; NULL: the tensor is skipped */
     uint8_t rows;       /* whit_import_rows; the rows of one tensor follow each other in a table */
     bool is_projection; /* a matrix of a layer, which may be quantised */
-    bool is_rotary;     /* its rows are RoPE pairs */
+    bool is_rotary;     /* its rows form RoPE pairs */
     uint8_t form;       /* whit_import_form */
     uint8_t order;      /* whit_import_order */
     bool keeps_value;   /* a norm that multiplies by w, while the family's other norms multiply by 1 + w */

@@ -34,7 +34,8 @@ static whit_status read_corrected_row(const whit_source_tensor *tensor, uint32_t
     return WHIT_OK;
 }
 
-/* A t2 that was requested where t5 is possible is recorded as such: the default then gives t5. */
+/* Finds the type of a tensor. A t2 tensor that t5 can store is read as t5: by default it then becomes t5, and t2
+ * must be requested again. */
 static whit_status find_type(const whit_source *source, const whit_tensor *tensor, whit_tensor_type *type,
                              whit_error *error)
 {

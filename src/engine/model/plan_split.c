@@ -104,7 +104,7 @@ struct splitter {
     uint8_t *parts; /* (n_values + 1) which columns this rank has, from step to step */
 };
 
-enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as in whit_split_channels; without a gather */ };
+enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as in whit_split_channels; no gather completes them */ };
 
 static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 {

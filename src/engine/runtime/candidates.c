@@ -44,8 +44,8 @@ bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool
     return n_bad == n_banned;
 }
 
-/* A logit's bits as a number of the same order, its own inverse; -0 is below 0. Numbers are what compilers find maxima
- * of with vectors. */
+/* Maps a logit's bits to an integer of the same order (-0 is below 0), and back. Compilers use vectors for maxima of
+ * integers. */
 static inline int32_t ordered_bits(int32_t bits)
 {
     return bits ^ (bits >> 31 & INT32_MAX);
@@ -90,8 +90,8 @@ static void load_from(whit_candidates *candidates, const float *logits, uint32_t
         if (logits[id] >= least) candidates->keys[candidates->size++] = whit_key(logits[id], id);
 }
 
-/* The k-th greatest maximum of a block is at most the k-th greatest logit, so that only blocks whose maximum reaches it
- * are looked at again. */
+/* The k-th greatest of all blocks' maxima is at most the k-th greatest logit, so only blocks whose maximum reaches it
+ * are read again. */
 bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k)
 {
     uint32_t n = candidates->n_vocab, n_blocks = n / BLOCK;
@@ -215,7 +215,7 @@ static double sum_in_lanes(const double *terms, uint32_t n)
     return sum_of_lanes(lanes);
 }
 
-/* The same sum of few candidates: terms of absent ids are zeros, which change no lane. */
+/* Computes the same sum for few candidates: terms of absent ids are zeros, which change no lane. */
 static double sum_few(const whit_candidates *candidates, double (*term)(double logit, const void *context),
                       const void *context)
 {

@@ -360,7 +360,7 @@ static uint64_t pick_by_chance(whit_chain *chain)
     return draw(chain, &s);
 }
 
-/* Takes the logits, or as many of the greatest as the pick needs. */
+/* Loads all logits, or at least as many of the greatest as the pick needs. */
 static bool load_logits(const whit_chain *chain, whit_candidates *c, const float *logits, bool *any_banned)
 {
     uint32_t n_needed;

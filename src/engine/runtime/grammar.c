@@ -12,7 +12,7 @@
 
 typedef struct spelling {
     const whit_tokenizer_view *view;
-    const char *const *spelled; /* special tokens whose text is part of the vocabulary */
+    const char *const *spelled; /* special tokens that stand for their text; ended by NULL */
     bool symbols;               /* byte-level: every character stands for a byte */
     bool byte_fallback;         /* a token spelt <0xNN> is a byte, whatever its type says */
     const uint8_t *mark, *mark_by;

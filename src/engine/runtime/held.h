@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Generated text before it is released: text that might become a stop string is held back. text: [ taken | final, not
- * taken yet | held back ] */
+ * Generated text before it is released: text that might become a stop string is held back until it cannot.
+ *
+ *     text:  [ taken | final, not taken yet | held back ]  */
 #ifndef WHIT_RUNTIME_HELD_H
 #define WHIT_RUNTIME_HELD_H
 

@@ -340,7 +340,7 @@ bool whit_model_has_draft_block(const whit_model *model)
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
     const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
-    /* "general.architecture" is copied from the source; a model that was trained here lacks it: return its family. */
+    /* "general.architecture" is copied from the source; a model that whit itself made lacks it: return its family. */
     if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
     return text;
 }

@@ -15,7 +15,7 @@ typedef struct whit_model_ranks whit_model_ranks;
 struct whit_model {
     const whit_allocator *allocator; /* NULL, or &own_allocator */
     whit_allocator own_allocator;
-    char *path; /* path or name that the user gave; begins messages */
+    char *path; /* path as the user gave it, or a name (whit_model_set_name); begins messages */
     whit_ndf *file;
     whit_ndf_writer *in_memory; /* a conversion that was not written to disk */
     whit_config config;

@@ -427,7 +427,7 @@ static whit_status append_turn(whit_session_file *file, const whit_session_turn 
     whit_turn_view view = {.header = &h,
                            .ids = turn->ids + n_keep,
                            .note = turn->note,
-                           .blocks_offset = file->log.end_bytes, /* only the number of tokens matters from here on */
+                           .blocks_offset = file->log.end_bytes, /* from here on only the number of blocks matters */
                            .tail_offset = file->log.end_bytes};
     if (status == WHIT_OK) status = whit_session_record_add(record, &view, error);
     /* The turn is in the file but not in `record`, so counts of a further turn would be wrong. */

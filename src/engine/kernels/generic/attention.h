@@ -52,7 +52,7 @@ static inline float codes_of(const float *x, uint32_t n, uint32_t largest, float
     return scale;
 }
 
-/* Rounds an f16 divided by the scale to its integer code. */
+/* Rounds an f16 divided by the scale to its integer code; 0 for a scale of 0. */
 static inline int32_t f16_code(uint16_t half, float scale)
 {
     float factor = whit_f32_from_bits(whit_kv_f16_factor_bits(whit_f32_bits(scale)));

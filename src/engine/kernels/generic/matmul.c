@@ -206,7 +206,7 @@ typedef struct super_sums {
     lane_ints scaled, minima;
 } super_sums;
 
-/* Ends a group: multiplies its sum by its scales. */
+/* Ends a group: adds its sum times its scales, and the sum of activations times its minima, to the total. */
 static void add_group(super_sums *total, step_sums *sums, int32_t numbers[2][ROWS], int32_t sum_q)
 {
     for (uint32_t r = 0; r < ROWS; r++) {

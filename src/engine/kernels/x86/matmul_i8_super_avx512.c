@@ -269,7 +269,7 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
         __m512i minima = load_line(bytes + (place * of_group + b) / 4 * WHIT_LINE_BYTES);
         if (scale_type == WHIT_SCALE_K4) minima = _mm512_and_si512(_mm512_srli_epi16(minima, 4), _mm512_set1_epi8(15));
 #pragma GCC unroll 4
-        for (int c = 0; c < n; c++) { /* the scales of K16 are interleaved with zeros */
+        for (int c = 0; c < n; c++) { /* the scales of K16, which alternate with the minima, are multiplied by zeros */
             total[c].high = add_products(total[c].high, minima, acts[c].high + first * of_group + b);
             total[c].low = add_products(total[c].low, minima, acts[c].low + first * of_group + b);
         }
