@@ -91,7 +91,7 @@ static whit_codec ternary_codec(const struct survey *seen, unsigned group)
     return fits ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
 }
 
-/* Chooses a codec that stores the kind's own codes, with one byte scale per group. */
+/* Chooses a codec that stores the kind's own codes, and its type of byte scales per group. */
 static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type scale_type)
 {
     type->codec = (uint8_t)codec;

@@ -105,7 +105,7 @@ static whit_status find_file(const whit_hf *hf, const char *name, char **path, w
 }
 
 /* Refuses a folder without a config.json. The message says if it is an adapter, else names the first GGUF file in
- * it, if any. */
+ * it by byte order, if any. */
 static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
 {
     char *adapter = NULL;
@@ -141,7 +141,7 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     WHIT_TRY(read_document(hf, "chat_template.json", &hf->template_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.json", &hf->tokenizer_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.model", &hf->tokenizer_model, error));
-    /* A tokenizer.json contains all added tokens, so another file is not read. */
+    /* A tokenizer.json contains all added tokens, so added_tokens.json is not read then, even if it is damaged. */
     if (!hf->tokenizer_json) WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     return find_file(hf, "chat_template.jinja", &hf->template_jinja, error);
 }

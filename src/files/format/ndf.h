@@ -89,7 +89,7 @@ typedef struct whit_ndf_appended {
     const char *name;
     const uint8_t *data; /* 64-byte aligned */
     uint64_t size_bytes;
-    const uint8_t *digest; /* hash of its payload, 32 bytes, from its header */
+    const uint8_t *digest; /* root hash of its payload, 32 bytes, from its header */
 } whit_ndf_appended;
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);

@@ -13,7 +13,7 @@
 whit_status whit_ndf_append(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                             const whit_allocator *allocator, whit_error *error);
 
-/* Writes such a frame as a separate file (whit_ndf_open_loose), atomically. */
+/* Writes such a frame as a separate loose file (whit_ndf_open_loose), atomically. */
 whit_status whit_ndf_write_loose(const char *path, uint32_t type, const char *name, const void *data, size_t size_bytes,
                                  const whit_allocator *allocator, whit_error *error);
 

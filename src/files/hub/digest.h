@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Whether a file on disk has the digest from a listing. */
+ * Whether a file on disk has the size and digest that a listing states. */
 #ifndef WHIT_HUB_DIGEST_H
 #define WHIT_HUB_DIGEST_H
 

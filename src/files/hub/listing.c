@@ -94,7 +94,7 @@ whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *wha
     return status;
 }
 
-/* Stores a licence's name if it contains printable characters only. */
+/* Stores a licence's name if it has only letters, digits, '.', '_' and '-', and fits. */
 static void take_licence(whit_hub_listing *listing, const whit_json *json, uint32_t value)
 {
     if (whit_json_type_of(json, value) == WHIT_JSON_ARRAY) value = whit_json_first(json, value);

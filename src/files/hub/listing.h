@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The list of a repository's files: read from a hub's answers (and from the store's own record, which has the same
  * form). Answers are not trusted: names that could leave a folder are refused, the number of entries is bounded, and
- * sizes are only checked afterwards. */
+ * sizes are compared with those of the files (digest.h). */
 #ifndef WHIT_HUB_LISTING_H
 #define WHIT_HUB_LISTING_H
 
