@@ -101,7 +101,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* add them, then subtract them: their values are refitted in between */
+             sign -= 2) { /* add them for the descent, then subtract them: their values are refitted below */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];

@@ -480,7 +480,7 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
         for (int i = 0; i < 2; i++) whit_tree_close(&trees[i]);
     } else {
         for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) {
-            /* Sums of a part of the text are not used: the experts' solver hears of the end, too. */
+            /* If this ends the work, the sums are not used: the experts' solver is told so, too. */
             (void)whit_within_tell(&s->within, (double)batch / s->n_batches);
             add_batch(&g, batch, NULL);
         }

@@ -118,7 +118,8 @@ static size_t count_outliers(const struct search *k, float threshold, whit_outli
     return n;
 }
 
-/* Chooses the largest gains that fit, by halving the threshold's interval. */
+/* Chooses as many of the largest gains as fit, by bisection: gains of the same place make one outlier, so outliers must
+ * be counted. */
 static void choose_outliers(const struct search *k, float *gains)
 {
     size_t n_gains = 0;

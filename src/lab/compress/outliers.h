@@ -20,7 +20,7 @@ typedef struct whit_outlier_search {
     size_t most;         /* outliers, at most */
     float *values;       /* (m, n) in: Q; out: with the outliers, as the file will have them */
     whit_outlier *list;  /* (most) in and out */
-    size_t n;            /* in, if `refit`: their number, whose places stay; out */
+    size_t n;            /* in, if `refit`: number of outliers in the list, whose places stay; out */
     bool refit;
     float *scales; /* (n_tiles) out */
 } whit_outlier_search;

@@ -17,7 +17,8 @@
 #define ANNEAL_FIRST    4.0f
 #define ANNEAL_LAST     0.05f
 #define ANNEAL_REFIT    4
-/* Number of levels on either side of the nearest one from which a code may be drawn. */
+/* Number of levels on either side of the nearest one from which a code may be drawn; types with at most four levels use
+ * all of them. */
 #define DRAW_BESIDE 3
 #define DRAW_REACH  12.0f /* the table's noise lies between -9.1 and 2.2 */
 #define NOISE_BITS  12

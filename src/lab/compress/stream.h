@@ -72,7 +72,7 @@ uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
  * out. */
 uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
 /* Moves one side's text past the block: its outputs become the next block's inputs. If stream->within ends it, the text
- * is of no use any more. */
+ * must not be used afterwards. */
 void whit_stream_advance(whit_stream *stream, whit_stream_side side);
 /* Reads one row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,

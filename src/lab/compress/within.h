@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 typedef struct whit_within {
-    /* Hears on the calling thread which share of the work is done, 0 to 1. False: the work ends early, and its results
-     * must not be used. NULL: not told. */
+    /* Called on the calling thread with the share of the work that is done, 0 to 1. False: the work ends early, and its
+     * results must not be used. NULL: not called. */
     bool (*tell)(void *user, double share);
     void *user;
 } whit_within;

@@ -56,7 +56,7 @@ static struct block block_at(const struct attention_job *job, uint32_t item, uin
     return b;
 }
 
-/* P (n_queries, n_keys): probabilities, zero where a query does not attend. */
+/* Computes p (n_queries, n_keys): probabilities, zero where a query does not attend. */
 static void probabilities(const struct attention_job *job, uint32_t worker, const struct block *b, float *p)
 {
     const whit_tape *tape = job->tape;

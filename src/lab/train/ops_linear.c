@@ -22,7 +22,7 @@ static void round_chunks(void *context, uint32_t worker, uint32_t begin, uint32_
             job->tape->loops->round_row(job->x + r * job->n_in, job->tape->rounded + r * job->n_in, job->n_in);
 }
 
-/* The product's input. */
+/* Returns the product's input, which is rounded first if the weight asks for it. */
 static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_param *weight = &tape->params->items[step->node->weight];

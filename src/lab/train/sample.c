@@ -24,13 +24,13 @@ struct sampling {
     whit_sampler *sampler;
     int32_t *ids;                                 /* (N_SEQUENCES, n_longest) of the documents that grow */
     uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* tokens of a document, tokens that the model has read */
-    whit_rng rng;                                 /* where openings are taken from */
+    whit_rng rng;                                 /* chooses the places of openings in the corpus */
     size_t n_text;                                /* ids of the corpus before sampling */
-    int32_t bos;                                  /* begins documents; -1: pieces of the corpus do */
+    int32_t bos;                                  /* begins documents; -1: pieces of the corpus begin them */
     size_t n_made;
 };
 
-/* A document is done: into the corpus with it, and on with the next. */
+/* Adds a finished document to the corpus and empties its sequence. */
 static whit_status finish_document(struct sampling *s, uint32_t sequence, whit_error *error)
 {
     WHIT_TRY(whit_corpus_add_ids(s->corpus, s->model, s->ids + (size_t)sequence * s->options->n_longest, s->n[sequence],
@@ -74,7 +74,7 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     return WHIT_OK;
 }
 
-/* Tells the share of the tokens that are made, those of unfinished documents counted. */
+/* Reports the share of the tokens that are made, including those of unfinished documents. */
 static bool tell_made(const struct sampling *s)
 {
     const whit_corpus *corpus = s->corpus;
@@ -127,7 +127,7 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
     return status;
 }
 
-/* Draws a token's id; the one after BOS in its place. */
+/* Draws a token's id; BOS is replaced by the id after it. */
 static int32_t draw_id(whit_rng *rng, uint32_t n_vocab, int32_t bos)
 {
     const int32_t id = (int32_t)whit_rng_below(rng, n_vocab);

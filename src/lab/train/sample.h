@@ -19,8 +19,8 @@ typedef struct whit_sample_options {
  * token if there is no text. */
 whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                     whit_error *error);
-/* Appends documents of n_longest tokens that are drawn uniformly from the vocabulary, n_tokens at least: words that a
- * text lacks. Each begins with BOS in a model whose prompts do. */
+/* Appends documents of n_longest tokens that are drawn uniformly from the vocabulary, in total at least n_tokens: they
+ * have words that a text lacks. Each begins with BOS in a model whose prompts begin with it. */
 whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model, const whit_sample_options *options,
                                    whit_error *error);
 

@@ -55,8 +55,9 @@ static void cut_segments(whit_tape *tape)
     tape->crosses[tape->root[g->output]] = true;
 }
 
-/* Backward steps add to a gradient that an earlier backward step has written, and overwrite it otherwise; the
- * output's gradient exists from the beginning. */
+/* Finds the backward steps that are needed, and the gradients that each overwrites. A step adds to a gradient that an
+ * earlier backward step has written, overwrites it otherwise, and is not needed if its output has no gradient; the
+ * graph's output has one from the beginning. */
 static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;

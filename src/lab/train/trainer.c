@@ -427,7 +427,7 @@ static void round_student(whit_trainer *d, double share)
     whit_params_round(&d->student.params, d->pool);
 }
 
-/* States of a delta rule decay: the decay numbers are kept negative, because other formats store them as exp(-A). */
+/* States of a delta rule decay: their factors A are kept negative, because other formats store log(-A). */
 static void keep_decays_negative(whit_trainer *d)
 {
     const float most = -1.0f / 1024;
