@@ -44,7 +44,7 @@ typedef struct whit_writer {
     bool open;
     uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;
-    bool unnamed;    /* `temporary` is not a name yet */
+    bool unnamed;    /* the file has no name yet (O_TMPFILE): `temporary` does not exist */
     bool is_new;     /* never replaces another file */
     bool is_special; /* `path` is a device or a pipe, open as `special` */
     int special;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hints about the pages of a file's mapping, which change no byte. Errors are ignored: a system without a hint runs as
- * without it. */
+ * Hints about the pages of a file's mapping: they move data between disk and memory and change no byte. Errors are
+ * ignored: a system that lacks a hint runs as if it had not been given. */
 #ifndef WHIT_BASE_PAGES_H
 #define WHIT_BASE_PAGES_H
 

@@ -111,7 +111,7 @@ void whit_sketch_finish(whit_sketch *sketch)
 void whit_sketch_join(whit_sketch *sketch, const whit_sketch *other)
 {
     for (size_t i = 0; i < other->n; i++) add_hash(sketch, other->hashes[i]);
-    /* a full sketch has exactly its number of hashes within its limit: the union's limit is not higher */
+    /* A full sketch has the maximum number of hashes at or below its limit, so the union's limit is not higher. */
     settle_hashes(sketch);
 }
 

@@ -237,7 +237,7 @@ static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
     }
 }
 
-/* Announces a new job to every cluster, and wakes as many sleeping threads as there are chunks. */
+/* Announces a new job to every cluster, and wakes as many of its sleeping threads as it has chunks. */
 static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
 {
     for (uint32_t i = 0; i < pool->n_clusters; i++) {

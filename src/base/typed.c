@@ -9,7 +9,7 @@
 
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
-    /* Ppoll is never restarted after a signal handler, while read would be. Signals are blocked until it waits, so
+    /* ppoll(2) is never restarted after a signal handler, while read would be. Signals are blocked until it waits, so
      * that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
     sigset_t held, before, waiting;
     struct pollfd wait = {.fd = terminal, .events = POLLIN};

@@ -71,7 +71,7 @@ uint64_t whit_memory_available(void)
 
 /* ---- calls of Linux ----------------------------------------------------------------------------- */
 
-/* Getentropy returns at most 256 bytes. */
+/* A call of getentropy returns at most 256 bytes. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
 {
     (void)flags;

@@ -80,7 +80,7 @@ static WORD attributes_now(void)
     return (WORD)(colors | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
 }
 
-/* Parses the extended colour at numbers[i]; returns how many numbers belong to it. */
+/* Parses the extended colour at numbers[i]; returns how many numbers after that one belong to it. */
 static size_t take_color(const int *numbers, size_t n, size_t i, int *color)
 {
     if (i + 4 < n && numbers[i + 1] == 2) {
