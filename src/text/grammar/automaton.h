@@ -34,8 +34,8 @@ typedef struct whit_automaton_node {
 
 typedef struct whit_automaton_repetition {
     uint32_t body, min, max;
-    uint64_t loop[4]; /* bytes that form a complete repetition */
-    bool takes_all;   /* and every code point from U+0080 on is one */
+    uint64_t loop[4]; /* set of bytes, each of which is a complete turn by itself */
+    bool takes_all;   /* every code point from U+0080 on is a complete turn, too */
     bool in_quotes;   /* a turn is a character of a JSON string, whose closing quote follows */
 } whit_automaton_repetition;
 

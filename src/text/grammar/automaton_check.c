@@ -186,7 +186,7 @@ static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way,
     return false;
 }
 
-/* Finds bytes that form a complete repetition: they lead from its body directly to the end. */
+/* Finds the bytes each of which is a complete turn of the repetition: they lead from its body directly to the end. */
 static void find_loop(const checker *c, whit_automaton_repetition *repetition, uint32_t *stack)
 {
     enum { MOST = 64 };

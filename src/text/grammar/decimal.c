@@ -133,7 +133,7 @@ static bool read_double(const char *text, size_t n, const whit_allocator *alloca
     return ok;
 }
 
-/* Appends a number in its shortest form. */
+/* Appends a number: a fraction of more than 15 digits with 15 or 16 if these give the same double, else unchanged. */
 static bool append_number(const char *text, size_t n, whit_buf *out)
 {
     whit_decimal decimal;

@@ -296,7 +296,7 @@ static bool looks_ahead(const whit_pattern *syntax, uint32_t node)
     return false;
 }
 
-/* The texts of a node followed by `rest`, which is all that follows: lookahead constrains `rest`. */
+/* The texts of a node followed by `rest`, the expression of everything after it: lookahead constrains `rest`. */
 static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32_t node, uint32_t rest)
 {
     if (l->failed || node == WHIT_PATTERN_NONE || ++l->work > WORK_MAX) {

@@ -393,13 +393,14 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
             b.n_decimals = DIGITS_MAX;
         if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more of them could only be zeros */
     }
-    if (form->fraction || (form->no_multiple && !form->integers)) { /* distinct also when parsed as doubles */
+    /* With these digits, doubles too distinguish the numbers from integers or multiples. */
+    if (form->fraction || (form->no_multiple && !form->integers)) {
         if (b.n_whole > EXACT_WHOLE) b.n_whole = EXACT_WHOLE;
         if (form->fraction) b.n_decimals = EXACT_DECIMALS;
     }
     /* There is a place for every remainder after every digit: the more remainders, the fewer digits. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
-    /* Doubles represent every integer of this many digits. */
+    /* Doubles keep every digit of numbers with this many. */
     if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE;
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;

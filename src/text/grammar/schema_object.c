@@ -174,7 +174,7 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
 }
 
 /* The schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties applies only
- * to properties that no schema evaluates together with it, as far as this is certain. */
+ * to properties that no adjacent schema evaluates, as far as this is certain. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;

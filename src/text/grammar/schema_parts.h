@@ -152,7 +152,7 @@ uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value);
 uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 /* Makes the next choice of a set: *begin accepts all its alternatives. False if no choice is left. */
 bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin);
-/* Selects the given strings that match a known format. */
+/* The strings of a known format in its strict form, as an expression of `language`. */
 uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);
 
 /* Bounds the time of quadratic work; false if refused. */

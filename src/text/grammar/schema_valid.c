@@ -22,7 +22,8 @@ static bool matches_pattern(whit_json_schema_compiler *c, uint32_t value, uint32
     return matches;
 }
 
-/* Whether a listed string has the format; false if the format's form is not known. */
+/* Whether a listed string has the strict form of a format. A string without it is refused, because it may have the
+ * format in another form; an unknown format is an annotation, which every string has. */
 static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t format)
 {
     size_t n;

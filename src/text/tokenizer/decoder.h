@@ -16,8 +16,8 @@ typedef struct whit_token_decoder_options {
      * characters are not final before its end. True holds runs back, which gives exactly the text
      * of the whole sequence; false shows a character once it is complete (chat, streams). */
     bool hold_bytes;
-    /* Decodes a single token that follows others: nothing is dropped as at the beginning of a text, and incomplete
-     * characters are passed on unchanged. */
+    /* Decodes a single token that follows others: nothing is dropped as at the beginning of a text, and bytes that
+     * are not complete characters are passed on unchanged. */
     bool is_inner;
 } whit_token_decoder_options;
 

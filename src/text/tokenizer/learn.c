@@ -180,7 +180,7 @@ static void add_pieces(struct tokens *t, const whit_merges *merges, size_t begin
 {
     for (size_t i = begin; i < end; i++) {
         const whit_text_entry *piece = whit_text_table_at(&merges->pieces, i);
-        /* The score of a merge is its rank; characters, into which nothing merges, score below. */
+        /* The score of a merge is its negative rank; characters, into which nothing merges, score below all merges. */
         size_t rank = i < merges->n_characters ? merges->pieces.n + i : i - merges->n_characters;
         whit_text text = {whit_chars(&merges->pieces.texts) + piece->offset, piece->n_bytes};
         add_token(t, text, -(float)rank, WHIT_TOKEN_NORMAL);

@@ -70,7 +70,7 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
         return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
-    /* Text without special tokens has separate cache entries. */
+    /* Text that may not become special tokens has separate cache entries. */
     uint32_t key = hash ^ (scratch->no_special ? 0x9E3779B9u : 0);
     whit_cached_piece *cached = WHIT_ITEMS(whit_cached_piece, &scratch->cache) + key % WHIT_CACHE_ENTRIES;
     if (cached->hash == key && cached->n_bytes == n_bytes && memcmp(cached->text, piece, n_bytes) == 0) {

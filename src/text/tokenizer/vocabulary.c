@@ -196,7 +196,7 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     header->pad = checked_id(v, v->pad);
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
-    /* First, because `list` names the tokens that are put around a text. */
+    /* First, because the config may name the tokens that are put around a text (BOS, EOS). */
     WHIT_TRY(whit_tokenizer_apply_config(builder, v->config, error));
     if (v->add_bos >= 0) add_bos = v->add_bos;
     if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
