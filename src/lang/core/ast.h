@@ -13,7 +13,7 @@ typedef enum lang_op {
     OP_DIV,
     OP_MIN,
     OP_MAX,
-    OP_CUT, /* a if a >= b, else minus infinity */
+    OP_CUT, /* minus infinity if a < b, else a (also if either is NaN) */
     OP_LT,
     OP_LE,
     OP_GT,
@@ -221,8 +221,8 @@ typedef struct lang_global {
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
 #define LANG_MAX_CALLS     200 /* deep */
-/* Maximum depth of nested calls, while programs run and while they are checked and compiled: limits the C stack,
- * which has one megabyte if a server checks a program. */
+/* Maximum sum of the expression levels of all functions that have called each other, while they run, and while they
+ * are checked and compiled (new functions): limits the C stack, which has one megabyte if a server checks a program. */
 #define LANG_MAX_DEPTH      20000
 #define LANG_MAX_NEW_LEVELS 2500
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Decoding produces a text, which is parsed like any other: a tree that no text produces is found because encoding that
- * text again gives another tree. */
+ * Decoding produces a text, which is parsed like any other. A tree that no text has is detected because the text that
+ * was decoded from it encodes to another tree. */
 #include "lang/core/binary.h"
 #include "base/items.h"
 
