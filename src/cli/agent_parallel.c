@@ -141,7 +141,8 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
         if (values->hides_key) unsetenv("WHIT_API_KEY");
-        setenv("XDG_CACHE_HOME", cache, 1); /* an agent cannot write into the folders of its own files */
+        /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files. */
+        setenv("XDG_CACHE_HOME", cache, 1);
         setenv("XDG_STATE_HOME", state, 1);
         become((char *const *)arguments, fd);
     }

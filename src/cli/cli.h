@@ -115,7 +115,8 @@ bool cli_is_near_name(const char *given, const char *name);
 bool cli_was_given(const cli_call *call, const char *name);
 
 /* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. CLI_OK;
- * CLI_USAGE after a message; -1 if the table has no such option, or it takes no value or may be repeated. */
+ * CLI_USAGE after a message; -1 if the table has no such option, or if it is a flag, a text, a file or may be
+ * repeated. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
 /* Whether the verb accepts the model as an operand, in place of -m. */

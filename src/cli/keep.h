@@ -25,7 +25,7 @@ typedef struct cli_keep_flags {
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;
-    size_t n_stages;           /* number of stages during its turns */
+    size_t n_stages;           /* number of stages that take part in the picks of its turns */
     bool goes_on;              /* resume the sampler from `before` */
     whit_sampler_state before; /* sampler state at the turn's first pick */
     whit_buf seen;             /* hashes of the conversation's messages that are in the file */

@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Whether the table contains this row's function, or a later, faster row has replaced it. */
+/* Whether the table contains this row's function; false if a later, faster row has replaced it. */
 static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 {
     return !memcmp((const char *)table + row->table_offset, &row->function, sizeof row->function);

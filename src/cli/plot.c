@@ -40,7 +40,7 @@ static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const ch
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
     const json_t *run = json_object_get(object, "run");
-    /* a resumed run: new points replace those after its checkpoint */
+    /* A new run replaces all points; a resumed one only those after its checkpoint (cli_plot_add). */
     if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0;
     const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
                  *measured = json_object_get(object, held);

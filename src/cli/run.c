@@ -540,7 +540,7 @@ static int take_operands(cli_call *call, whit_buf *joined)
     return CLI_OK;
 }
 
-/* Answers through the chat template if the model has one and no option forbids it; a line on stderr says so. */
+/* Answers through the chat template if the model has one, else continues the text; a line on stderr says which. */
 static int run_by_template(cli_call *call)
 {
     const struct run_values *values = call->values;
