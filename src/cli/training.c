@@ -307,7 +307,7 @@ static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer
     if (flags->checkpoint)
         snprintf(resumed, sizeof resumed, "; the same command with --resume resumes %.*s", CLI_PATH_BYTES - 1,
                  flags->checkpoint);
-    return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds what %" PRIu64 " step%s%s", flags->out, n,
+    return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds the model after %" PRIu64 " step%s%s", flags->out, n,
                     whit_plural(n), resumed);
 }
 

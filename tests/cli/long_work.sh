@@ -72,7 +72,7 @@ for keep in "" "--checkpoint keep.run"; do
     kill -TERM $pid
     wait $pid
     [ $? = 6 ] || complain "a cut run: $(cat err)"
-    tail -n 1 err | grep -qE 'interrupted: cut.ndf holds what [0-9]+ steps? taught it' || complain "a cut run $keep: $(tail -n 1 err)"
+    tail -n 1 err | grep -qE 'interrupted: cut.ndf holds the model after [0-9]+ steps?' || complain "a cut run $keep: $(tail -n 1 err)"
     case $keep in
     '') tail -n 1 err | grep -q 'with --checkpoint FILE it could be resumed' ;;
     *) tail -n 1 err | grep -q 'with --resume resumes keep.run' ;;
