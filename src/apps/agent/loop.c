@@ -376,9 +376,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         snprintf(line, sizeof line, "%zu open text%s changed, not saved", n, whit_plural(n));
     o->note(o->user, line);
     whit_buf_append_str(outcome, line);
-    if (n_left)
-        whit_buf_printf(outcome, "; the person refused %zu hunk%s, which were not written", n_left,
-                        whit_plural(n_left));
+    if (n_left) whit_buf_printf(outcome, "; the person refused %zu hunk%s: not written", n_left, whit_plural(n_left));
     if (n_left) add_words(l, outcome);
     if (was_edited) whit_buf_append_str(outcome, "; the person edited them first: read the files again");
     return WHIT_OK;

@@ -650,7 +650,7 @@ static bool is_route(whit_graph *graph, const char *name, whit_ref route)
     if (graph->status != WHIT_OK) return false;
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].output == route && graph->nodes[i].op == WHIT_OP_ROUTE) return true;
-    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s does not take the result of route()", name);
+    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s needs the result of route()", name);
     return false;
 }
 
