@@ -248,7 +248,7 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
     json_array_clear(a->shown);
 }
 
-/* Asks the editor about a change through a tool call, which contains the diffs of all files of the change. */
+/* Asks the person, in the editor, through a separate tool call, which contains the diffs of all files in question. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;

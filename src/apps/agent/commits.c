@@ -78,7 +78,7 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
         w->api.git_signature_now(&author, "whit agent", "agent@localhost") == 0 &&
         w->api.git_commit_create(&id, w->repository, NULL, author, author, NULL, message, tree, w->parent ? 1 : 0,
                                  parents) == 0;
-    /* Another agent may have created the ref meanwhile: keep it. */
+    /* Another agent may have created or moved the ref meanwhile: fail and leave it unchanged. */
     if (ok && has_ref)
         ok = w->api.git_reference_create_matching(&reference, w->repository, WHIT_COMMITS_REF, &id, 1, &before, NULL) ==
             0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Checks that a turn's changes must pass before they are shown and written. */
+ * Checks that a turn's changes must pass before they are shown, approved and written. */
 #ifndef WHIT_AGENT_GATE_H
 #define WHIT_AGENT_GATE_H
 

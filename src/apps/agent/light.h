@@ -16,7 +16,7 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
-/* Does the path leave the project once links are followed, that of the file itself included? */
+/* Whether the path leads out of the project after links are followed, including a link at the file itself. */
 bool whit_light_leaves(const char *project, const char *path);
 
 /* Whether there is a terminal at which a person can be asked. */
@@ -38,8 +38,8 @@ typedef enum whit_light_answer {
  * 0: something else, which `reason` describes. Words after a refusal are appended to `why` (may be NULL). */
 bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why);
 /* Asks about hunks: about all of them, or about each if the answer is h; `show` then prints it, and nothing is taken
- * where it returns false. Sets a byte of `taken`
- * for each hunk that is agreed to; with may_edit the first may become WHIT_TAKEN_EDIT. `why` as above. */
+ * if it returns false. Sets a byte of `taken` for each hunk that is agreed to; with may_edit the first may become
+ * WHIT_TAKEN_EDIT. `why` as above. */
 void whit_light_choose(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                        bool may_edit, uint8_t *taken, whit_buf *why);
 

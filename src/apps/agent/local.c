@@ -104,7 +104,7 @@ static whit_status write_grammar(const whit_local_model *l, const json_t *tools,
     return out->failed ? whit_fail_memory(error, "a grammar", out->size_bytes) : WHIT_OK;
 }
 
-/* Finds the tokens that begin with one of the characters in the mask of this grammar: " } ] , : */
+/* Finds the tokens that begin with one of " } ] , : by the mask of a grammar, so no token is decoded here. */
 static whit_status find_closing(whit_local_model *l, whit_error *error)
 {
     static const char text[] = "root ::= [\"}\\],:] [^\\x00]*\n";

@@ -308,7 +308,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         if (!whit_buf_append(&l->proposed, digest, sizeof digest)) return no_memory(error);
         refused = refused || was_answered(l, digest);
     }
-    /* Without a person to ask, the checks run without a question. */
+    /* Changes that were refused before are not checked, so that nobody is asked about the checks, either. */
     if (!refused) WHIT_TRY(pass_gate(l, &passed, outcome, error));
     if (!passed) {
         drop_shown(l);

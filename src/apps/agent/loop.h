@@ -18,7 +18,7 @@ typedef struct whit_agent_options {
     uint64_t n_tokens_max; /* tokens in and out, of all answers; 0: no limit */
     bool may_write;        /* changes that do not always need approval are written without a question */
     bool only_reads;       /* the model should only plan: its changes are refused */
-    bool is_alone;         /* no person can answer: every question counts as refused, with this as the reason */
+    bool is_alone;         /* no person can answer: what needs an answer is refused, with this as the reason */
     whit_runner *runner;   /* runs commands and checks; NULL: no commands, no checks */
     whit_mcp *mcp;         /* servers of tools; may be NULL */
     /* Told every change before anything is asked or written; a failure ends the run. */

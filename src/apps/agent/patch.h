@@ -32,7 +32,7 @@ typedef struct whit_patch_hunk {
     const char *anchor;    /* a line that must precede the hunk's place; NULL: no anchor */
     size_t anchor_bytes;
     bool no_final_newline; /* the new text ends the file without one */
-    bool final_newline;    /* only the old text had it; its last line is deleted */
+    bool final_newline;    /* only the old text ended the file without one; its last line is deleted */
     bool is_block;         /* SEARCH/REPLACE block: may change lines that an earlier block inserted */
     uint32_t source_line;  /* line of the patch, for messages */
 } whit_patch_hunk;

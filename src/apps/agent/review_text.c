@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Each form here once evaded the parser: where its rules for comments, strings and words differ from a compiler's, code
- * can hide inside what the parser takes for a comment. */
+ * can hide in text that the parser takes for one of them. */
 #include "agent/review_text.h"
 
 #include "base/items.h"

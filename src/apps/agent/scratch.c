@@ -122,7 +122,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
         target[n] = 0;
         return symlinkat(target, folder, name) == 0;
     }
-    /* a command may have replaced the file by a pipe */
+    /* the file may have been replaced by a pipe meanwhile */
     int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
@@ -194,7 +194,7 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating ---------------------------------------------------------------------------------- */
 
-/* Skips secrets and the folder of this program's copies, which would copy itself. */
+/* Skips secrets and the folder of this program's copies, so that a copy does not copy itself. */
 static bool skip_folder(void *user, const char *folder)
 {
     const struct update *u = user;
@@ -362,7 +362,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *name;
-        /* Skips files whose keys the model must not see, and files that are open in an editor. */
+        /* Skips secrets and texts whose old content has a key, both staged changes and texts open in an editor. */
         if (!whit_agent_path_is_plain(c->path) || whit_light_secret(u->project, c->path) ||
             (c->was && has_key(c->before, c->before_bytes)))
             continue;

@@ -12,7 +12,7 @@
 
 #define STEPS_FEW  1000u
 #define STEPS_MANY 50000u
-#define COSTLY_MAX 4096u /* lines that need more than this number of steps */
+#define COSTLY_MAX 4096u /* maximum number of lines that need more than STEPS_FEW steps */
 #define HEAP_KIB   4096u
 
 struct whit_search {

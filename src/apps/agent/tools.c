@@ -26,7 +26,7 @@
 #define FOLDERS_DEEP  24
 #define GREP_FILE_MAX ((size_t)4 << 20)
 #define GREP_LINE_MAX 2000
-#define REASON_MAX    4000 /* maximum length of a command shown to a person before it runs */
+#define REASON_MAX    4000 /* maximum bytes of a command shown to a person before it runs */
 
 /* Name, effect, and parameters "name:type", with a ? if optional. */
 static const struct tool {
