@@ -221,7 +221,7 @@ typedef struct bench_network {
     double latency_s, bytes_per_s;
 } bench_network;
 
-/* Runs a test on rank 0 alone, then on all ranks. */
+/* The results of a test, run by rank 0 alone and by all ranks. */
 typedef struct bench_together {
     const bench_test *test;
     const bench_network *network;

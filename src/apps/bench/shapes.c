@@ -480,7 +480,7 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        /* a constant in place of the digest, because this model is never converted again */
+        /* the tensor's number in place of a digest, because this model is never converted again */
         uint8_t digest[WHIT_HASH_BYTES] = {0};
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One test: its model, session and rounds. Between steps a round also measures how fast the same threads read and
- * multiply the same weights, so that noise affects both alike. */
+ * One test: its model, session and rounds. Between steps a round also measures how fast the same threads read the
+ * same weights, and how fast they multiply, so that noise affects all of these alike. */
 #include "bench/timed_work.h"
 
 #include <fcntl.h>
