@@ -105,7 +105,7 @@ static size_t offset_of(const side *s, size_t i)
     return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
 }
 
-/* Writes one hunk from places (i, k) on, up to the last change that is within `most` unchanged lines of another. */
+/* Writes one hunk from places (i, k) on, up to the change that more than `most` unchanged lines follow. */
 static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
                      const uint8_t *added, size_t most, size_t *i, size_t *k)
 {

@@ -30,8 +30,8 @@ void whit_git_pump(whit_git_file *file);
 /* Whether the committed file is known: false until the answer is complete, for files in no commit, and over 8 MiB. */
 bool whit_git_is_known(const whit_git_file *file);
 void whit_git_close(whit_git_file *file);
-/* Writes at most `max` changes of a text, in the order of its lines; returns their number. 0 if the text is
- * unchanged or memory is short. */
+/* Writes at most `max` changes of a text, in the order of its lines; returns the number of all changes, which may be
+ * larger. 0 if the text is unchanged or memory is short. */
 size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_bytes, whit_git_change *changes,
                         size_t max);
 

@@ -21,7 +21,7 @@ typedef struct whit_graph_symbol {
     uint32_t line, end_line; /* from 1 */
     whit_symbol_kind kind;
     uint32_t parent; /* a symbol that contains it, or WHIT_GRAPH_NONE */
-    bool is_local;   /* only the same file can refer to it */
+    bool is_local;   /* only the file that defines it can refer to it */
     uint32_t number, file_number;
 } whit_graph_symbol;
 

@@ -340,7 +340,7 @@ static uint32_t resolve_import(const struct by_base *all, const char *written, u
     char path[PATH_MAX];
     const char *from = all->strings + all->files[importer].path;
     size_t n_first = (size_t)(base_of(from) - from);
-    bool is_first; /* the included file is in the folder that is searched first */
+    bool is_first; /* the imported file is in the folder that is searched first */
     if (whit_code_language_of(from) != WHIT_CODE_PYTHON) {
         for (; !strncmp(written, "../", 3) || !strncmp(written, "./", 2); written += written[1] == '/' ? 2 : 3)
             if (written[1] == '.') n_first = folder_above(from, n_first);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NEIGHBOURS    32 /* maximum number of neighbours of each kind */
+#define NEIGHBOURS    32 /* maximum number of neighbours of each kind that count */
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
@@ -68,7 +68,7 @@ static bool collect_calls(const whit_graph *graph, struct calls *calls)
     if (!calls->names) return false;
     add_calls(graph, &graph->base, calls, true);
     if (graph->hidden) add_calls(graph, &graph->edits, calls, true);
-    /* Each count has become the beginning of the next list. */
+    /* Filling the lists has advanced the beginning of each to the beginning of the next. */
     memmove(calls->first + 1, calls->first, n * sizeof *calls->first);
     calls->first[0] = 0;
     return true;

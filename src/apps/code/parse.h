@@ -21,7 +21,7 @@ typedef struct whit_parse_definition {
     uint32_t line, end_line; /* from 1 */
     uint32_t parent;         /* a definition, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
-    bool is_local; /* only the same file can refer to it */
+    bool is_local; /* only the file that defines it can refer to it */
 } whit_parse_definition;
 
 typedef struct whit_parse_mention {

@@ -73,8 +73,8 @@ static bool is_raw(const struct scan *scan, struct token string)
 
 static struct token next_python(struct scan *scan);
 
-/* Skips a field of a formatted string, from its '{' to after the '}' or the ':' before its format; true after the
- * ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
+/* Skips a field of a formatted string whose '{' was read, to after the '}' or the ':' before its format; true after
+ * the ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
 static bool skip_field(struct scan *scan)
 {
     int brackets = 0;
@@ -150,7 +150,7 @@ static struct token next_python(struct scan *scan)
         else if (scan->n_nested < NESTED_MAX)
             skip_formatted(scan, end, triple, is_raw(scan, token));
         else
-            scan->at++; /* a replacement field contains code */
+            scan->at++; /* nested too deeply: the content of the string is read as code */
         token.kind = '"';
     } else if (is_word(byte)) {
         bool digit = isdigit(byte);
