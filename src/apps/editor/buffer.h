@@ -78,7 +78,7 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 whit_status whit_buffer_reload(whit_buffer *buffer, whit_error *error);
 /* Reads the file again as one step of undo, of the lines that differ; large files as above. */
 whit_status whit_buffer_take(whit_buffer *buffer, whit_error *error);
-/* Replaces the differing lines so that the text equals a file's content, as one step of undo. */
+/* Replaces the differing lines so that the text is that of a file with the content `data`, as one step of undo. */
 whit_status whit_buffer_become(whit_buffer *buffer, const char *data, size_t n_bytes, whit_error *error);
 /* Marks the text as saved, for a text without a file that need not be saved. */
 void whit_buffer_mark_saved(whit_buffer *buffer);

@@ -211,7 +211,7 @@ void ed_project_settings(struct ed_doc *doc)
         doc->indent_columns = 4;
 }
 
-#define TIDY_BYTES (64u << 20) /* larger texts are saved without removing blanks */
+#define TIDY_BYTES (64u << 20) /* larger texts are saved unchanged */
 
 /* Removes trailing blanks and adds the final line feed, as the project's settings say, as one step of undo. */
 static void tidy(struct ed_doc *doc)

@@ -25,7 +25,7 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* Applies the .editorconfig files' settings over the detected indentation. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
-/* Saves every modified text; false if one needs a question or fails, at which it stops. */
+/* Saves all modified texts; stops at the first that needs a question or fails, and returns false. */
 bool ed_save_all(ed *e);
 void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
 /* Writes the text to another file; the buffer keeps its own file. Without `force`, an existing file is not replaced. */

@@ -123,7 +123,7 @@ static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), 
         lines[i].end = whit_layout_line_begin(ed_layout(e), range.end > range.begin ? range.end - 1 : range.end);
     }
     qsort(lines, n, sizeof *lines, compare_ranges);
-    uint64_t done = ED_NONE; /* indents from here on */
+    uint64_t done = ED_NONE; /* lines from this offset on are changed already */
     for (size_t i = 0; i < n; i++)
         for (uint64_t at = lines[i].end;; at = whit_layout_line_begin(ed_layout(e), at - 1)) {
             if (at < done) change(e, done = at, user);

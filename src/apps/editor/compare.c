@@ -93,5 +93,5 @@ void ed_compare_scroll(ed *e)
     uint64_t start = line == UINT64_MAX ? line : whit_text_line_start(other->buffer->text, line_beside(doc, line));
     if (start == UINT64_MAX) return;
     window->top = start;
-    window->moved_away = true; /* prevents that its cursor scrolls it back */
+    window->moved_away = true; /* prevents its cursor from scrolling it back */
 }

@@ -30,7 +30,7 @@ void whit_display_show(whit_display *display, const whit_theme *theme, const whi
 void whit_display_resize(whit_display *display, int n_columns, int n_rows);
 /* Writes bytes to the terminal as they are. */
 void whit_display_send(const whit_display *display, const char *bytes, size_t n_bytes);
-/* Restores the terminal's settings; no effect if it was not opened. */
+/* Restores the terminal's screen and settings; no effect if it was not opened. */
 void whit_display_close(whit_display *display);
 
 /* ---- by ncursesw (display_curses.c), for display.c alone ------------------------------------- */

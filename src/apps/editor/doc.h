@@ -52,7 +52,7 @@ struct ed_doc {
 /* editor.c */
 struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes ownership of the buffer, also on failure */
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
-struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* finds the document of an open file */
+struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* opens a file, or finds its open document */
 /* A copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
 struct ed_doc *ed_doc_peek(ed *e, const char *path);
 void ed_doc_free(struct ed_doc *doc);
@@ -68,7 +68,7 @@ struct ed_window *ed_pad_window(const ed *e, const struct ed_doc *doc); /* NULL 
 void ed_pad_show(ed *e, struct ed_doc *doc, bool beside);
 
 /* git.c */
-void ed_git_forget(struct ed_doc *doc); /* reads HEAD again later */
+void ed_git_forget(struct ed_doc *doc); /* drops git's answer, so that HEAD is read again */
 bool ed_git_update(struct ed_doc *doc); /* true: the marks may be others now */
 /* Reads the part of git's answer that has arrived; true if the screen must be redrawn. */
 bool ed_git_answer(ed *e);

@@ -247,7 +247,7 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
-/* Saves by renaming a new file to its name. WHIT_ERROR_UNSUPPORTED (without a message) if it must be written in
+/* Saves by renaming a new file over `path`. WHIT_ERROR_UNSUPPORTED (without a message) if it must be written in
  * place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {

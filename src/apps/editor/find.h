@@ -36,7 +36,7 @@ void ed_replace_begin(ed *e);
 bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);
 void ed_replace_in_project(ed *e);
-void ed_replace_forget(ed *e); /* frees the list of other files and the place of the last match */
+void ed_replace_forget(ed *e); /* forgets the other files and the place of the last match */
 /* Asks at each match from the cursor to an offset, or only at each line's first. */
 void ed_replace_range(ed *e, uint64_t to, bool once_a_line);
 void ed_project_search(ed *e);

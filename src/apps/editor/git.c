@@ -32,7 +32,7 @@ bool ed_git_update(struct ed_doc *doc)
     git->version = buffer->version;
     git->n_changes = 0;
     whit_git_change *room = git->changes ? git->changes : malloc(ED_GIT_CHANGES_MAX * sizeof *room);
-    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* with a byte order mark if the committed file has one */
+    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* the committed bytes contain the mark, too */
     char *text = malloc(n_mark + size + 1);
     git->changes = room;
     if (text && room) {
@@ -70,7 +70,7 @@ static void go(ed *e, bool back)
     struct ed_doc *doc = e->window->doc;
     ed_git_update(doc);
     const struct ed_git *git = &doc->git;
-    /* The answer continues it, unless a key is pressed first. */
+    /* The answer of git resumes the movement, unless a key is pressed first. */
     if (!doc->compared.with && whit_git_fd(git->file) >= 0) {
         e->git_wish = back ? ED_GIT_PREVIOUS : ED_GIT_NEXT;
         return;

@@ -80,7 +80,7 @@ static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 
 static bool add_code(whit_glyph *glyph, uint32_t code, int width)
 {
-    /* a glyph with another mark could not be told from other glyphs */
+    /* no space: a further combining mark is left out, because it could not be told from the others */
     if (glyph->n_codes == WHIT_GLYPH_CODES) return width == 0;
     glyph->codes[glyph->n_codes] = code;
     glyph->widths[glyph->n_codes++] = (uint8_t)width;
@@ -140,7 +140,7 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     }
 }
 
-/* Adds a code point to a glyph and its neighbours. False if the glyph has no space for it. */
+/* Adds a further code point to a glyph; `before` and `next` are its neighbours. False if there is no space for it. */
 static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t code, uint32_t next)
 {
     if (is_unseen(code)) {

@@ -24,7 +24,7 @@ struct ed_diagnostic {
 
 /* State of a document at its language server. */
 struct ed_language {
-    bool is_open;                      /* the server has opened the text, in the version `sent` */
+    bool is_open;                      /* the server has the text, in the version `sent` */
     uint64_t sent;                     /* version of the buffer */
     json_int_t number;                 /* version number of the text, for the server */
     struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
@@ -95,7 +95,7 @@ void ed_signature(struct whit_editor *e);
 /* After a typed "(" or ",": asks for the signature without error messages. */
 void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
-/* Members that the request has in addition to its position. */
+/* Adds the members that the request has in addition to its position. */
 void ed_language_extend(struct whit_editor *e, json_t *params);
 void ed_language_format(struct whit_editor *e, const json_t *result);
 void ed_language_offer_actions(struct whit_editor *e, const json_t *result);

@@ -221,7 +221,7 @@ void ed_language_answer(ed *e, const json_t *message)
     const json_t *result = json_object_get(message, "result");
     e->asked.question = ED_ASK_NOTHING;
     if (!e->prompt.kind) e->message[0] = 0;
-    /* Requested without error messages. */
+    /* A signature is asked for without error messages. */
     if (json_object_get(message, "error") && asked.question == ED_ASK_SIGNATURE) return;
     if (json_object_get(message, "error")) {
         ed_complain(e, "%.300s", ed_server_error(message));

@@ -13,7 +13,7 @@
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
 #define LINE_BYTES   1000 /* longer lines of output are not parsed for places */
-#define FOLDERS_MAX  32   /* maximum nesting of folders that make reports to enter */
+#define FOLDERS_MAX  32   /* maximum nesting of folders that `make` reports entering */
 
 static const char *folder_of(const ed *e)
 {

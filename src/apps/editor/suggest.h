@@ -7,7 +7,7 @@
 #include "editor/panel.h"
 
 typedef enum whit_suggestion_state {
-    WHIT_SUGGESTION_NONE, /* there is no suggestion */
+    WHIT_SUGGESTION_NONE, /* no suggestion is being asked for */
     WHIT_SUGGESTION_WORKING,
     WHIT_SUGGESTION_DONE,
     WHIT_SUGGESTION_FAILED,

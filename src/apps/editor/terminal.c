@@ -40,7 +40,7 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Restores the terminal's settings, in case the terminal still exists. */
+/* Ends the loop, after which the terminal's settings are restored, in case the terminal still exists. */
 static void on_hangup(int number)
 {
     (void)number;

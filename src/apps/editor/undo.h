@@ -15,7 +15,7 @@ void whit_undo_close(whit_undo *history);
 /* Changes the text and remembers how. The change joins the open step where there is one. */
 whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                            whit_error *error);
-/* Makes the next edit begin a new step; `cursor` is its place after an undo or redo of the closed step. */
+/* Closes the open step, so that the next edit begins a new one. */
 void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);
 

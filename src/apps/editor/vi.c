@@ -611,7 +611,7 @@ void ed_vi_settle(ed *e, whit_key key)
         finish_command(e);
     }
     vi->asked = false;
-    /* Another text is shown. */
+    /* A visual mode ends when another text is shown. */
     if (ed_vi_is_visual(e) && vi->shown && vi->shown != e->window->doc) vi->mode = ED_VI_NORMAL;
     vi->shown = e->window->doc;
     if (vi->held && vi->held != e->window->doc->buffer) ed_vi_hold(e, false);

@@ -71,7 +71,7 @@ struct ed_vi {
     const struct ed_vi_row *pending; /* the key that the next key completes, as a prefix or an argument; or NULL */
     uint32_t wanted_register;
     uint32_t find, find_char;
-    bool search_back, search_pending; /* the prompt's result is the target of an operator */
+    bool search_back, search_pending; /* search_pending: vi moves to the match of the open prompt */
     uint64_t anchor, search_anchor;   /* where a visual mode began; its copy while a search prompt is open */
     uint64_t last_begin, last_end;    /* range of the last visual mode, for gv, '< and '> */
     ed_vi_mode last_mode;
@@ -106,7 +106,7 @@ struct ed_vi {
     struct ed_mapping *mappings;
     size_t n_mappings, n_begun;
     whit_key begun[ED_MAP_TYPED_MAX]; /* the beginning of a mapping that was typed */
-    uint64_t begun_ns;                /* time of the first key; 0: no mapping has begun */
+    uint64_t begun_ns;                /* time of the last of these keys; 0: no mapping has begun */
     char line[256];                   /* the last command line */
     struct {
         uint64_t *begins; /* beginnings of the lines that :g matched */

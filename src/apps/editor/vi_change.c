@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Edits of vi's keys. The edits of one command are one step of undo. */
+ * The edits that vi's keys make. The edits of one command are one step of undo. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 

@@ -24,7 +24,7 @@ void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
     vi->count = vi->operator_count = 0;
 }
 
-/* Moving the cursor begins another insertion: a new step of undo, which '.' repeats. */
+/* Moving the cursor begins another insertion: a new step of undo, and '.' repeats only that insertion. */
 static void begin_again(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -331,7 +331,8 @@ bool ed_vi_insert_key(ed *e, whit_key key)
         uint64_t line = ed_vi_line_begin(e, ed_cursor(e)->offset);
         ed_vi_run(e, "new-line");
         uint64_t at = ed_cursor(e)->offset, first = ed_skip_blanks(e, at);
-        if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0); /* keep only the new one */
+        /* The line's own blanks go: the new indentation is enough. */
+        if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0);
         if (bare && e->window->n_cursors == 1) drop_indent(e, line);
         vi->auto_indent = true;
         return true;

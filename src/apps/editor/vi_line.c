@@ -208,7 +208,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         flags = arguments;
         if (!set_pattern(e, pattern, flags)) return;
         if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
-    } else { /* repeats the last macro */
+    } else { /* repeats the last substitution */
         flags = arguments;
         if (!set_pattern(e, "", flags)) return;
     }

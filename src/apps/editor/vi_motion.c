@@ -65,7 +65,7 @@ uint64_t ed_vi_first(ed *e, uint64_t at)
     return end > begin ? ed_vi_before(e, end) : begin;
 }
 
-/* Counts lines of the text, not wrapped rows. */
+/* Columns are those of the whole line, not of its wrapped rows. */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column)
 {
     whit_layout *layout = ed_layout(e);

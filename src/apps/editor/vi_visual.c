@@ -116,7 +116,7 @@ static void each_block_line(ed *e, void (*change)(ed *e, whit_range range, uint3
 {
     struct ed_vi *vi = &e->vi;
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = ed_vi_line_begin(e, a < b ? a : b);
-    /* The columns of all cursors are computed before the first edit. */
+    /* The ranges of all lines are computed before the first edit, which could change their columns. */
     uint64_t *lines = NULL;
     size_t n = 0, room = 0;
     for (uint64_t line = first; line != ED_NONE && line <= (a < b ? b : a); line = ed_vi_next_line(e, line)) {

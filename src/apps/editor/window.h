@@ -10,7 +10,7 @@
 
 struct ed_cursor {
     uint64_t offset, anchor; /* anchor ED_NONE: nothing is selected */
-    int goal;                /* column that moves up and down keep; -1: the current column */
+    int goal;                /* column that moving up or down keeps; -1: the current column */
 };
 
 /* A part of the screen with a view of a document; an inner node has two children instead. */
