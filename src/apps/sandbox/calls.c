@@ -103,7 +103,7 @@ const whit_call whit_calls[] = {
     REFUSE("uselib"),
     REFUSE("vm86"),
     REFUSE("_sysctl"),
-    /* Lists the mounts of the whole machine, as /proc would. */
+    /* These list the mounts of the whole machine, as /proc would. */
     {"statmount", CALL_REFUSE, 0, 0, 0, 0, 457},
     {"listmount", CALL_REFUSE, 0, 0, 0, 0, 458},
     /* Landlock has no hook for requests to plain files and folders: only the requests of whit_requests pass. */

@@ -181,7 +181,7 @@ static command_line find_command_line(void)
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[got > 0 ? got : 0] = 0;
-    /* The parentheses around the program's name may contain any character, so the last one ends it. */
+    /* The program's name, in parentheses, may contain any character: only the last ")" ends it. */
     char *at = strrchr(text, ')');
     for (int field = 2; at && field < 48; field++) at = strchr(at + 1, ' ');
     if (!at || sscanf(at, "%lu %lu", &bounds[0], &bounds[1]) != 2 || bounds[1] < bounds[0]) return (command_line){0};

@@ -20,7 +20,7 @@
 #define FOLDERS_DEEP    200
 #define NAMES_A_LOOK    4096
 #define FOLDERS_MAX     16
-#define LOST_MAX        4096 /* number of deleted files that are counted */
+#define LOST_MAX        4096 /* number of deleted files that are told apart, so that each counts once */
 #define FREE_DISK_MAX   ((uint64_t)1 << 30)
 #define FREE_MEMORY_MAX ((uint64_t)256 << 20)
 
@@ -268,7 +268,7 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
     for (size_t i = 0; i < quota->n_folders; i++) {
         if (statvfs(quota->folders[i], &disk) != 0) continue;
         const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-        /* Folders deeper than the search are not counted; instead the disk's lost space counts, whoever used it. */
+        /* Folders that are too deep to search are not counted: the loss of free disk space is, whoever caused it. */
         if (quota->is_too_deep && room < quota->disk_free[i] &&
             quota->disk_free[i] - room > quota->limits->disk_bytes) {
             snprintf(over, over_bytes,

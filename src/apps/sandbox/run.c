@@ -187,7 +187,7 @@ static whit_status attend(struct run *r, whit_error *error)
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;
             end_all(r);
-            /* Kill again, in case the process had not reported its number when it was killed first. */
+            /* Kill again: the first time, the command may not have reported its process number yet. */
             kill_at = now + SECOND_NS / 10;
         }
         if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for");
@@ -299,7 +299,7 @@ void whit_sandbox_probe(whit_sandbox_support *support)
     *support = (whit_sandbox_support){.landlock_abi = whit_landlock_abi()};
     if (!support->landlock_abi || !whit_filter_is_here()) return;
     support->holds = whit_sandbox_run(&command, &result, &error) == WHIT_OK && result.status == 0;
-    /* Otherwise the missing feature is not the filter. */
+    /* With an ABI before LANDLOCK_CUTS the test may fail for lack of Landlock, which says nothing about filters. */
     support->seccomp = support->holds || support->landlock_abi < LANDLOCK_CUTS;
     support->namespaces = support->holds && result.is_spaced;
     whit_sandbox_result_free(&result);

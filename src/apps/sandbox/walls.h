@@ -26,7 +26,7 @@ extern const char *const whit_landlock_system[];
 
 typedef struct whit_filter_wants {
     bool is_watched;     /* refused calls and calls that name paths are reported to a listener */
-    bool has_namespaces; /* new sessions and process groups cannot escape the namespaces */
+    bool has_namespaces; /* new sessions and changed file modes are harmless in namespaces */
     bool may_connect, may_start;
 } whit_filter_wants;
 
