@@ -53,7 +53,7 @@ static bool are_exchanged(const char *name, size_t n_name, const char *key, size
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
     bool is_name_key = n_name > 3 && !memcmp(name, "sk-", 3), is_key_key = n_key > 3 && !memcmp(key, "sk-", 3);
-    bool is_long_name = n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer key is refused */
+    bool is_long_name = n_name >= NAME_USUAL_BYTES && n_name < WHIT_KEY_NAME_BYTES; /* a longer one is refused */
     return (is_name_key && !is_key_key) || (is_long_name && n_key < KEY_SHORT_BYTES);
 }
 
@@ -492,7 +492,7 @@ bool whit_cors_answer(const whit_site *site, const whit_web_request *request, wh
         whit_reply_header(reply, "Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After");
         return false;
     }
-    if (request->headers_only) return true; /* reported after the body was read */
+    if (request->headers_only) return true; /* the second call, after the body, makes the reply */
     /* Clients send headers of their own (x-stainless-lang, anthropic-version): none means anything here but the key. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
     whit_reply_header(reply, "Access-Control-Allow-Headers",

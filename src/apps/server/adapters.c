@@ -27,7 +27,7 @@ void whit_adapters_set(whit_call *call)
         whit_api_fail(call->reply, 403, "permission_error", NULL, "this key may not set adapters for all requests");
         return;
     }
-    float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that the list omits are unmounted */
+    float strengths[WHIT_SERVER_MOST_ADAPTERS] = {0}; /* adapters that the list omits are switched off */
     size_t n_on = 0;
     for (size_t i = 0; i < json_array_size(call->body); i++) {
         const json_t *one = json_array_get(call->body, i), *id = json_object_get(one, "id");

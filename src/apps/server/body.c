@@ -27,7 +27,7 @@ static bool found_in(struct place *place, const char *key, size_t i)
     return true;
 }
 
-/* Finds the first text with a zero byte; recursion as deep as the parser's. */
+/* Finds the first text with a zero byte; recurses as deep as the parser allows values to nest. */
 static bool find_zero(const json_t *value, struct place *place)
 {
     const char *key;

@@ -180,7 +180,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
 static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
-    /* Tokens, because special tokens have no text. */
+    /* Tokens that no event has sent: special tokens have no text. */
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     send_event(ask, own, out);
 }

@@ -288,7 +288,7 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
     /* The other members follow the list: {"a": 1} becomes ],"a":1} */
     ok = ok && whit_buf_append_str(&v->end, forms[form].end);
-    if (ok && form != WHIT_VECTORS_LIST) /* base64 has no other members */
+    if (ok && form != WHIT_VECTORS_LIST) /* the form LIST has no other members */
         ok = whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
     free(text);
     json_decref(rest);

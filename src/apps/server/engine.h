@@ -110,7 +110,7 @@ typedef struct whit_engine_options {
     uint64_t expert_bytes; /* memory for the experts of a mixture; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens;   /* most tokens of a step; 0: the engine's own choice */
-    uint64_t step_budget_ns;   /* maximum time of a step in which answers grow; 0: no limit */
+    uint64_t step_budget_ns;   /* target for the time of a step in which answers grow; 0: no limit */
     uint32_t n_draft_tokens;   /* as in whit_generate_options, at most 15 */
     bool has_draft_block;      /* the model's own block drafts tokens, if it has one */
     const whit_model *drafter; /* a separate draft model; NULL: no draft model */

@@ -202,8 +202,8 @@ static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
     return id ? json_incref((json_t *)id) : json_string("");
 }
 
-/* Returns a function's response as text; an object whose only member is a string, as clients send it, gives that
- * string. */
+/* Returns a function's response as text; an object whose only member is the string `output`, as clients send it, gives
+ * that string. */
 static json_t *response_text(const json_t *response)
 {
     const json_t *output = json_object_get(response, "output");

@@ -33,7 +33,7 @@ typedef struct whit_web_reply {
     char retry_after[24];       /* seconds, for a header */
     char id[132];               /* id of the request; "": no id */
     bool is_id_given;           /* the client, or a proxy, chose the id */
-    bool is_logged;             /* the function that made the reply has logged it */
+    bool is_logged;             /* the code that makes the reply also logs it */
     bool is_known;              /* the request gives a key, or no key is wanted */
     whit_web_stream_fn *stream; /* replaces a body */
     void (*end_stream)(void *user);
@@ -50,8 +50,8 @@ typedef struct whit_web_server whit_web_server;
 /* Serves on a listening socket, which it takes over. A connection on which nothing is read or written for timeout_s is
  * closed; the time that the handler or a stream takes for its answer does not count. Beyond n_connections a new
  * connection closes the connection with the longest wait: a client cannot keep others out without a whole request that
- * the handler's first reply calls known (is_known). Bodies are counted in `budget`
- * (NULL: not counted), which outlives the server. */
+ * the handler's first reply calls known (is_known). Bodies are counted in `budget` (NULL: not counted), which outlives
+ * the server. */
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* accepts no further connections */

@@ -35,8 +35,8 @@ whit_status whit_events_start(whit_events *events, whit_error *error);
 void whit_events_close(whit_events *events);
 /* The channel of the model of that name; NULL if events is NULL. */
 whit_event_channel *whit_events_channel(whit_events *events, const char *model);
-/* Queues a batch for sending and takes ownership of it. The oldest batches are dropped, sent or not: a subscriber
- * sees the gap. */
+/* Queues a batch for sending and takes ownership of it. If there is no space, the oldest batches are dropped, sent or
+ * not: a subscriber sees the gap. */
 void whit_events_send(whit_event_channel *channel, whit_buf *batch);
 /* Version of libzmq; NULL where it is not on this machine or in this build. */
 const char *whit_events_library(char version[16]);

@@ -63,7 +63,7 @@ json_t *whit_ask_timings(const whit_ask *ask)
     uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* the end so far, while the answer is generated */
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
-           n_rest = job->n_generated - 1.0; /* the first token needed no step */
+           n_rest = job->n_generated - 1.0; /* the prompt's last step gives the first token */
     double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
     double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
@@ -191,7 +191,7 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         whit_buf_free(&text);
     }
     if (!job->logprobs)
-        json_object_set_new(choice, "logprobs", json_null()); /* otherwise they are written after the choices */
+        json_object_set_new(choice, "logprobs", json_null()); /* otherwise they are written after the other members */
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
@@ -243,8 +243,8 @@ void whit_append_open(whit_buf *out, const json_t *object)
     free(text);
 }
 
-/* Takes over the body and the ask; `name` is the member of log-probabilities in the last object of
- * `choices`, or in the body if there are no choices. */
+/* Takes over the body and the ask; `name` is the member of log-probabilities in each object of `choices`, or in the
+ * body if there are no choices. */
 static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
 {
     struct long_reply *r = calloc(1, sizeof *r);

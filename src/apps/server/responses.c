@@ -125,7 +125,7 @@ static json_t *call_item(const whit_ask *ask, int i, const char *name, const voi
     json_object_set_new(item, "id", item_id(ask, "fc", i));
     json_object_set_new(item, "call_id", item_id(ask, "call", i));
     const char *type = json_string_value(json_object_get(item, "type"));
-    /* As in OpenAI's API. */
+    /* The item apply_patch_call has no status "incomplete", as in OpenAI's API. */
     bool has_no_end = type && !strcmp(type, "apply_patch_call") && !strcmp(status, "incomplete");
     json_object_set_new(item, "status", json_string(has_no_end ? "in_progress" : status));
     return item;

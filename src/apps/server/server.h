@@ -71,7 +71,7 @@ typedef struct whit_server_options {
     uint64_t expert_bytes; /* memory for the experts of each mixture; 0: no limit */
     whit_act_type act;
     uint32_t n_batch_tokens; /* 0: chosen by the server */
-    uint32_t step_budget_ms; /* maximum time of a step in which answers grow; 0: no limit */
+    uint32_t step_budget_ms; /* target for the time of a step in which answers grow; 0: no limit */
     uint32_t n_draft_tokens; /* as in whit_generate_options, at most 15 */
     bool has_draft_blocks;   /* models with a block that predicts one more token use it to draft tokens */
     bool exact_head;

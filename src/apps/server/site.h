@@ -49,7 +49,7 @@ typedef struct whit_site {
     int keep_fd;                /* keeps the number in the folder of --cache-dir; -1: no number */
     uint32_t i_server;          /* number among the servers that use the folder */
     time_t started;
-    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* adapters of requests that name none */
+    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter for requests that name none */
     char page_policy[400];                              /* the page's Content-Security-Policy */
 } whit_site;
 
