@@ -77,7 +77,7 @@ uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, c
     float threshold = INFINITY;
     for (uint32_t i = 0; i < n_best; i++)
         if (logits[rows[i]] < threshold) threshold = logits[rows[i]];
-    /* The rows rescored last reach the threshold themselves and are among these. */
+    /* The n_best rows, just rescored, reach the threshold themselves and are among these. */
     uint32_t n = kernels->survive(w, logits, whit_screen_bound(x, token), threshold, rows);
     rescore_in_place(kernels, w, x, token, rows, n, logits);
     return n;

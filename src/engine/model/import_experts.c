@@ -8,7 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Layers whose experts replace the feed-forward part have one of width 0. */
+/* Sets the width of the feed-forward part to 0 in layers where experts replace it. */
 static whit_status set_widths(whit_config *c, const bool is_dense[WHIT_MAX_LAYERS], const char *path, whit_error *error)
 {
     whit_layer_kind of[WHIT_MAX_LAYERS];

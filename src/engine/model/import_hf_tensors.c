@@ -454,7 +454,7 @@ static uint64_t columns_of(const whit_config *c, const char *name)
     return c->n_embd;
 }
 
-/* Bits per code of a matrix for which the folder states only bytes: the width for which they are its columns. */
+/* Returns the bits per code of a matrix whose file has only the bytes of a row; 0 if these do not fit its columns. */
 static uint32_t gemma_bits(const struct reading *r, const char *name)
 {
     uint64_t n_cols = columns_of(&r->source->config, name), bytes = r->file->n_dims == 2 ? r->file->dims[1] : 0;

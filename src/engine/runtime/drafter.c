@@ -300,7 +300,7 @@ void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_
     whit_drafter_sequence *s = &drafter->sequences[sequence];
     if (s->end > n_tokens) s->end = n_tokens;
     if (s->begin >= s->end) s->begin = s->end = 0;
-    /* a row also needs the token after its position */
+    /* A row also needs the token after its position. */
     const uint32_t n_valid = n_tokens > s->first + 1 ? n_tokens - s->first - 1 : 0;
     if (s->n_fed > n_valid) s->n_fed = n_valid;
 }

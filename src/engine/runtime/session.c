@@ -135,7 +135,7 @@ static whit_status measure_tails(whit_session *s, whit_error *error)
         uint64_t bytes;
         uint32_t n_ids;
         memset(layers, 0, layers_bytes);
-        /* compile_plan has checked this */
+        /* compile_plan has checked this. */
         if (!whit_exec_kv_layers(&s->model->graph, layers, shape.n_layers)) continue;
         whit_split_kv_layers(&ranks, &s->plan, layers, shape.n_layers);
         if (!whit_kv_measure(&shape, &kv, &bytes)) continue; /* too large: place_arrays reports it */
