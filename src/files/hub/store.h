@@ -54,7 +54,7 @@ whit_status whit_hub_store_path(const char *cache_dir, const char *text, char pa
  * model of that name already. */
 whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, const char *to_text, whit_error *error);
 
-/* Whether removing what `text` names, by any of its spellings, would take the file or folder at `path`. */
+/* Whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path);
 /* Removes a repository, or, if `text` names a file, only that model; also the files converted from it. The result
  * counts the bytes freed of each kind. */

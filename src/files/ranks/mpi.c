@@ -129,7 +129,7 @@ static int open_watched(struct mpi *mpi, void (*waits)(void))
     struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .waits = waits};
     pthread_t thread;
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    /* One of the two ranks is not the missing one. */
+    /* Both ranks watch, because one of them may be the missing one. */
     const bool is_first = rank && (!strcmp(rank, "0") || !strcmp(rank, "1"));
     const bool is_watched = is_first && pthread_create(&thread, NULL, watch_start, &watch) == 0;
     const int failed = mpi->calls->open(&mpi->rank, &mpi->n_ranks);
