@@ -63,7 +63,7 @@ struct matrix {
     uint32_t n;
     struct option options[N_CANDIDATES]; /* in the order of the table */
     uint32_t reference;                  /* the option whose divergence is measured */
-    double kl;                           /* the estimated divergence */
+    double kl;                           /* the measured divergence of the reference */
     uint32_t chosen;
 };
 

@@ -156,7 +156,7 @@ static whit_status spend(struct compression *c, double cost)
     return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
 }
 
-/* Tells of a share of the work whose cost is spent when it is done. */
+/* Reports a share of the current work, whose cost is only counted as spent when it is finished. */
 static bool tell_work(void *user, double share)
 {
     struct compression *c = user;

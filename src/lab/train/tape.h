@@ -39,7 +39,7 @@ typedef struct whit_tape_step {
     uint32_t segment;
     bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
-    /* a linear layer whose weight no other node reads: its gradient is overwritten, then accumulated */
+    /* A linear layer whose weight no other node reads: its gradient is overwritten, then accumulated. */
     bool is_sole;
     whit_ref route; /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
