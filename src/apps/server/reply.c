@@ -855,7 +855,7 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         reply->headers[2 * reply->n_headers++ + 1] = "1";
     } else if (failed)
         whit_api_fail_error(reply, &failed->error);
-    /* a client that closed only its sending half sees an aborted answer, never a partial one that looks complete */
+    /* a client that closed only its sending half gets this error, never a partial answer that looks complete */
     else if (left)
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
     else if (ended)
