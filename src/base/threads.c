@@ -77,7 +77,7 @@ struct whit_pool {
     uint32_t n_items, chunk;
     /* fixed at open */
     uint32_t n_threads, n_started, n_clusters;
-    uint32_t caller; /* the worker's index of the calling thread */
+    uint32_t caller; /* place of the calling thread in `workers` */
     bool is_pinned;  /* workers have cores of their own */
     uint64_t spin_ns;
     const whit_allocator *allocator;
@@ -211,7 +211,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* The first chunk of the worker at index `place`; its last one precedes the first of the next worker. */
+/* The first chunk of workers[place]; its last one precedes the first of the next worker. */
 static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t place)
 {
     return (uint32_t)((uint64_t)n_chunks * place / pool->n_threads);

@@ -284,7 +284,7 @@ static int run_tasks(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
     whit_error error;
-    size_t at = 0; /* all tasks before this one have been merged */
+    size_t at = 0; /* all tasks before this one are finished: applied, or failed */
     while (at < p->n_tasks && !*cli_cancelled()) {
         for (size_t i = at; i < p->n_tasks && p->n_running < values->n_jobs; i++) {
             if (p->tasks[i].state != TASK_WAITS || start_task(p, &p->tasks[i], &error) == WHIT_OK) continue;

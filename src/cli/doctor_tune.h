@@ -11,7 +11,7 @@
 int cli_doctor_tune(cli_call *call, json_t *report);
 /* Adds the profile in use to the report: its file, its state, and the settings. */
 void cli_doctor_profile(json_t *report);
-/* Prints the profile as text. */
+/* Prints the profile and, after a tuning, the measured settings as text. */
 void cli_doctor_print_profile(cli_call *call, const json_t *report);
 
 #endif

@@ -71,7 +71,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
 {
     whit_source source;
     whit_status status = whit_source_open(path, NULL, &source, error);
-    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the matrix may have corrections */
+    *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the file may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "%s: has corrections beside its codes, which no type of GGUF holds exactly; name a type to "
