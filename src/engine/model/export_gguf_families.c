@@ -176,7 +176,7 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
                          source->path);
     if (form->has_ropes) return check_windows(source, *architecture, error);
     if (strcmp(*architecture, "lfm2moe") == 0 && c->router_norm_eps != (double)1e-6f)
-        return refuse_model(source, "a constant added to the sum of scores", error);
+        return refuse_model(source, "a constant other than 1e-6 added to the sum of scores", error);
     if (recurrent_mixer(c) == WHIT_MIXER_DELTA && c->delta_key_dim != c->delta_value_dim)
         return refuse_model(source, "keys and values of two sizes in delta rules", error);
     return check_layers(source, *architecture, error);
