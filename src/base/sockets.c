@@ -89,6 +89,11 @@ void whit_socket_close(int fd)
     if (fd >= 0) close(fd);
 }
 
+void whit_socket_end(int fd)
+{
+    if (fd >= 0) shutdown(fd, SHUT_RDWR);
+}
+
 bool whit_socket_peer_left(int fd)
 {
     struct pollfd look = {.fd = fd, .events = POLLRDHUP};

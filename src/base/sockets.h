@@ -18,6 +18,8 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
 bool whit_socket_is_local(int fd);
 /* Closes a socket: on Windows it is no file. */
 void whit_socket_close(int fd);
+/* Ends a connection without closing its socket: a thread that reads or writes it sees the end. */
+void whit_socket_end(int fd);
 /* Whether the client at the other end of a connection has closed it, or its sending half. */
 bool whit_socket_peer_left(int fd);
 

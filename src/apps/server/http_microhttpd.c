@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* The stack is large enough for JSON nested as deep as its parser allows (2,048 levels), also with sanitizers. */
@@ -269,7 +268,7 @@ static void close_waiting_client(whit_web_server *server)
     while (client != server->clients.previous && (client->is_at_work || client->is_closing)) client = client->next;
     if (client == server->clients.previous) return;
     client->is_closing = true;
-    shutdown(client->fd, SHUT_RDWR); /* its thread sees the end */
+    whit_socket_end(client->fd); /* its thread sees the end */
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,

@@ -83,6 +83,11 @@ void whit_socket_close(int fd)
     if (fd >= 0) closesocket((SOCKET)fd);
 }
 
+void whit_socket_end(int fd)
+{
+    if (fd >= 0) shutdown((SOCKET)fd, SD_BOTH);
+}
+
 bool whit_socket_peer_left(int fd)
 {
     /* WSAPoll reports a closed connection regardless of the requested events. */
