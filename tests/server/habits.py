@@ -458,7 +458,7 @@ def test_origins():
     for origin, expected in (("http://gpu.lan:8080", 200), ("http://GPU.lan:80", 200), ("http://localhost:3000", 200),
                              ("http://a.localhost", 200), ("http://127.0.0.1:1", 200), ("http://[::1]:1", 200), ("app://notes.md", 200),
                              (ALLOWED, 200), ("https://elsewhere.example", 403), ("http://10.1.2.3:8080", 403),
-                             ("http://gpu.lan.example", 403), ("http://notlocalhost", 403), ("null", 403)):
+                             ("http://gpu.lan.example", 403), ("http://127.gpu.example", 403), ("http://notlocalhost", 403), ("null", 403)):
         status = ask(server, "POST", CHAT, body, {"Origin": origin, "Host": "gpu.lan:8080"})[0]
         check(status == expected, "a page of", origin, status)
     check(ask(server, "POST", CHAT, body, {"Origin": "http://10.1.2.3", "Host": "gpu.lan", "Sec-Fetch-Site": "same-origin"})[0] == 200,
@@ -522,11 +522,6 @@ def test_origins():
     slow = [ask(server, "POST", "/v1/completions", {"model": "one", "prompt": "a", "max_tokens": 1}, {"X-Api-Key": "slow"}) for _ in range(3)]
     check([one[0] for one in slow] == [200, 200, 429] and 10 < int(slow[2][1]["Retry-After"]) <= 30, slow)
     check(ask(server, "GET", "/slots", headers={"X-Api-Key": "slow"})[0] == 200, "looking counts")
-    # Whatever computes, opens or closes a model counts.
-    for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
-                         ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):
-        asked = {"model": "one", "content": "a", "tokens": [1], "messages": HI} if method == "POST" else None
-        check(ask(server, method, path, asked, {"X-Api-Key": "slow"})[0] == 429, path, "does not count")
     # Whatever computes, opens or closes a model counts.
     for method, path in (("POST", "/tokenize"), ("POST", "/detokenize"), ("POST", "/apply-template"), ("POST", "/models/load"),
                          ("POST", "/models/unload"), ("POST", "/api/show"), ("GET", "/props?model=one")):

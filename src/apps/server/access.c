@@ -430,7 +430,9 @@ static bool is_elsewhere(const char *origin, const char *host)
     if (origin && !strcmp(origin, "null")) return true;
     if (!named || !host) return false;
     const size_t n = name_bytes(named);
-    const bool is_this_machine = !strncasecmp(named, "127.", 4) || !strncmp(named, "[::1]", 5) ||
+    /* A name may begin with "127." without being an address. */
+    const bool is_this_machine = (!strncmp(named, "127.", 4) && strspn(named, "0123456789.") >= n) ||
+        !strncmp(named, "[::1]", 5) ||
         (n >= 9 && !strncasecmp(named + n - 9, "localhost", 9) && (n == 9 || named[n - 10] == '.'));
     return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
