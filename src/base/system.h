@@ -46,7 +46,8 @@ void whit_thread_name(const char *name);
 unsigned whit_thread_processor(void);
 /* Binds a thread to a logical processor; only a hint. */
 void whit_thread_pin(pthread_t thread, unsigned processor);
-/* Moves the calling thread to a logical processor, where it stays until the scheduler moves it again; only a hint. */
+/* Moves the calling thread to a logical processor, where it stays until the scheduler moves it again; only a hint. Its
+ * affinity is as before afterwards, and it is not moved to a processor that this excludes. */
 void whit_thread_move(unsigned processor);
 
 /* ---- the machine ---------------------------------------------------------------------------- */

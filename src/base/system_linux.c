@@ -47,7 +47,7 @@ void whit_thread_pin(pthread_t thread, unsigned processor)
 void whit_thread_move(unsigned processor)
 {
     cpu_set_t mask;
-    if (pthread_getaffinity_np(pthread_self(), sizeof mask, &mask) != 0) return;
+    if (pthread_getaffinity_np(pthread_self(), sizeof mask, &mask) != 0 || !CPU_ISSET(processor, &mask)) return;
     whit_thread_pin(pthread_self(), processor);
     pthread_setaffinity_np(pthread_self(), sizeof mask, &mask);
 }
