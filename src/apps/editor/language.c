@@ -402,6 +402,7 @@ bool ed_language_pump(ed *e)
         server->lsp = NULL;
         server->ready = false;
         if (e->asked.server == server) e->asked = (struct ed_asked){0};
+        if (e->acting == server) e->acting = NULL;
         for (struct ed_doc *doc = e->docs; doc; doc = doc->next)
             if (ed_server_of(e, doc) == server) {
                 free_diagnostics(&doc->language);

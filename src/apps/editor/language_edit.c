@@ -274,6 +274,7 @@ void ed_language_act(ed *e, uint64_t number)
         e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
                                             json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
                                                       "arguments", json_object_get(command, "arguments")));
+        if (!e->acting_number) e->acting = NULL; /* the request was not sent */
         whit_lsp_pump(server->lsp);
     }
     if (!edit && !command) ed_complain(e, "the action says nothing that could be done");
