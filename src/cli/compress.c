@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/malloc.h"
+#include "base/utf8.h"
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -216,8 +217,9 @@ static void name_text(const struct compress_values *v, const whit_compress_optio
     size_t n = strlen(command);
     const size_t n_tokens = o->n_ids < o->max_tokens ? o->n_ids : o->max_tokens;
     for (size_t i = 0; n < room && i < v->calib.n; i++) {
-        const char *slash = strrchr(v->calib.items[i], '/');
-        n += (size_t)snprintf(command + n, room - n, " --calib %.80s", slash ? slash + 1 : v->calib.items[i]);
+        const char *slash = strrchr(v->calib.items[i], '/'), *name = slash ? slash + 1 : v->calib.items[i];
+        const size_t n_name = whit_utf8_valid_bytes((const uint8_t *)name, strnlen(name, 80)); /* JSON shows it */
+        n += (size_t)snprintf(command + n, room - n, " --calib %.*s", (int)n_name, name);
     }
     if (n < room && (v->n_sample_tokens || !v->calib.n))
         n += (size_t)snprintf(command + n, room - n, " --sample %u", v->n_sample_tokens ? v->n_sample_tokens : SAMPLED);

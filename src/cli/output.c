@@ -104,7 +104,7 @@ static const char *option_for(const char *message)
         {"overrides change ", " (--override-kv)"},
         {"convert it for ", " ('whit convert FOLDER --for MODEL -o OUT.ndf')"},
         {"is an importance matrix", " (--imatrix)"},
-        {"it is a vocabulary alone", " ('whit tokenize --tokenizer FILE')"},
+        {"no weights, only a vocabulary", " ('whit tokenize --tokenizer FILE')"},
         {"it was not made for chats; give one", " (--chat-template NAME)"},
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
