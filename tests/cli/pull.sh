@@ -54,7 +54,7 @@ for name in owner/tiny-GGUF tiny-GGUF:f32; do
     grep -q '^tiny: vocabulary 310' out || complain "the library opens $name: $(cat out)"
 done
 expect 1 "$BUILD/examples/open" nobody/nothing
-one_line "nobody/nothing: is not here"
+one_line "nobody/nothing: is not downloaded"
 expect 0 whit inspect tiny-GGUF
 expect 0 whit convert tiny-GGUF -o model.ndf
 expect 0 whit export tiny-GGUF -o again.gguf
