@@ -461,7 +461,7 @@ static void biases_everywhere(void **state)
     folder_model model = reduced("llama-3.2-1b");
     model.qkv_bias = model.out_bias = model.mlp_bias = true;
     write_folder(&model, "biases");
-    assert_refused("biases", "_bias'", "no use");
+    assert_refused("biases", "_bias'", "is not used");
     edit("biases/config.json", "\"attention_bias\": false", "\"attention_bias\": true");
     edit("biases/config.json", "\"mlp_bias\": false", "\"mlp_bias\": true");
     free(run(in_root("biases"), &n_vocab, NULL));

@@ -172,7 +172,7 @@ static void too_many_windows_are_refused(void **state)
             whit_session_close(session);
         } else {
             assert_int_equal(whit_session_open(many, NULL, &session, &error), WHIT_ERROR_UNSUPPORTED);
-            assert_non_null(strstr(error.message, "over 8 ways"));
+            assert_non_null(strstr(error.message, "more than 8 kinds of attention"));
         }
         whit_model_close(many);
         unlink(path);

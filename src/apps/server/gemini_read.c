@@ -155,8 +155,8 @@ static bool append_data(struct content *c, const json_t *data, size_t k, whit_we
     if (!type || (strncmp(type, "text/", 5) && strcmp(type, "application/json") != 0))
         return refuse_part(reply, c->i, k,
                            type && !strncmp(type, "image/", 6)
-                               ? "images are not supported, only text: leave the part out"
-                               : "data that is not text, which cannot be read here: take the part out");
+                               ? "an image, but only text is supported: leave the part out"
+                               : "data that is not text, which is not supported: leave the part out");
     size_t n = json_string_length(coded), n_bytes = 0;
     uint8_t *bytes = malloc(n + 1);
     bool ok = bytes && json_is_string(coded) &&

@@ -76,7 +76,7 @@ static bool append_texts(const json_t *content, whit_buf *out)
 static const struct {
     const char *type, *why;
 } unreadable[] = {
-    {"image", "images are not supported, only text: leave the part out"},
+    {"image", "an image, but only text is supported: leave the part out"},
     {"container_upload", "an uploaded file, and nothing is stored here: send its text"},
     {"server_tool_use", "a call that another server ran: send what came of it as text"},
     {"web_search_tool_result", "the result of another server's search: send it as text"},
@@ -105,7 +105,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
         if (has_type(source, "content"))
             return append_texts(json_object_get(source, "content"), out) ||
                 refuse_block(reply, at, i, "source.content: only text is supported");
-        return refuse_block(reply, at, i, "the document's source must be of type text or content; send a PDF's text");
+        return refuse_block(reply, at, i, "a document whose source is of neither type text nor content: send a PDF's text");
     }
     if (has_type(block, "search_result")) {
         append_label(block, "title", out);

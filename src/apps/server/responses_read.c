@@ -36,9 +36,9 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
             ok = ok && whit_buf_append(out, json_string_value(errors), json_string_length(errors));
         return ok || refuse_item(reply, i, "out of memory");
     }
-    if (type && !strcmp(type, "input_image")) why = "images are not supported, only text: leave the part out";
+    if (type && !strcmp(type, "input_image")) why = "an image, but only text is supported: leave the part out";
     if (type && !strcmp(type, "input_file")) why = "a file, and only text can be read here: send its text";
-    if (type && !strcmp(type, "input_audio")) why = "a sound, and only text can be read here: take the part out";
+    if (type && !strcmp(type, "input_audio")) why = "a sound, but only text is supported: leave the part out";
     whit_api_fail(reply, 400, "invalid_request_error", "input", "input[%zu].content[%zu]: %s", i, k, why);
     return false;
 }

@@ -125,11 +125,11 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 static const struct {
     const char *type, *why;
 } unreadable[] = {
-    {"image_url", "images are not supported, only text: leave the part out"},
-    {"image", "images are not supported, only text: leave the part out"},
-    {"input_audio", "a sound, and only text can be read here: take the part out"},
-    {"audio_url", "a sound, and only text can be read here: take the part out"},
-    {"video_url", "a film, and only text can be read here: take the part out"},
+    {"image_url", "an image, but only text is supported: leave the part out"},
+    {"image", "an image, but only text is supported: leave the part out"},
+    {"input_audio", "a sound, but only text is supported: leave the part out"},
+    {"audio_url", "a sound, but only text is supported: leave the part out"},
+    {"video_url", "a film, but only text is supported: leave the part out"},
     {"file", "a file, and only text can be read here: send its text"},
 };
 

@@ -287,7 +287,7 @@ whit_status whit_hf_u64(const whit_hf_document *document, const char *path, uint
         return WHIT_OK;
     }
     if (!whit_json_f64(&document->json, at, &number) || number < 0 || number != floor(number))
-        return whit_json_fail(&document->json, at, error, "%s is not a whole number from 0", path);
+        return whit_json_fail(&document->json, at, error, "%s is not a whole number of at least 0", path);
     *value = number >= 0x1p64 ? UINT64_MAX : (uint64_t)number;
     return WHIT_OK;
 }
