@@ -7,6 +7,7 @@
 #include "base/shell.h"
 #include "cli/agent_tasks.h"
 #include "cli/flags.h"
+#include "cli/habits.h"
 #include "cli/input.h"
 #include "endpoint/endpoint.h"
 
@@ -318,6 +319,15 @@ static int do_help(struct cli_tasks *t, const char *nothing)
     return CLI_OK;
 }
 
+/* The names of the commands that /help lists; NULL ends them. */
+static const char *const *command_words(void)
+{
+    static const char *words[N_COMMANDS + 1];
+    for (size_t i = 0, n = 0; i < N_COMMANDS; i++)
+        if (commands[i].help) words[n++] = commands[i].name;
+    return words;
+}
+
 /* Runs a typed line. is_person: it was typed at a terminal; other input may be a text that nobody has read, so it
  * cannot run commands. *over: the line is a command that ends the program. */
 static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
@@ -333,7 +343,10 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
         return cli_fail(t->call, CLI_USAGE, "!COMMAND is for a terminal: other input gives tasks, and runs nothing");
     if (*line == '!') return run_line(t, line + 1);
     if (*line == '/') {
-        cli_note("%.*s is no command; /help lists them", (int)n_name, line);
+        char hint[120];
+        line[n_name] = 0;
+        cli_note("%s is no command%s; /help lists them", line,
+                 cli_near_commands(line + 1, command_words(), hint, sizeof hint));
         return CLI_OK;
     }
     return *line ? run_attached(t, line, false) : CLI_OK;
@@ -346,10 +359,7 @@ int cli_tasks_type(struct cli_tasks *t)
     int status = CLI_OK;
     bool over = false;
     if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
-    static const char *words[N_COMMANDS + 1];
-    for (size_t i = 0, n = 0; i < N_COMMANDS; i++)
-        if (commands[i].help) words[n++] = commands[i].name;
-    cli_input_words(input, words);
+    cli_input_words(input, command_words());
     const bool is_person = cli_input_is_terminal(input);
     if (is_person) cli_note("a task a line; /help lists commands, Ctrl-D leaves");
     while (!over) {

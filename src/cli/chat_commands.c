@@ -11,6 +11,7 @@
 #include "base/phrase.h"
 #include "cli/chat.h"
 #include "cli/flags.h"
+#include "cli/habits.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
 {
@@ -551,7 +552,8 @@ void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes)
             free(name);
             return;
         }
-    cli_chat_fail(chat, CLI_USAGE, "there is no command /%s; /help lists them (a space in front makes it a message)",
-                  name);
+    char hint[120];
+    cli_chat_fail(chat, CLI_USAGE, "there is no command /%s%s; /help lists them (a space in front makes it a message)",
+                  name, cli_near_commands(name, cli_chat_words, hint, sizeof hint));
     free(name);
 }

@@ -71,7 +71,20 @@ static bool has_part(const char *word, const char *part)
 bool cli_is_near_name(const char *given, const char *name)
 {
     const size_t n = strlen(given);
-    return has_part(name, given) || (n > 2 && has_part(given, name)) || edits(given, name) < (n > 4 ? 3 : 2);
+    return (n > 1 && has_part(name, given)) || (n > 2 && has_part(given, name)) || edits(given, name) < (n > 4 ? 3 : 2);
+}
+
+const char *cli_near_commands(const char *given, const char *const *commands, char *line, size_t room)
+{
+    size_t n = 0;
+    for (line[0] = 0; *commands; commands++) {
+        if (!cli_is_near_name(given, *commands + 1)) continue; /* without the '/' */
+        const int more = snprintf(line + n, room - n, "%s%s", n ? ", " : "; did you mean ", *commands);
+        if (more < 0 || (size_t)more >= room - n) break;
+        n += (size_t)more;
+    }
+    line[n] = 0;
+    return line;
 }
 
 const cli_verb *cli_verb_guess(const char *word)

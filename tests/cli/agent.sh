@@ -57,6 +57,7 @@ if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then
     printf '/undo1\n/undone\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
         complain "slips: $(cat err)"
     [ "$(grep -c 'is no command' err)" = 2 ] || complain "slips: $(cat err)"
+    grep -q '/undo1 is no command; did you mean /undo; /help lists them' err || complain "slips: $(cat err)"
     grep -q 'return 1;' project/src/main.c || complain "/undo1 undoes"
     printf '/undo\n/redoing\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
         complain "/undo: $(cat err)"
