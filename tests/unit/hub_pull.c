@@ -176,6 +176,12 @@ static void shards_come_by_their_index(void **state)
     assert_file_is(f, "part-a.safetensors", f->large, LARGE_BYTES);
     assert_file_is(f, "part-b.safetensors", "bb", 2);
     assert_false(exists(f, "unrelated.safetensors"));
+    /* A file of a folder is a part of its model. */
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"owner/name", "name:part-b.safetensors"};
+        assert_true(whit_hub_store_would_remove(f->cache, names[i], in_store(f, "")));
+        assert_false(whit_hub_store_would_remove(f->cache, names[i], f->cache));
+    }
 }
 
 static void gguf_models_live_beside_each_other(void **state)
@@ -209,6 +215,10 @@ static void gguf_models_live_beside_each_other(void **state)
     assert_int_equal(whit_hub_store_path(f->cache, "name:q8_0", path, &f->error), WHIT_ERROR_IO);
     assert_non_null(strstr(f->error.message, "not finished"));
 
+    assert_true(whit_hub_store_would_remove(f->cache, "name:i2_s", in_store(f, "m-i2_s.gguf")));
+    assert_true(whit_hub_store_would_remove(f->cache, "name", in_store(f, "m-i2_s.gguf")));
+    assert_false(whit_hub_store_would_remove(f->cache, "name:i2_s", in_store(f, "q8_0/m-q8_0-00001-of-00002.gguf")));
+    assert_false(whit_hub_store_would_remove(f->cache, "name:i2_s", in_store(f, "")));
     whit_hub_removed removed;
     assert_ok(whit_hub_store_remove(f->cache, "name:i2_s", &removed, &f->error), f->error);
     assert_int_equal(removed.pulled_bytes, 5);

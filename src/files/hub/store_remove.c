@@ -124,6 +124,14 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     return status;
 }
 
+/* Whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. "": the folder
+ * itself, whose model has all files but those of GGUF models. */
+static bool is_part_of(const char *file, const char *below, whit_hub_kind kind)
+{
+    const size_t n = strlen(below);
+    return n ? strncmp(file, below, n) == 0 && (file[n] == '/' || !file[n]) : kind != WHIT_HUB_GGUF;
+}
+
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path)
 {
     whit_hub_name name;
@@ -140,7 +148,7 @@ bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const 
         else if (is_below && whit_hub_choose(&entry.files, text, name.file, &choice, NULL) == WHIT_OK)
             would = choice.n_files == entry.files.n_files;
         for (size_t i = 0; is_below && !would && i < choice.n_files; i++)
-            would = strcmp(kept + n + (kept[n] == '/'), entry.files.files[choice.files[i]].path) == 0;
+            would = is_part_of(entry.files.files[choice.files[i]].path, kept + n + (kept[n] == '/'), choice.kind);
         whit_hub_choice_free(&choice);
         whit_hub_entry_close(&entry);
     }
