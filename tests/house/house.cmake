@@ -13,6 +13,7 @@ if(NOT WHIT_SANITIZE_ADDRESS AND NOT WHIT_SANITIZE_THREAD AND NOT WHIT_FUZZ AND 
   whit_script(house_format ${house}/format.sh)
   whit_script(house_plain ${house}/plain.sh)
   whit_script(house_charts ${house}/charts.sh)
+  whit_script(house_hints ${house}/hints.sh)
   # What the program links, as far as it is built here.
   set(linked)
   foreach(library whit_static whit_train whit_agent whit_code whit_compress_room whit_editor whit_endpoint whit_hub
