@@ -69,7 +69,7 @@ one_line_of "/nonsense"
 [ -s kept.json ] || complain "the script did not go on"
 script 2 '/stats\n/modle\n'
 one_line_of "no command /stats; did you mean /set stats; /help"
-one_line_of "no command /modle; did you mean /model, /show model; /help"
+one_line_of "no command /modle; did you mean /model; /help"
 script 2 '/set temp hot\n'
 one_line_of "temp takes a number"
 script 2 '/set wings 2\n'

@@ -344,7 +344,7 @@ static void damaged_folders_are_refused(void **state)
         {"config.json", "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 4", "with 384 rows"},
         {"config.json", "\"linear_num_value_heads\": 4", "\"linear_num_value_heads\": 8",
          "where the configuration needs"},
-        {"config.json", "\"linear_num_value_heads\": 4", "\"linear_num_value_heads\": 0", "has 8 rows"},
+        {"config.json", "\"linear_num_value_heads\": 4", "\"linear_num_value_heads\": 0", "with 8 rows"},
         {"config.json", "\"linear_key_head_dim\": 32", "\"linear_key_head_dim\": 64", "with 384 rows"},
         {"config.json", "\"full_attention_interval\": 4", "\"full_attention_interval\": 3", "layers.3.q"},
         {"config.json", "\"num_experts\": 0", "\"num_experts\": 8", "experts"},
@@ -355,7 +355,7 @@ static void damaged_folders_are_refused(void **state)
         {"model.safetensors", "layers.1.linear_attn.in_proj_ba.weight", "layers.1.linear_attn.in_proj_.inv_freq",
          "layers.1.beta"},
         {"model.safetensors", "in_proj_ba.weight\":{\"dtype\":\"BF16\",\"shape\":[8,128]",
-         "in_proj_ba.weight\":{\"dtype\":\"BF16\",\"shape\":[128,8]", "has 128 rows"},
+         "in_proj_ba.weight\":{\"dtype\":\"BF16\",\"shape\":[128,8]", "with 128 rows"},
     };
     struct made fused = {0};
     (void)state;
@@ -390,11 +390,11 @@ static void damaged_files_are_refused(void **state)
         {"old.gguf", "qwen3next.ssm.group_count", 4, 3, "cannot share 3 key"},
         {"old.gguf", "qwen3next.ssm.group_count", 4, 4, "with 384 rows"},
         {"new.gguf", "qwen3next.ssm.state_size", 4, 16, "mixed"},
-        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 8, "has 8 rows"},
+        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 8, "with 8 rows"},
         {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 0, "make no sense"},
         {"new.gguf", "qwen3next.full_attention_interval", 4, 0, "make no sense"},
-        {"new.gguf", "blk.0.ssm_ba.weight", 12, 4, "has 4 rows"},
-        {"old.gguf", "blk.0.ssm_in.weight", 12, 192, "has 192 rows"},
+        {"new.gguf", "blk.0.ssm_ba.weight", 12, 4, "with 4 rows"},
+        {"old.gguf", "blk.0.ssm_in.weight", 12, 192, "with 192 rows"},
     };
     struct made fused = {0};
     (void)state;
