@@ -153,8 +153,7 @@ static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, 
         return whit_field_refuse(reply, "logit_bias", "expected an object or a list of pairs, at most 1024");
     job->sampling.bias_ids = calloc(MOST_BIASES, sizeof *job->sampling.bias_ids);
     job->sampling.bias_values = calloc(MOST_BIASES, sizeof *job->sampling.bias_values);
-    if (!job->sampling.bias_ids || !job->sampling.bias_values)
-        return whit_field_refuse(reply, "logit_bias", "out of memory");
+    if (!job->sampling.bias_ids || !job->sampling.bias_values) return whit_api_fail_memory(reply);
     json_object_foreach((json_t *)biases, key, value)
     {
         char *end;
@@ -197,12 +196,11 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
         const json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
         if (!json_is_string(one) || strlen(json_string_value(one)) > 1024)
             return whit_field_refuse(reply, "stop", "expected strings of at most 1024 bytes");
-        if (!add_stop(job, json_string_value(one), json_string_length(one)))
-            return whit_field_refuse(reply, "stop", "out of memory");
+        if (!add_stop(job, json_string_value(one), json_string_length(one))) return whit_api_fail_memory(reply);
     }
     job->n_own_stops = job->n_stops;
     const char *own = ask->is_chat ? whit_chat_template_stop(ask->api->chat) : NULL;
-    return !own || add_stop(job, own, strlen(own)) || whit_field_refuse(reply, "stop", "out of memory");
+    return !own || add_stop(job, own, strlen(own)) || whit_api_fail_memory(reply);
 }
 
 /* Memory of a compiled grammar: a constant plus a number per byte of its text; an estimate, measured with an enum of
@@ -419,14 +417,12 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
     if (string) {
         const char *text = json_string_value(string);
         size_t n_bytes = json_string_length(string);
-        if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes))
-            return whit_field_refuse(reply, "prompt", "out of memory");
+        if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes)) return whit_api_fail_memory(reply);
         return tokenize(ask, text, n_bytes, ids, n, reply);
     }
     if (ask->infill) return whit_field_refuse(reply, "prompt", "expected a text in front of the suffix");
     return read_list(ask, prompt, ids, n, reply) &&
-        (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) ||
-         whit_field_refuse(reply, "prompt", "out of memory"));
+        (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) || whit_api_fail_memory(reply));
 }
 
 /* A text, token ids with texts between them, or a list of either. */
@@ -454,7 +450,7 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
     to->n = 1;
     to->ids[0] = malloc(n_bytes + 1);
     if (to->ids[0]) memcpy(to->ids[0], rendered, n_bytes);
-    return to->ids[0] || whit_field_refuse(reply, "messages", "out of memory");
+    return to->ids[0] || whit_api_fail_memory(reply);
 }
 
 /* ---- a request --------------------------------------------------------------------------------- */
@@ -496,7 +492,7 @@ static bool fill_job(whit_ask *ask, const json_t *body, const int32_t *ids, size
     whit_job *job = ask->jobs[i] = whit_job_open();
     double n_tokens = ask->is_chat ? 1 << 30 : 128;
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine);
-    if (!job || !(job->ids = malloc(n_ids * sizeof *ids))) return whit_field_refuse(reply, "prompt", "out of memory");
+    if (!job || !(job->ids = malloc(n_ids * sizeof *ids))) return whit_api_fail_memory(reply);
     memcpy(job->ids, ids, n_ids * sizeof *ids);
     job->n_ids = n_ids;
     job->key = key;
@@ -654,7 +650,7 @@ static whit_ask *open_ask(const whit_call *call, const json_t *body, bool is_cha
     whit_api *api = call->api;
     whit_ask *ask = calloc(1, sizeof *ask);
     if (!ask) {
-        whit_api_fail(call->reply, 500, "server_error", NULL, "out of memory");
+        whit_api_fail_memory(call->reply);
         return NULL;
     }
     *ask = (whit_ask){.api = api, .is_chat = is_chat, .fd = call->request->fd, .created = time(NULL), .n_each = 1};

@@ -17,8 +17,7 @@ static bool append_text(const json_t *body, const char *key, whit_buf *out, whit
     const json_t *own = json_object_get(body, key);
     if (!own || json_is_null(own)) return true;
     if (!json_is_string(own)) return whit_field_refuse(reply, key, "expected a text");
-    return whit_buf_append(out, json_string_value(own), json_string_length(own)) ||
-        whit_field_refuse(reply, key, "out of memory");
+    return whit_buf_append(out, json_string_value(own), json_string_length(own)) || whit_api_fail_memory(reply);
 }
 
 /* Builds the prefix: the other files first, then the text before the gap. */
@@ -30,7 +29,7 @@ static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *re
         const json_t *file = json_array_get(files, i), *name = json_object_get(file, "filename");
         if (!json_is_string(json_object_get(file, "text")) || (name && !json_is_string(name))) {
             whit_api_fail(reply, 400, "invalid_request_error", "input_extra",
-                          "input_extra[%zu]: expected an object with the texts `text` and `filename`", i);
+                          "input_extra[%zu]: expected an object with the string `text` and, optionally, `filename`", i);
             return false;
         }
         if (!append_text(file, "text", prefix, reply)) return false;

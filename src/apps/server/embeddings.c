@@ -48,7 +48,7 @@ static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_re
     whit_error error;
     size_t n_all = 0, n_bare = 0, first = 0;
     int32_t *all = malloc(2 * room * sizeof *all), *bare = all + room;
-    if (!all) return refuse_input(reply, "out of memory");
+    if (!all) return whit_api_fail_memory(reply);
     bool ok = whit_tokenize(api->model, prompt->text, n_bytes, true, true, all, room, &n_all, &error) == WHIT_OK &&
         whit_tokenize(api->model, prompt->text, n_bytes, false, true, bare, room, &n_bare, &error) == WHIT_OK;
     if (!ok) whit_api_fail_error(reply, &error);
@@ -90,7 +90,7 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
         whit_buf whole = {0};
         bool ok = (!prompt || whit_buf_append_str(&whole, prompt)) &&
             whit_buf_append(&whole, json_string_value(text), json_string_length(text));
-        if (!ok) refuse_input(reply, "out of memory");
+        if (!ok) whit_api_fail_memory(reply);
         if (ok &&
             whit_tokenize(api->model, whit_chars(&whole), whole.size_bytes, first, true, ids + *n, room - *n, &n_new,
                           &error) != WHIT_OK) {
@@ -118,7 +118,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
         return false; /* for each text: they do not add up to much */
     *ids = malloc((room + 1) * sizeof **ids);
-    if (!*ids) return refuse_input(reply, "out of memory");
+    if (!*ids) return whit_api_fail_memory(reply);
     if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");
     if (text && !append_tokens(api, text, prompt, true, *ids, room, n, reply)) return false;
     for (size_t i = 0; i < n_parts; i++)
@@ -190,7 +190,7 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     if (!whit_api_has_no_adapters(api, body, reply) || !find_prompt(api, body, &prompt, reply)) return false;
     if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
-    bool ok = *values || refuse_input(reply, "out of memory");
+    bool ok = *values || whit_api_fail_memory(reply);
     for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
         const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
         if (whit_socket_peer_left(fd)) ok = refuse_input(reply, "the client left");
@@ -300,7 +300,7 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
         free_vectors(v);
     else
         free(values);
-    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    whit_api_fail_memory(reply);
 }
 
 void whit_embeddings_post(whit_call *call)

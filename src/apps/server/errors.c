@@ -55,6 +55,12 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
                              "param", param ? json_string(param) : json_null(), "code"));
 }
 
+bool whit_api_fail_memory(whit_web_reply *reply)
+{
+    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    return false;
+}
+
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error)
 {
     bool theirs = error->status == WHIT_ERROR_ARGUMENT || error->status == WHIT_ERROR_LIMIT ||

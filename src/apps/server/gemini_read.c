@@ -240,8 +240,7 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
         whit_buf *out = is_thought ? &c->thinking : &c->text;
         /* The parts of a model's content form one text. */
         if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n");
-        return whit_buf_append(out, json_string_value(text), json_string_length(text)) ||
-            refuse_part(reply, c->i, k, "out of memory");
+        return whit_buf_append(out, json_string_value(text), json_string_length(text)) || whit_api_fail_memory(reply);
     }
     if (data) return append_data(c, data, k, reply);
     for (size_t n = 0; n < sizeof server_run / sizeof server_run[0]; n++)
@@ -265,7 +264,7 @@ static bool read_content(const json_t *content, size_t i, json_t *open, json_t *
                         .open = open};
     bool ok = json_is_array(parts) || refuse_field(reply, "contents", "expected contents with a list of parts");
     for (size_t k = 0; ok && k < json_array_size(parts); k++) ok = read_part(&c, json_array_get(parts, k), k, reply);
-    if (ok && (c.text.failed || c.thinking.failed)) ok = refuse_field(reply, "contents", "out of memory");
+    if (ok && (c.text.failed || c.thinking.failed)) ok = whit_api_fail_memory(reply);
     if (ok) {
         json_t *message = json_pack("{s:s, s:o}", "role", c.is_model ? "assistant" : "user", "content",
                                     whit_dialect_text(c.text.data, c.text.size_bytes));

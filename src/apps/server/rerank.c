@@ -47,7 +47,7 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
     for (size_t capacity = 1024;; capacity = text->n_ids) {
         if (!whit_reply_claim(reply, capacity * sizeof(int32_t))) return false;
         int32_t *ids = malloc(capacity * sizeof *ids);
-        if (!ids) return refuse_member(reply, r->key, "out of memory");
+        if (!ids) return whit_api_fail_memory(reply);
         text->ids = ids;
         whit_status status =
             whit_rerank_tokens(r->api->model, &pair, ids, capacity, &text->n_ids, &text->n_first, &error);
@@ -143,7 +143,7 @@ void whit_rerank_post(whit_call *call)
         ok = false;
     }
     if (ok) ok = whit_reply_claim(reply, tokenizing_bytes(&r));
-    if (ok && !(r.scores = calloc(r.n, sizeof *r.scores))) ok = refuse_member(reply, r.key, "out of memory");
+    if (ok && !(r.scores = calloc(r.n, sizeof *r.scores))) ok = whit_api_fail_memory(reply);
     for (size_t i = 0; ok && i < r.n; i += WHIT_VECTOR_TEXTS) {
         if (whit_socket_peer_left(call->request->fd)) ok = refuse_member(reply, r.key, "the client left");
         if (ok) ok = score_some(&r, i, r.n - i < WHIT_VECTOR_TEXTS ? r.n - i : WHIT_VECTOR_TEXTS, reply);

@@ -34,7 +34,7 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
         bool ok = whit_buf_append(out, json_string_value(text), json_string_length(text));
         if (json_string_length(errors))
             ok = ok && whit_buf_append(out, json_string_value(errors), json_string_length(errors));
-        return ok || refuse_item(reply, i, "out of memory");
+        return ok || whit_api_fail_memory(reply);
     }
     if (type && !strcmp(type, "input_image")) why = "an image, but only text is supported: leave the part out";
     if (type && !strcmp(type, "input_file")) why = "a file, and only text can be read here: send its text";
