@@ -102,6 +102,7 @@ static const char *option_for(const char *message)
         {"an override is ", " (--override-kv)"},
         {"override of ", " (--override-kv)"},
         {"overrides change ", " (--override-kv)"},
+        {"needs an endpoint for the events", " (--kv-events)"},
         {"convert it for ", " ('whit convert FOLDER --for MODEL -o OUT.ndf')"},
         {"is an importance matrix", " (--imatrix)"},
         {"no weights, only a vocabulary", " ('whit tokenize --tokenizer FILE')"},

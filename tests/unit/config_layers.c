@@ -168,11 +168,11 @@ static void nonsense_is_refused(void **state)
     refused(bad_dims, "layer kind 1: its RoPE table turns another number of dimensions");
     refused(bad_heads, "layer kind 1: its heads do not divide");
     refused(bad_width, "layer kind 0: it is too wide");
-    refused(bad_theta, "RoPE table 1: its theta makes no sense");
-    refused(bad_factor, "RoPE table 1: its factor makes no sense");
-    refused(bad_length, "RoPE table 1: its length makes no sense");
-    refused(bad_ramp, "RoPE table 1: its ramp makes no sense");
-    refused(bad_magnitude, "RoPE table 0: its magnitude makes no sense");
+    refused(bad_theta, "RoPE table 1: its theta is not in [1, 1e12)");
+    refused(bad_factor, "RoPE table 1: its factor is not in [1e-3, 1e9)");
+    refused(bad_length, "RoPE table 1: its length is not in [1, 1e9)");
+    refused(bad_ramp, "RoPE table 1: its ramp needs beta_fast and beta_slow");
+    refused(bad_magnitude, "RoPE table 0: its magnitude is not in (0, 1e3)");
     refused(bad_number, "attention_scale is not a finite number");
 }
 

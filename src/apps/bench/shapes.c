@@ -212,8 +212,8 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
     if (!shape->is_mobile && !whit_codec_parse(fields[1], &shape->layers))
         return whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "%s: LAYERS is a codec (t2 t5 b1 q2 l2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ l2+ with corrections) or, of gemma4, "
-            "mobile, not '%s'",
+            "%s: LAYERS is not a codec (t2 t5 b1 q2 l2 i4 i8 f16 ...; t2+ t5+ b1+ q2+ l2+ with corrections), nor "
+            "\"mobile\" (gemma4 only): '%s'",
             text, fields[1]);
     const whit_tensor_type layers = {.codec = shape->layers, .layout = WHIT_LAYOUT_TILE16};
     if (shape->is_corrected && !whit_may_be_corrected(&layers))

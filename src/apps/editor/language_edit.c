@@ -88,12 +88,12 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
         const char *new_text = json_string_value(json_object_get(one, "newText"));
         if (!new_text || !range || edits->n == EDITS_MAX) {
-            refuse_edit(edits, "the server's answer makes no sense", "");
+            refuse_edit(edits, "the server's answer contains a malformed edit, or too many", "");
             return;
         }
         uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
         uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse_edit(edits, "the server's answer makes no sense", "");
+        if (end < begin) refuse_edit(edits, "the server's answer contains a malformed edit", "");
         edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
         edits->n++;
     }

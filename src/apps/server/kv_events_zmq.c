@@ -158,7 +158,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     *events = NULL;
     if (!options->kv_events && !options->kv_replay) return WHIT_OK;
     if (!options->kv_events)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "replays of KV events need an endpoint for the events");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a replay of KV events needs an endpoint for the events");
     whit_events *e = calloc(1, sizeof *e);
     if (!e) return whit_fail_memory(error, "KV events", sizeof *e);
     e->publisher_fd = e->router_fd = e->wake[0] = e->wake[1] = -1;

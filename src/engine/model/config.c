@@ -247,9 +247,9 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot turn %u of %u dimensions", path, c->rope_dim,
                          c->head_dim);
     if (!(c->norm_eps > 0 && c->norm_eps < 1))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps %g makes no sense", path, c->norm_eps);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps %g is not in (0, 1)", path, c->norm_eps);
     if (!(c->rope_theta >= 1 && c->rope_theta < 1e12))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g makes no sense", path, c->rope_theta);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g is not in [1, 1e12)", path, c->rope_theta);
     if (!memchr(c->family, 0, sizeof c->family))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: family name too long", path);
     for (size_t i = 0; i < N_FIELDS; i++)

@@ -197,15 +197,16 @@ static whit_status check_rope(const whit_rope *r, uint32_t i, const char *path, 
 {
     const char *why = NULL;
     if (r->dims > 1024 || r->dims % 2) why = "it cannot turn so many dimensions";
-    if (!(r->magnitude > 0 && r->magnitude < 1e3)) why = "its magnitude makes no sense";
+    if (!(r->magnitude > 0 && r->magnitude < 1e3)) why = "its magnitude is not in (0, 1e3)";
     if (r->scaling >= WHIT_ROPE_SCALING_COUNT) why = "its scaling is not known";
-    if (r->scaling != WHIT_ROPE_PLAIN && !(r->factor >= 1e-3 && r->factor < 1e9)) why = "its factor makes no sense";
-    if (r->scaling > WHIT_ROPE_LINEAR && !(r->length >= 1 && r->length < 1e9)) why = "its length makes no sense";
+    if (r->scaling != WHIT_ROPE_PLAIN && !(r->factor >= 1e-3 && r->factor < 1e9))
+        why = "its factor is not in [1e-3, 1e9)";
+    if (r->scaling > WHIT_ROPE_LINEAR && !(r->length >= 1 && r->length < 1e9)) why = "its length is not in [1, 1e9)";
     if (r->scaling == WHIT_ROPE_DYNAMIC && r->dims < 4) why = "it turns too few dimensions";
     if (r->scaling == WHIT_ROPE_YARN &&
         !(r->beta_fast > 0 && r->beta_slow > 0 && r->beta_fast < 1e9 && r->beta_slow < 1e9 && r->theta > 1))
-        why = "its ramp makes no sense";
-    if (!(r->theta >= 1 && r->theta < 1e12)) why = "its theta makes no sense";
+        why = "its ramp needs beta_fast and beta_slow in (0, 1e9) and a theta above 1";
+    if (!(r->theta >= 1 && r->theta < 1e12)) why = "its theta is not in [1, 1e12)";
     if (r->scaling == WHIT_ROPE_LONG && r->has_factors) why = "its frequencies are divided twice";
     return why ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE table %u: %s", path, i, why) : WHIT_OK;
 }

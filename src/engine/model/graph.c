@@ -558,8 +558,8 @@ static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_re
         s->key_dim > WHIT_DELTA_DIM_MAX || s->value_dim > WHIT_DELTA_DIM_MAX || 2 * keys + values != width ||
         b != s->n_heads || a != s->n_heads) {
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "graph: %s: %u key heads of %u and %u value heads of %u do not fit inputs of %u, %u "
-                                  "and %u elements",
+                                  "graph: %s: %u key heads of %u and %u value heads of %u do not fit the widths of the "
+                                  "projection (%u), beta (%u) and decay (%u)",
                                   name, s->n_key_heads, s->key_dim, s->n_heads, s->value_dim, width, b, a);
         return false;
     }

@@ -89,7 +89,7 @@ static whit_status read_signs(const struct reading *r)
         return refuse_key(r, "sign_widths", "is not a list of one to eight widths");
     for (uint64_t i = 0; i < widths->n_elems; i++) {
         if (!whit_gguf_element_i64(widths, i, &number) || number < 1 || number > WHIT_MAX_COLS)
-            return refuse_key(r, "sign_widths", "holds a width that makes no sense");
+            return refuse_key(r, "sign_widths", "contains a width that is below 1 or too large");
         for (uint32_t k = 0; k < rotation->n_widths; k++)
             if (rotation->widths[k] == number) return refuse_key(r, "sign_widths", "contains a width twice");
         rotation->widths[rotation->n_widths++] = (uint32_t)number;

@@ -80,7 +80,7 @@ static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, w
     rope->length = 0;
     if (factor == 0 || factor == 1) return WHIT_OK;
     if (!(factor > 0) || factor > 1e6)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: RoPE scaling by %g makes no sense", k->path, factor);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: RoPE scaling factor %g is not in (0, 1e6]", k->path, factor);
     rope->scaling = WHIT_ROPE_LINEAR;
     rope->factor = factor;
     return WHIT_OK;

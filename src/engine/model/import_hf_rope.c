@@ -62,7 +62,7 @@ static whit_status get_positive(const struct reading *r, const char *name, doubl
     WHIT_TRY(get_number(r, name, value));
     if (*value > 0 && *value < 1e9) return WHIT_OK;
     return whit_json_fail(&r->config->json, whit_hf_node(r->config, r->object), r->error,
-                          "%s.%s is missing or makes no sense", r->object, name);
+                          "%s.%s is missing or not in (0, 1e9)", r->object, name);
 }
 
 /* ---- which scaling --------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static whit_status read_divisors(const struct reading *r, const char *field, con
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at), i++) {
         double number;
         if (!whit_json_f64(json, at, &number) || !(number > 0 && number < 1e9))
-            return whit_json_fail(json, at, r->error, "a factor of RoPE makes no sense");
+            return whit_json_fail(json, at, r->error, "a factor of RoPE is not in (0, 1e9)");
         if (i < n) values[i] = (float)number;
     }
     if (i != n || whit_json_type_of(json, list) != WHIT_JSON_ARRAY)
@@ -259,7 +259,7 @@ static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
     if (alpha == 0) return get_positive(r, "factor", &rope->factor);
     if (!(alpha > 0 && alpha < 1e9) || rope->dims < 4)
         return whit_json_fail(&r->config->json, whit_hf_node(r->config, r->object), r->error,
-                              "an alpha of %g makes no sense", alpha);
+                              "alpha %g is not in (0, 1e9), or RoPE rotates fewer than 4 dimensions", alpha);
     rope->theta = as_float(rope->theta * whit_pow_f64(alpha, rope->dims / (rope->dims - 2.0)));
     rope->scaling = WHIT_ROPE_PLAIN;
     rope->factor = rope->length = 0;

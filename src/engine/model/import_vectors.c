@@ -249,7 +249,8 @@ whit_status whit_import_hf_modules(struct whit_hf_importer *importer, whit_confi
                                   whit_or_empty(kind));
     }
     if (c->dense_1 && c->n_labels)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: dense layers of a model that gives scores", list->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: Dense modules are not supported in a model with score labels", list->path);
     whit_config_name_family(c);
     return WHIT_OK;
 }

@@ -155,7 +155,7 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
         snprintf(keyword, sizeof keyword, "%.*s", (int)(n < 60 ? n : 60), whit_or_empty(name));
         for (char *c = keyword; *c; c++)
             if ((uint8_t)*c < 0x20 || (uint8_t)*c > 0x7E) *c = '?';
-        return refuse_keyword(b, at, keyword, "arguments in this model's notation cannot be held to this keyword");
+        return refuse_keyword(b, at, keyword, "the model's format of tool calls cannot enforce this keyword");
     }
     return WHIT_OK;
 }

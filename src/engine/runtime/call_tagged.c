@@ -110,7 +110,7 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (whit_json_get(json, parameters, refused[i]) != WHIT_JSON_NONE)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: #/%s: arguments that are written one by one cannot be held to this keyword", name,
+                             "%s: #/%s: the model's format of tool calls cannot enforce this keyword", name,
                              refused[i]);
     uint32_t list = whit_json_get(json, parameters, "required"), known = whit_json_get(json, parameters, "properties");
     for (uint32_t k = whit_json_first(json, list); k != WHIT_JSON_NONE; k = whit_json_next(json, list, k)) {

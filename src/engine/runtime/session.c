@@ -354,7 +354,8 @@ whit_status whit_session_limit_experts(whit_session *s, uint64_t bytes_max, whit
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: experts are read from a file, but the model is in memory",
                          s->model->path);
     if (s->exec.residency)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the session's experts have a limit already", s->model->path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the memory limit of the session's experts is already set",
+                         s->model->path);
     whit_error inner;
     whit_status status =
         whit_residency_open(&s->plan, s->model->weights.tensors, bytes_max, s->allocator, &s->exec.residency, &inner);

@@ -195,8 +195,7 @@ whit_status whit_session_adapters_check(const whit_session_record *record, const
             !whit_table_get(&record->about, "session.adapter_scales", &scales) || scales.type != WHIT_VALUE_F64_ARRAY ||
             scales.count != n || !whit_table_get(&record->about, "session.adapter_names", &names) ||
             names.type != WHIT_VALUE_STRING_ARRAY || names.count != n)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: what it says about adapters makes no sense",
-                             record->log->path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its record of adapters is malformed", record->log->path);
     }
     for (uint64_t i = 0; i < n || i < mounts->n; i++) {
         uint8_t digest[WHIT_HASH_BYTES];
@@ -302,8 +301,9 @@ static const char *check_turn(const whit_session_record *record, const whit_turn
     uint64_t n_before = whit_session_record_n_ids(record);
     if (h->n_keep > n_before) return "it keeps more tokens than there are";
     uint64_t n_after = h->n_keep + h->n_ids;
-    if (h->n_given > h->n_ids || n_after > UINT32_MAX / 2) return "its counts of tokens make no sense";
-    if (h->n_present > n_after || h->n_present + 1 < n_after) return "its count of present tokens makes no sense";
+    if (h->n_given > h->n_ids || n_after > UINT32_MAX / 2) return "its counts of tokens contradict each other";
+    if (h->n_present > n_after || h->n_present + 1 < n_after)
+        return "its count of present tokens contradicts the others";
     if (h->finish > WHIT_FINISH_FAILED) return "its ending is not known";
     for (uint64_t i = 0; i < h->n_ids; i++)
         if (ids[i] < 0) return "it has a negative token";

@@ -59,7 +59,7 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     *view = (whit_tokenizer_view){0};
     const whit_tokenizer_header *header = image;
     if (size_bytes < sizeof *header || memcmp(header->magic, WHIT_TOKENIZER_MAGIC, 8) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not a tokenizer image");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: wrong magic: not a tokenizer in whit's format");
     if ((uintptr_t)image % 8 != 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not aligned to 8 bytes");
     if (header->version != WHIT_TOKENIZER_VERSION)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: version %u, this build reads %u", header->version,
