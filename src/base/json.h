@@ -55,7 +55,7 @@ whit_json_type whit_json_type_of(const whit_json *json, uint32_t at);
 uint32_t whit_json_get(const whit_json *json, uint32_t object, const char *key);
 uint32_t whit_json_first(const whit_json *json, uint32_t container);
 uint32_t whit_json_next(const whit_json *json, uint32_t container, uint32_t at);
-/* Elements of an array or pairs of an object. Takes time in proportion. */
+/* Returns the number of elements of an array, or of pairs of an object, in linear time. */
 size_t whit_json_count(const whit_json *json, uint32_t container);
 
 /* Bytes of a string (UTF-8, may hold zeros, not terminated), in place until close; NULL and 0 where

@@ -44,7 +44,8 @@ struct entry {
 struct update {
     whit_scratch *scratch;
     const char *project;
-    whit_buf old, old_text, entries, text; /* struct entry[], their paths and the list's lines */
+    whit_buf old, old_text; /* the last update's list: struct entry[] sorted by path, and the text of their paths */
+    whit_buf entries, text; /* this update's list: struct entry[], which owns its paths, and the file's lines */
     uint64_t n_bytes;
     whit_status status;
     whit_error *error;

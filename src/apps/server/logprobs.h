@@ -14,10 +14,10 @@ typedef struct whit_text_place {
     bool is_within; /* a character has begun whose remaining bytes are in later tokens */
 } whit_text_place;
 
-/* At the first token of the i-th answer. */
+/* Sets `place` to the place of the first token of the i-th answer. To be closed. */
 void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *place);
 void whit_text_place_close(whit_text_place *place);
-/* Advances by one token; returns the offset where its text begins. */
+/* Advances by one token; returns the offset of its text in the reply's text, in characters. */
 size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t id);
 /* The text of the i-th answer's prompt, where it is part of the reply; else empty. */
 const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i);

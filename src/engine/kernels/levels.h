@@ -6,14 +6,14 @@
 
 #include "kernels/codec.h"
 
-/* The scales a and b whose levels are those of u, exact. */
+/* Sets pair to the scales a and b of the q2 group that has exactly the levels of an l2 group with scale bytes u. */
 static inline void whit_level_pair(unsigned u, float pair[2])
 {
     float high = WHIT_LEVEL_HIGH * whit_level_scale(u), low = (float)whit_level_low(u) * whit_level_scale(u);
     pair[0] = 0.5f * (high + low);
     pair[1] = 0.5f * (high - low);
 }
-/* The nearest u. */
+/* Returns the scale bytes whose levels are nearest to those of the scales a and b. */
 static inline unsigned whit_level_of_pair(const float pair[2])
 {
     return whit_level_nearest(pair[0] + pair[1], pair[0] - pair[1]);

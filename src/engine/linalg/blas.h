@@ -51,7 +51,7 @@ whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
 void whit_blas_close(whit_blas *blas); /* zero-initialised is closed */
 
-/* Elements of an op(b) (k, n) when it is packed. */
+/* Returns the number of elements of a packed op(b) (k, n). */
 static inline size_t whit_blas_elems(size_t n, size_t k)
 {
     return whit_round_up(n, 32) * whit_round_up(k, 32);

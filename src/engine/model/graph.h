@@ -181,11 +181,11 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
  * `layer`. */
 whit_ref whit_graph_attention_target(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t head_dim,
                                      double scale);
-/* Elements [first, first + width) of each row. */
+/* Adds a value that consists of the elements [first, first + width) of each row of x. */
 whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t first, uint32_t width);
-/* The elements of each row of a, then those of the same row of b. */
+/* Adds a value whose rows are the rows of a, each followed by the same row of b. */
 whit_ref whit_graph_join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
-/* Rows of the batch that the caller writes before each pass. */
+/* Adds a value whose rows, one for each of the batch, are written by the caller before each pass. */
 whit_ref whit_graph_given(whit_graph *graph, const char *name, uint32_t width);
 /* cap tanh(x / cap). */
 whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap);

@@ -306,7 +306,7 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
     return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
 }
 
-/* Only the metadata of GGUF files can be replaced. */
+/* Fails if overrides were given: only the metadata of GGUF files can be replaced. */
 static whit_status refuse_overrides(const whit_source *source, const char *what, const char *advice, whit_error *error)
 {
     if (!source->options->n_overrides) return WHIT_OK;

@@ -20,9 +20,11 @@ typedef struct whit_expert_matrix {
 typedef struct whit_expert_stage {
     whit_stream *stream;
     const whit_blas *blas;
-    unsigned stages;   /* whit_compress_stage bits */
-    whit_ref input;    /* the value that the matrices read */
-    whit_ref residual; /* the stream to which a token's sum is added and whose error it compensates; 0: not needed */
+    unsigned stages; /* whit_compress_stage bits */
+    whit_ref input;  /* the value that the matrices read */
+    /* The residual stream to which the sum over a token's experts is added. The solution also compensates the error
+     * that this stream already has; 0: it does not. */
+    whit_ref residual;
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];

@@ -41,10 +41,10 @@ struct weigh_job {
     float *x, *other;
     const float *weights; /* (n_rows) */
     size_t width;
-    bool subtract; /* x = other - x first */
+    bool subtract; /* only other - x is needed: x is not multiplied */
 };
 
-/* Rows times the root of their weights. */
+/* Replaces `other` by other - x, then multiplies the rows of both by the square roots of their weights. */
 static void weigh_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     (void)worker;

@@ -57,7 +57,8 @@ static bool fit_a(struct pair *p)
     return true;
 }
 
-/* Rows to int8, and their values back. */
+/* Quantises `values` to int8 rows, which are allocated in *rows, and replaces the values by the dequantised ones. False
+ * if memory is short. */
 static bool round_rows(const whit_tensor_type *type, float *values, whit_rows *rows, const whit_allocator *a)
 {
     rows->elems = whit_zalloc_array(a, type->n_rows, type->n_cols);

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Elements within each row. */
+/* Permutes the elements of each row: the new element j is the old element order[j]; `back` is the inverse. row: (n)
+ * scratch. */
 static void permute_columns(float *square, size_t n, const uint32_t *order, float *row, bool back)
 {
     for (size_t i = 0; i < n; i++) {

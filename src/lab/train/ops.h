@@ -60,7 +60,7 @@ static inline uint32_t whit_step_width(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].width;
 }
-/* Rows of a chunk: [begin, end). */
+/* Returns the first row after a chunk, which begins at row chunk * WHIT_TAPE_ROW_CHUNK. */
 static inline uint32_t whit_chunk_end(const whit_tape *tape, uint32_t chunk)
 {
     uint32_t end = (chunk + 1) * WHIT_TAPE_ROW_CHUNK;

@@ -103,7 +103,7 @@ size_t whit_tape_bytes(const whit_tape *tape);
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
 /* Runs forward only up to the node that computes `value`; backward must not follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
-/* Rows of a value: n_rows, or a row for each (token, expert) pair. */
+/* Returns the number of rows of a value: n_rows, or one for each (token, expert) pair. */
 static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].rows == WHIT_ROWS_EXPERT ? tape->n_rows * tape->pairs.n_used : tape->n_rows;

@@ -53,7 +53,7 @@ bool whit_language_matches(whit_language *language, uint32_t node, const char *t
 uint32_t whit_language_emit(whit_language *language, uint32_t node, whit_language_form form, whit_automaton *graph,
                             uint32_t next, bool *empty);
 
-/* Within the two files of languages. */
+/* Used only in the files that implement languages. */
 typedef enum whit_language_kind {
     WHIT_LANGUAGE_IS_NONE = 0,
     WHIT_LANGUAGE_IS_EMPTY,

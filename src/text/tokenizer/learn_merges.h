@@ -33,7 +33,7 @@ typedef struct whit_merges {
     size_t n_characters;
 } whit_merges;
 
-/* At most n_pieces pieces. To be freed in every case. */
+/* Learns merges that give at most n_pieces pieces. To be freed on failure, too. */
 whit_status whit_merges_learn(whit_merges *merges, const whit_text_table *words, size_t n_pieces,
                               const whit_allocator *allocator, whit_error *error);
 void whit_merges_free(whit_merges *merges);

@@ -180,7 +180,7 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
     return sum;
 }
 
-/* Columns [k, end), by half superblocks. */
+/* Adds the products of columns [k, end) to acc, half a superblock at a time. */
 INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m, const t5_tables *t5,
                                sums acc[][PLANES], const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
                                uint32_t k, uint32_t end)

@@ -4,12 +4,12 @@
 #ifndef WHIT_KERNELS_X86_PREFETCH_H
 #define WHIT_KERNELS_X86_PREFETCH_H
 
-/* From memory into L2. */
+/* Prefetches a cache line from memory into L2. */
 static inline void prefetch_l2(const void *line)
 {
     __asm__ volatile("prefetcht1 %0" : : "m"(*(const char *)line));
 }
-/* From L2 into L1. */
+/* Prefetches a cache line from L2 into L1. */
 static inline void prefetch_l1(const void *line)
 {
     __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)line));

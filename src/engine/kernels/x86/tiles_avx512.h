@@ -113,7 +113,7 @@ INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_star
     return load_field_of(m, tile, at.lines, at.first, f);
 }
 
-/* Rows of the tile that exist. */
+/* Returns a mask with one bit for each row of the tile that exists in the matrix. */
 INLINE __mmask16 rows_mask(const tiles *m, uint32_t tile)
 {
     uint32_t n = tiles_min(WHIT_TILE_ROWS, m->w->type.n_rows - tile * WHIT_TILE_ROWS);
