@@ -105,7 +105,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
         if (has_type(source, "content"))
             return append_texts(json_object_get(source, "content"), out) ||
                 refuse_block(reply, at, i, "source.content: only text is supported");
-        return refuse_block(reply, at, i, "a document whose source is of neither type text nor content: send a PDF's text");
+        return refuse_block(reply, at, i, "a document whose source is neither text nor content: send a PDF's text");
     }
     if (has_type(block, "search_result")) {
         append_label(block, "title", out);
