@@ -31,7 +31,7 @@ bool cli_habit_takes(const cli_habit *habit, const char *text);
 /* The replacement for a command of another program; NULL if unknown. */
 const char *cli_habit_verb(const char *word);
 /* Writes "; did you mean /set, /show" with the commands of a list (NULL at its end) that are near a name without '/';
- * empty if there is none. Returns `line`. */
+ * an empty text without such commands. Returns `line`. */
 const char *cli_near_commands(const char *given, const char *const *commands, char *line, size_t room);
 
 #endif

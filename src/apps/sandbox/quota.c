@@ -44,6 +44,9 @@ struct whit_quota {
     size_t n_open, at_folder;
     uint64_t walked_bytes, disk_bytes;
     bool is_too_deep;
+    /* At the last look the processes used too much memory. One look is not enough: until a process executes its program
+     * it shares the memory of the process that made it, which is whit's own. */
+    bool was_over;
     struct lost_file lost[LOST_MAX];
     size_t n_lost;
 };
@@ -300,10 +303,13 @@ bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_b
         if (p[i].is_own) add_lost_files(quota, p[i].pid, &disk, &memory);
     walk_on(quota);
     disk += quota->walked_bytes > quota->disk_bytes ? quota->walked_bytes : quota->disk_bytes;
+    const bool is_over = memory + sum_memory(quota, "status", cheap) > limits->total_memory_bytes &&
+        memory + sum_memory(quota, "smaps_rollup", exact) > limits->total_memory_bytes;
+    const bool stays_over = is_over && quota->was_over;
+    quota->was_over = is_over;
     if (n > limits->n_processes)
         snprintf(over, over_bytes, "over %u processes", limits->n_processes);
-    else if (memory + sum_memory(quota, "status", cheap) > limits->total_memory_bytes &&
-             memory + sum_memory(quota, "smaps_rollup", exact) > limits->total_memory_bytes)
+    else if (stays_over)
         snprintf(over, over_bytes, "its processes use over %" PRIu64 " MiB of memory together",
                  limits->total_memory_bytes >> 20);
     else if (disk > limits->disk_bytes)
