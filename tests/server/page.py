@@ -18,7 +18,7 @@ tab = Tab(browser, origin + "/")
 
 # ---- a question, its versions -----------------------------------------------------------------------
 check(tab.run("document.querySelectorAll('#log .empty button').length") == 2, "nothing to begin with")
-check("toy" in tab.run("document.querySelector('.empty').textContent"), "the built-in model is not called a toy")
+tab.wait("document.querySelector('.empty').textContent.includes('toy')", "the remark that the built-in model is a toy")
 tab.run("document.getElementById('input').focus()")
 low = tab.run("document.getElementById('input').offsetHeight")
 tab.insert("one\ntwo\nthree\nfour")
