@@ -385,18 +385,29 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */
 
+/* Bytes of a name or an address before its port. */
+static size_t name_bytes(const char *host)
+{
+    return *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
+}
+
+/* Whether the n bytes of a name end in a dot and a name that is reserved. */
+static bool ends_in(const char *host, size_t n, const char *ending)
+{
+    const size_t n_end = strlen(ending);
+    return n > n_end && !strncasecmp(host + n - n_end, ending, n_end);
+}
+
 /* Whether a host, a port after it or not, is a name that the public name system can lead anywhere: it has a dot, is no
  * address, and does not end in one of the names that are reserved for machines and private networks (RFC 6761 and
  * ICANN's resolution on "internal", which containers use for the machine that they run on). */
 static bool is_public_name(const char *host)
 {
     static const char *const reserved[] = {".localhost", ".internal"};
-    size_t n = strcspn(host, ":/");
+    const size_t n = name_bytes(host);
     if (*host == '[' || !memchr(host, '.', n) || strspn(host, "0123456789.") >= n) return false;
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        size_t n_end = strlen(reserved[i]);
-        if (n > n_end && !strncasecmp(host + n - n_end, reserved[i], n_end)) return false;
-    }
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (ends_in(host, n, reserved[i])) return false;
     return true;
 }
 
@@ -416,12 +427,6 @@ static bool trusts_this_machine(const whit_site *site)
     return site->is_local && !count_keys(site);
 }
 
-/* Bytes of a name or an address before its port. */
-static size_t name_bytes(const char *host)
-{
-    return *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
-}
-
 /* Whether a request without Sec-Fetch-Site comes from a page of another site. Browsers leave that header out where a
  * server on another machine is reached without TLS. Origins of this machine and of programs (app://) are no sites. */
 static bool is_elsewhere(const char *origin, const char *host)
@@ -432,8 +437,8 @@ static bool is_elsewhere(const char *origin, const char *host)
     const size_t n = name_bytes(named);
     /* A name may begin with "127." without being an address. */
     const bool is_this_machine = (!strncmp(named, "127.", 4) && strspn(named, "0123456789.") >= n) ||
-        !strncmp(named, "[::1]", 5) ||
-        (n >= 9 && !strncasecmp(named + n - 9, "localhost", 9) && (n == 9 || named[n - 10] == '.'));
+        !strncmp(named, "[::1]", 5) || (n == 9 && !strncasecmp(named, "localhost", n)) ||
+        ends_in(named, n, ".localhost");
     return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
 

@@ -274,7 +274,7 @@ static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const
     }
     for (uint32_t i = 0; r && i < r->n_texts; i++) whit_buf_free(&r->texts[i]);
     free(r);
-    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    whit_api_fail_memory(reply);
     end_ask(ask, reply->status);
 }
 
