@@ -7,6 +7,7 @@
 #include <ws2tcpip.h>
 
 #include "base/sockets.h"
+#include "base/loopback.h"
 
 /* Results of WSAPoll; base/windows/posix.h uses the same names for other values. */
 enum { POLLED_ERROR = 1, POLLED_CLOSED = 2, POLLED_INVALID = 4 };
@@ -69,13 +70,7 @@ bool whit_socket_is_local(int fd)
 {
     struct sockaddr_storage own;
     int n = sizeof own;
-    if (fd < 0 || getsockname((SOCKET)fd, (struct sockaddr *)&own, &n) != 0) return false;
-    const struct sockaddr_in *four = (const struct sockaddr_in *)&own;
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&own;
-    if (own.ss_family == AF_INET) return ntohl(four->sin_addr.s_addr) >> 24 == 127;
-    if (own.ss_family != AF_INET6) return false;
-    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
-        (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+    return fd >= 0 && getsockname((SOCKET)fd, (struct sockaddr *)&own, &n) == 0 && whit_address_is_loopback(&own);
 }
 
 void whit_socket_close(int fd)
