@@ -45,7 +45,8 @@ grep -q '^layers.0.v: .* costs' out || complain "-v says no choice: $(cat out)"
 cmp -s 2.76.ndf again.ndf || complain "3 threads gave another file"
 
 # ---- cut at a layer, resumed: the same bytes
-WHIT_TEST=1 whit compress original.ndf --bits 2.76 --calib calibration -c 32 -t 1 -o cut.ndf >/dev/null 2>&1 &
+# shellcheck disable=SC2086 # not the function: its shell would be killed, and the program would write on
+WHIT_TEST=1 ${EMULATOR:-} "$WHIT" compress original.ndf --bits 2.76 --calib calibration -c 32 -t 1 -o cut.ndf >/dev/null 2>&1 &
 pid=$!
 for i in $(seq 400); do
     [ "$(stat -c %s cut.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break

@@ -62,7 +62,8 @@ done
 refined="refine q4_k.gguf --original original.ndf --calib calibration"
 expect 0 whit $refined -t 2 -o whole.gguf
 echo old >cut.gguf
-whit $refined -t 1 -o cut.gguf >/dev/null 2>&1 &
+# shellcheck disable=SC2086 # not the function: its shell would be killed, and the program would write on
+${EMULATOR:-} "$WHIT" $refined -t 1 -o cut.gguf >/dev/null 2>&1 &
 pid=$!
 for i in $(seq 400); do
     [ "$(stat -c %s cut.gguf.rounded.ndf.work 2>/dev/null || echo 0)" -gt 1000 ] && break
