@@ -7,7 +7,7 @@
 #define GROUP_MIN 32
 #define GROUP_MAX 128
 
-/* The shorter of two group sizes, 0 being the whole row. */
+/* Returns the shorter of two group sizes, 0 being the whole row. */
 static uint32_t finer(uint32_t a, uint32_t b)
 {
     return !a || (b && b < a) ? b : a;

@@ -38,25 +38,25 @@ typedef struct whit_acts {
     int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
 } whit_acts;
 
-/* The default form of activations: float matrices take f32, W1.58A8 tensors int8 per token, tensors with a fixed input
- * scale int8 with that scale, all others the session's type `act`; int8 in groups of the weight's group size, at least
- * 32 and at most 128 (128 if the weight has no groups, or has superblocks). */
+/* Returns the default form of activations: float matrices take f32, W1.58A8 tensors int8 per token, tensors with a
+ * fixed input scale int8 with that scale, all others the session's type `act`; int8 in groups of the weight's group
+ * size, at least 32 and at most 128 (128 if the weight has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
-/* The all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
+/* Returns the all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);
 
-/* Number of steps in a row. */
+/* Returns the number of steps in a row. */
 uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols);
-/* Bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64, for f32 0. */
+/* Returns the number of bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64, for f32 0. */
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
 /* Lays activations out in `memory` (64-byte aligned) without writing to it. */
 whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols, void *memory);
 /* Wraps f32 activations (n_tokens, stride) without a copy. */
 whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
-/* A view of tokens [begin, begin + n) of `acts`. */
+/* Returns a view of tokens [begin, begin + n) of `acts`. */
 whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n);
 
-/* The integer of a token's column k, of int8 and quaternary activations. */
+/* Returns the integer of a token's column k, of int8 and quaternary activations. */
 static inline int whit_acts_code(const whit_acts *acts, uint32_t token, uint32_t k)
 {
     if (acts->spec.kind == WHIT_ACTS_I8) return acts->i8[token * acts->stride + k];

@@ -59,13 +59,13 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
 /* Length of a part; 0 if the type does not have the part. False if it overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
-/* The rows of tiles [tile_begin, tile_end) of a tensor in tiles as a tensor of its own, in the same memory. Corrections
- * are left out. */
+/* Returns the rows of tiles [tile_begin, tile_end) of a tensor in tiles as a tensor of its own, in the same memory.
+ * Corrections are left out. */
 whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end);
 /* Length of all parts together, padding and scales included, as counted by body_bits_per_weight. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
-/* Bytes of all parts of a tensor, corrections included. */
+/* Returns the number of bytes of all parts of a tensor, corrections included. */
 static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
 {
     uint64_t bytes = 0;
@@ -73,31 +73,32 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
     return bytes;
 }
 
-/* The factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4 and K16:
- * offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without rounding.
- * Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8, of K16 0 to 255. */
+/* Returns the factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4
+ * and K16: offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without
+ * rounding. Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8, of K16 0 to
+ * 255. */
 static inline float whit_super_factor(unsigned scale_type, float d)
 {
     return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;
 }
 
-/* Whether the factors of the scales are stored before superblocks of 256 columns. */
+/* Returns whether the factors of the scales are stored before superblocks of 256 columns. */
 static inline bool whit_scale_in_superblocks(unsigned scale_type)
 {
     return (scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4) || scale_type == WHIT_SCALE_K16;
 }
-/* Whether scales of bytes have f16 factors, of rows (U8) or superblocks. */
+/* Returns whether scales of bytes have f16 factors, of rows (U8) or superblocks. */
 static inline bool whit_scale_has_factors(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_U8 || whit_scale_in_superblocks(scale_type);
 }
-/* Whether a group has a minimum in addition to its scale, so that a type with such scales has an offset. */
+/* Returns whether a group has a minimum in addition to its scale, so that a type with such scales has an offset. */
 static inline bool whit_scale_has_minima(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_K4 || scale_type == WHIT_SCALE_K16;
 }
-/* The parts of WHIT_SCALE_L6: a group's scale, exact, and its low level; the nearest u for a high and a low magnitude,
- * neither negative. */
+/* Returns the parts of WHIT_SCALE_L6: a group's scale, exact, and its low level; the nearest u for a high and a low
+ * magnitude, neither negative. */
 float whit_level_scale(unsigned u);
 static inline int whit_level_low(unsigned u)
 {
@@ -112,7 +113,7 @@ static inline int whit_group_level(unsigned u, int code)
     int magnitude = (code & 1) == code >> 1 ? WHIT_LEVEL_HIGH : whit_level_low(u);
     return code & 1 ? magnitude : -magnitude;
 }
-/* Whether the scales are stored in whit_rows.fields_u8. */
+/* Returns whether the scales are stored in whit_rows.fields_u8. */
 static inline bool whit_scale_in_bytes(unsigned scale_type)
 {
     return scale_type >= WHIT_SCALE_U8;
@@ -150,7 +151,7 @@ void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *ro
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
 
-/* The type without its layout: t5 becomes t2, i8s becomes i8, and the layout PLAIN. */
+/* Returns the type without its layout: t5 becomes t2, i8s becomes i8, and the layout PLAIN. */
 whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
 /* A canonical row: codes from the lowest bit up (float: elements; i8: w + 128; i4: w + 8; ternary:
  * w + 1 in two bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in

@@ -14,7 +14,7 @@ static uint64_t eight_codes(const int8_t *codes, unsigned bias)
     return ((bytes & 0x7F7F7F7F7F7F7F7Fu) + 0x0101010101010101u * bias) ^ (bytes & 0x8080808080808080u);
 }
 
-/* The low `bits` of eight bytes next to each other. */
+/* Returns the low `bits` of eight bytes next to each other. */
 static uint64_t join_eight(uint64_t bytes, unsigned bits)
 {
     if (bits == 8) return bytes;

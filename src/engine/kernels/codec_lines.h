@@ -22,23 +22,23 @@ void whit_dwords_unpack(whit_codec codec, const uint8_t *dword, int8_t *codes);
  * Packing sets bits in cleared lines. */
 void whit_grid_unpack(whit_codec codec, const uint8_t *period, const uint8_t *high, unsigned unit, int8_t codes[32]);
 void whit_grid_pack(whit_codec codec, uint8_t *period, uint8_t *high, unsigned unit, const int8_t codes[32]);
-/* The codebook index of the magnitudes of eight codes; -1 if not found. */
+/* Returns the codebook index of the magnitudes of eight codes; -1 if not found. */
 int whit_grid_find(whit_codec codec, const int8_t codes[8]);
 /* Canonical bytes of n columns, a multiple of 8: for every eight, u16 index, then u8 signs, bit i for weight i. */
 void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint8_t *out);
-/* Offset of row r's dword in the first line of high bits, for column k, as whit_super_offset. */
+/* Returns the offset of row r's dword in the first line of high bits, for column k, as whit_super_offset. */
 uint64_t whit_grid_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
 
-/* Byte offset in a tile of the period that begins with column k (a multiple of the period; for t5 in
+/* Returns the byte offset in a tile of the period that begins with column k (a multiple of the period; for t5 in
  * superblocks see below). */
 uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k);
-/* Byte offset in a tile of a field (u8, f16 or f32) of a group of a row. */
+/* Returns the byte offset in a tile of a field (u8, f16 or f32) of a group of a row. */
 uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *geometry, uint32_t group, uint32_t field,
                            uint32_t row);
-/* Byte offset of a row's dword, its f16 factors, in the first line of scales of the superblock with column k. Byte i of
- * the row's scales is 1 + i / 4 lines and i % 4 bytes after it. */
+/* Returns the byte offset of a row's dword, its f16 factors, in the first line of scales of the superblock with column
+ * k. Byte i of the row's scales is 1 + i / 4 lines and i % 4 bytes after it. */
 uint64_t whit_super_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t k, uint32_t row);
-/* Byte offset of columns [8 j, 8 j + 8) of a row, four bytes, in the low part of i8s. */
+/* Returns the byte offset of columns [8 j, 8 j + 8) of a row, four bytes, in the low part of i8s. */
 uint64_t whit_low_offset(const whit_tensor_type *type, uint32_t row, uint32_t j);
 
 /* t5 in superblocks: `half` h of superblock s is columns [256 s + 128 h, + 128): six t5 lines at

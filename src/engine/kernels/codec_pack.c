@@ -99,8 +99,8 @@ static inline __attribute__((always_inline)) void pack_period(const struct digit
     }
 }
 
-/* The digits of all codecs but those with a codebook and i8s. `fields` is filled for codecs with levels; packing
- * chooses the first of equal levels. */
+/* Returns the digits of all codecs but those with a codebook and i8s. `fields` is filled for codecs with levels;
+ * packing chooses the first of equal levels. */
 static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[256])
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);

@@ -115,8 +115,8 @@ static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g,
     return bytes[place / 4 * WHIT_LINE_BYTES + place % 4];
 }
 
-/* The value of field f that a group's byte, of L6 and K16 its two bytes, encodes; factors are d and, for K4 and K16, e.
- * Field 1 of L6 is the low level. */
+/* Returns the value of field f that a group's byte, of L6 and K16 its two bytes, encodes; factors are d and, for K4 and
+ * K16, e. Field 1 of L6 is the low level. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
 {
     switch (type->scale_type) {
@@ -159,7 +159,7 @@ static float tensor_field(const whit_tensor_type *type, uint32_t field)
     return field == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b : type->offset;
 }
 
-/* A stored field; u8 scales are not multiplied by their factor. */
+/* Returns a stored field; u8 scales are not multiplied by their factor. */
 static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t group,
                           uint32_t field)
 {
@@ -326,7 +326,7 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
-/* Number of values of a group that values_of needs: its fields, for L6 also the low level. */
+/* Returns the number of values of a group that values_of needs: its fields, for L6 also the low level. */
 static uint32_t n_value_fields(const whit_tensor_type *type, const whit_geometry *g)
 {
     return g->n_fields + (type->scale_type == WHIT_SCALE_L6);
@@ -483,7 +483,7 @@ void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n
 
 /* ---- canonical bytes ------------------------------------------------------------------------ */
 
-/* The unsigned code in a canonical row. */
+/* Returns the unsigned code in a canonical row. */
 static unsigned canonical_code(whit_codec codec, int code)
 {
     if (codec == WHIT_CODEC_B1) return code > 0;

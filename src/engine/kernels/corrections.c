@@ -38,7 +38,7 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols)
                               .n_cols = n_cols};
 }
 
-/* A view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
+/* Returns a view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
 static const uint8_t *matrix_at(const uint8_t *data, const whit_tensor_type *type, whit_tensor *matrix)
 {
     *matrix = (whit_tensor){.type = *type};

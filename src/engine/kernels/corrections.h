@@ -49,13 +49,13 @@ static inline uint32_t whit_outlier_column_bytes(uint32_t n_cols)
 {
     return n_cols <= 256 ? 1 : 2;
 }
-/* The column of outlier i; corrupt data may give a column that is not below n_cols. */
+/* Returns the column of outlier i; corrupt data may give a column that is not below n_cols. */
 static inline uint32_t whit_outlier_column(const whit_outlier_tile *tile, uint32_t n_cols, uint32_t i)
 {
     return n_cols <= 256 ? tile->columns[i] : whit_load_u16(tile->columns + 2 * (size_t)i);
 }
 
-/* Bytes before the first record. */
+/* Returns the number of bytes before the first record. */
 static inline uint64_t whit_outliers_head_bytes(uint32_t n_tiles)
 {
     return ((uint64_t)n_tiles * 4 + 4 + 63) / 64 * 64;
@@ -106,7 +106,7 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
 bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
 bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
 
-/* Whether a tensor has parts that correct its product. */
+/* Returns whether a tensor has parts that correct its product. */
 static inline bool whit_is_corrected(const whit_tensor *w)
 {
     return w->part_bytes[WHIT_PART_OUTLIERS] || w->part_bytes[WHIT_PART_PLANE] || w->part_bytes[WHIT_PART_FACTOR_A];
@@ -122,7 +122,7 @@ whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *colum
 whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, const whit_rows *a, const whit_rows *b,
                                 const whit_allocator *allocator, whit_buf *out_a, whit_buf *out_b, whit_error *error);
 
-/* The tensor without its corrections. */
+/* Returns the tensor without its corrections. */
 static inline whit_tensor whit_without_corrections(const whit_tensor *w)
 {
     whit_tensor codes = *w;
@@ -133,7 +133,7 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
+/* Returns whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
 /* Checks the lengths of the parts against the type and the parts' heads. NULL if they are valid, else the error. */
 const char *whit_corrections_fault(const whit_tensor *w);

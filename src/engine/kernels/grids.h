@@ -31,7 +31,7 @@ extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
         0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12                                                        \
     }
 
-/* The signs of eight weights from the seven bits that a file holds: the number of set bits is even. */
+/* Returns the signs of eight weights from the seven bits that a file holds: the number of set bits is even. */
 static inline unsigned whit_grid_signs(unsigned index)
 {
     return index | (unsigned)__builtin_parity(index) << 7;

@@ -373,8 +373,8 @@ typedef struct whit_router {
  * below n_experts. scores: (n_experts) scratch. */
 void whit_route_token(const whit_router *router, const float *logits, float *scores, uint32_t *experts, float *weights);
 
-/* The bound of the screen for one token: eight standard errors of a row's screened logit are
- * bound * |scale of the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */
+/* Returns the bound of the screen for one token: eight standard errors of a row's screened logit are bound * |scale of
+ * the row|. Low nibbles are taken as uniform on 0..15, variance 21.25. */
 float whit_screen_bound(const whit_acts *x, uint32_t token);
 /* Makes the n_best largest of one token's screened logits (n_rows) exact: rescores the n_best
  * rows that look best, then every row that may still beat the least of them. Returns the number of

@@ -49,7 +49,7 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return (size_t)head_dim * WHIT_KV_BLOCK_TOKENS * whit_kv_elem_bytes(kv);
 }
-/* Bytes of a block, a multiple of 64; packed types: of a closed block. */
+/* Returns the number of bytes of a block, a multiple of 64; packed types: of a closed block. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     if (kv == WHIT_KV_BITMAP) return whit_kv_bitmap_arrays(head_dim, NULL).bytes;
@@ -94,15 +94,15 @@ static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
     return whit_kv_query_scale_offset(kv, head_dim) + (kv == WHIT_KV_F32 ? 0 : 64);
 }
 
-/* The largest code of an f16 query. */
+/* Returns the largest code of an f16 query. */
 static inline float whit_kv_query_max(uint32_t head_dim)
 {
     return head_dim <= 512 ? WHIT_KV_QUERY_MAX : 1023.0f;
 }
 
-/* The scale of numbers that are quantised to integers up to `max`; `largest` has the bits of their
- * largest magnitude. *factor: multiplies a number to give its integer. A largest magnitude below
- * 2^-100 counts as 0; if a number is not finite, the scale is NaN. */
+/* Returns the scale of numbers that are quantised to integers up to `max`; `largest` has the bits of their largest
+ * magnitude. *factor: multiplies a number to give its integer. A largest magnitude below 2^-100 counts as 0; if a
+ * number is not finite, the scale is NaN. */
 static inline float whit_kv_code_scale(uint32_t largest, float max, float *factor)
 {
     float amax = whit_f32_from_bits(largest);
@@ -113,9 +113,8 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
     return amax / max;
 }
 
-/* The scale (as f32 bits) of f16 numbers whose largest magnitude has the f32 bits `largest`: 0 for
- * 0, NaN if it is not finite. For other scales, whit_kv_f16_factor_bits gives the factor that turns
- * numbers into codes. */
+/* Returns the scale (as f32 bits) of f16 numbers whose largest magnitude has the f32 bits `largest`: 0 for 0, NaN if it
+ * is not finite. For other scales, whit_kv_f16_factor_bits gives the factor that turns numbers into codes. */
 static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
 {
     if (largest == 0) return 0;
@@ -143,7 +142,7 @@ typedef struct whit_kv_group {
     uint32_t valid;      /* bit b: `converted` contains block b. Kernels set it, the caller clears it. */
 } whit_kv_group;
 
-/* Bytes of a group's keys and values as integers of two one-byte digits. */
+/* Returns the number of bytes of a group's keys and values as integers of two one-byte digits. */
 static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
 {
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;

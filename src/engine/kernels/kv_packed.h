@@ -34,7 +34,7 @@ static inline bool whit_kv_is_packed(whit_kv_type kv)
 {
     return kv >= WHIT_KV_K4V2;
 }
-/* The type of the blocks that tokens are written to. */
+/* Returns the type of the blocks that tokens are written to. */
 static inline whit_kv_type whit_kv_open_type(whit_kv_type kv)
 {
     return whit_kv_is_packed(kv) ? WHIT_KV_F16 : kv;
@@ -43,14 +43,14 @@ static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
 {
     return kv == WHIT_KV_K4V2 ? 4 : 2;
 }
-/* Whether keys are rotated back to the first position of their block before packing. Four bits are as accurate
+/* Returns whether keys are rotated back to the first position of their block before packing. Four bits are as accurate
  * without that, unless the model has a key bias, which RoPE spreads over the channels. */
 static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 {
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
 }
 
-/* Whether codes of keys are multiplied directly, by queries that were premultiplied by the steps. */
+/* Returns whether codes of keys are multiplied directly, by queries that were premultiplied by the steps. */
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;
@@ -93,7 +93,7 @@ static inline whit_kv_packed whit_kv_packed_arrays(whit_kv_type kv, uint32_t hea
                             .bytes = whit_round_up(key_steps + head_dim - keys, 64)};
 }
 
-/* The code of a value. */
+/* Returns the code of a value. */
 static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_dim, uint32_t j, uint32_t d)
 {
     const uint32_t cell = j / 4 * ((head_dim + 15) / 16) + d / 16;
@@ -107,7 +107,7 @@ typedef struct whit_kv_sinks {
     float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */
 } whit_kv_sinks;
 
-/* Bytes of a sequence's sinks, a multiple of 64. */
+/* Returns the number of bytes of a sequence's sinks, a multiple of 64. */
 static inline size_t whit_kv_sinks_bytes(uint32_t head_dim)
 {
     return whit_round_up(2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t)), 64);

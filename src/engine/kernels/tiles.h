@@ -82,8 +82,8 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
     return (group_fields){lines, place * m->n_fields};
 }
 
-/* Whether steps end at the ends of lines. t5 outside superblocks has a period of 20 columns, which divides
- * no step; i8s is unpacked 128 columns at a time. */
+/* Returns whether steps end at the ends of lines. t5 outside superblocks has a period of 20 columns, which divides no
+ * step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     if (whit_scale_in_superblocks(type->scale_type)) return false; /* superblocks have separate kernels */

@@ -8,7 +8,7 @@ static uint32_t blocks_of(uint32_t n_tokens)
     return n_tokens / WHIT_KV_BLOCK_TOKENS + (n_tokens % WHIT_KV_BLOCK_TOKENS != 0);
 }
 
-/* The largest number of blocks that n consecutive positions can overlap. */
+/* Returns the largest number of blocks that n consecutive positions can overlap. */
 static uint64_t blocks_over(uint64_t n_tokens)
 {
     return n_tokens < 2 ? n_tokens : (n_tokens + 2 * WHIT_KV_BLOCK_TOKENS - 2) / WHIT_KV_BLOCK_TOKENS;
@@ -16,7 +16,7 @@ static uint64_t blocks_over(uint64_t n_tokens)
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
-/* The class that a layer needs. An endless cache gives every layer a window. */
+/* Returns the class that a layer needs. An endless cache gives every layer a window. */
 static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *layer)
 {
     whit_kv_class class = {.type = shape->type,
@@ -83,7 +83,7 @@ static void open_for(whit_kv_class *class)
     class->n_sinks = 0; /* pinned as a closed block */
 }
 
-/* The index of a layer's class, which is added if the layer is the first of its kind; -1 if there are too many
+/* Returns the index of a layer's class, which is added if the layer is the first of its kind; -1 if there are too many
  * kinds. */
 static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 {
@@ -108,7 +108,7 @@ static size_t head_bytes_of(const whit_kv_class *class)
                                              : whit_kv_block_bytes(class->type, class->head_dim);
 }
 
-/* The largest number of blocks that all sequences of a class use together; sets the length of their tables.
+/* Returns the largest number of blocks that all sequences of a class use together; sets the length of their tables.
  *
  * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds a positions needs at most
  * (a + 62) / 64 blocks more than a pass that adds one: over all sequences a 64th of the batch, and one block for each
@@ -208,7 +208,7 @@ static bool is_pinned(const whit_kv_class *class, uint32_t block)
     return block == 0 && class->n_sinks;
 }
 
-/* Whether a class can have a block of that index: a class of sinks has only block 0. */
+/* Returns whether a class can have a block of that index: a class of sinks has only block 0. */
 static bool is_kind(const whit_kv_class *class, uint32_t block)
 {
     return class->role != WHIT_KV_ROLE_SINKS || block == 0;
@@ -251,7 +251,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
     return WHIT_OK;
 }
 
-/* The first block that is kept of a sequence of n_tokens. */
+/* Returns the first block that is kept of a sequence of n_tokens. */
 static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
 {
     uint64_t kept = (uint64_t) class->window + class->beyond;

@@ -81,7 +81,8 @@ typedef struct whit_kv {
     whit_state state;   /* state of the recurrent layers */
 } whit_kv;
 
-/* Number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are more. */
+/* Returns the number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are
+ * more. */
 uint32_t whit_kv_kinds(const whit_kv_shape *shape);
 /* Sets everything but the memory; *bytes: the memory that whit_kv_init needs. False if that overflows or there are more
  * than WHIT_KV_KINDS_MAX kinds of layers. */
@@ -94,8 +95,8 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
 /* After a pass: drops the blocks that lie completely before the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
-/* Whether a sequence can be resumed at position n_tokens, at most its length: every block that the next query sees, and
- * the recurrent state, are still stored. */
+/* Returns whether a sequence can be resumed at position n_tokens, at most its length: every block that the next query
+ * sees, and the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Drops positions from n_tokens on. n_tokens is 0 or satisfies whit_kv_reaches. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
@@ -105,19 +106,19 @@ whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_to
 
 /* ---- prefix cache ---- */
 
-/* The first block that a class must store for a sequence to be resumed at position n_tokens; with sinks it must store
- * block 0, too. */
+/* Returns the first block that a class must store for a sequence to be resumed at position n_tokens; with sinks it must
+ * store block 0, too. */
 static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* The class whose named blocks stand for the prefix cache: the first without a window that layers name, else the first;
- * NULL if no layer has attention. */
+/* Returns the class whose named blocks stand for the prefix cache: the first without a window that layers name, else
+ * the first; NULL if no layer has attention. */
 whit_kv_class *whit_kv_told_class(whit_kv *kv);
 /* Names a full block of a sequence in every class that stores it. True if whit_kv_told_class did not know the name. */
 bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* The name of a sequence's block; NULL if it is not named. */
+/* Returns the name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* Appends full block number `block`, which the pools contain under that name, to a sequence, in every class that needs
  * it to resume at n_tokens. The sequence has no blocks before the first needed one. closed_only: adopts only the closed
@@ -136,7 +137,7 @@ static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t seque
     if (block == 0 && class->n_sinks) return &row[class->n_places];
     return &row[block < class->n_places ? block : block % class->n_places];
 }
-/* Whether a class stores `block`, one of the blocks of the sequence's positions. */
+/* Returns whether a class stores `block`, one of the blocks of the sequence's positions. */
 static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
     if (class->role == WHIT_KV_ROLE_SINKS) return block == 0;
@@ -163,7 +164,8 @@ static inline const whit_kv_class *whit_kv_class_of(const whit_kv *kv, uint32_t 
 {
     return &kv->classes[kv->layers[layer].class];
 }
-/* The keys and values of one head of a class's layer in a block of a sequence, laid out as in kernels/kv_block.h. */
+/* Returns the keys and values of one head of a class's layer in a block of a sequence, laid out as in
+ * kernels/kv_block.h. */
 static inline void *whit_kv_class_block(const whit_kv_class *class, uint32_t layer, uint32_t head, uint32_t sequence,
                                         uint32_t block)
 {
@@ -178,9 +180,9 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* ---- a block of all layers ---- */
 
-/* Bytes of a block in all layers together; packed types: of the closed form. */
+/* Returns the number of bytes of a block in all layers together; packed types: of the closed form. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Whether all layers store a block of a sequence; packed types: in the closed form. */
+/* Returns whether all layers store a block of a sequence; packed types: in the closed form. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* Iterates over the pieces of a block, by layer of the model, then by head. `data` is NULL if the layer's class does
  * not store the block. Begin with a zeroed piece; the result is false after the last. */

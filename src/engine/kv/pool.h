@@ -62,13 +62,13 @@ bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHI
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Removes the name of a block that is about to be overwritten. */
 void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block);
-/* The number of the block, in use or kept, that is named by `key` and `ids`; UINT32_MAX if not found. */
+/* Returns the number of the block, in use or kept, that is named by `key` and `ids`; UINT32_MAX if not found. */
 uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES],
                            const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Whether the pool contains a block named `key`, in use or cached. */
+/* Returns whether the pool contains a block named `key`, in use or cached. */
 bool whit_kv_pool_knows(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES]);
 
-/* The piece of a block that belongs to one head of one layer. */
+/* Returns the piece of a block that belongs to one head of one layer. */
 static inline void *whit_kv_pool_piece(const whit_kv_pool *pool, uint32_t layer, uint32_t head, uint32_t block)
 {
     uint32_t first = block / WHIT_KV_GROUP_BLOCKS * WHIT_KV_GROUP_BLOCKS, rest = pool->n_blocks - first;

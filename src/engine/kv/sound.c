@@ -3,7 +3,8 @@
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
 
-/* Whether x can be a scale or step: finite and not negative, or NaN, which packing writes if a number is not finite. */
+/* Returns whether x can be a scale or step: finite and not negative, or NaN, which packing writes if a number is not
+ * finite. */
 static bool is_scale(float x)
 {
     return (x >= 0 && x < INFINITY) || x != x;
@@ -16,7 +17,7 @@ static bool is_scales(const float *x, uint32_t n)
     return all;
 }
 
-/* Whether `scale` is the scale of f16 numbers whose largest magnitude has the f16 bits `most`. */
+/* Returns whether `scale` is the scale of f16 numbers whose largest magnitude has the f16 bits `most`. */
 static bool is_f16_scale(float scale, int16_t most)
 {
     const float largest = whit_f32_from_f16((uint16_t)most);
@@ -92,7 +93,7 @@ bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_
     return is_scales(whit_kv_block_arrays(type, head_dim, block).key_scales, 2 * BLOCK);
 }
 
-/* Whether the open blocks of a class, or its sinks, are valid. */
+/* Returns whether the open blocks of a class, or its sinks, are valid. */
 static bool is_sound_class(const whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     const bool is_open = class->role == WHIT_KV_ROLE_OPEN;

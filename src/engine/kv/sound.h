@@ -6,10 +6,11 @@
 
 #include "kv/cache.h"
 
-/* Whether one KV head's block of 64 positions is valid; packed types: the closed form. rope_pairs: its class's. */
+/* Returns whether one KV head's block of 64 positions is valid; packed types: the closed form. rope_pairs: its
+ * class's. */
 bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block);
-/* Whether the blocks that whit_kv_tail_load restored are valid: open blocks, sinks and a plain type's last block of a
- * sequence of n_tokens. */
+/* Returns whether the blocks that whit_kv_tail_load restored are valid: open blocks, sinks and a plain type's last
+ * block of a sequence of n_tokens. */
 bool whit_kv_tail_is_sound(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 
 #endif

@@ -49,17 +49,18 @@ bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                      uint32_t n_sequences, void *memory);
 
-/* The position that is committed once a sequence has n_tokens: 8 to 15 tokens before its end. */
+/* Returns the position that is committed once a sequence has n_tokens: 8 to 15 tokens before its end. */
 static inline uint32_t whit_state_commit(uint32_t n_tokens)
 {
     return n_tokens < WHIT_STATE_RING
         ? 0
         : n_tokens / WHIT_STATE_BACK_TOKENS * WHIT_STATE_BACK_TOKENS - WHIT_STATE_BACK_TOKENS;
 }
-/* Whether a sequence that has at least n_tokens can be continued there: no layer has committed a later position. */
+/* Returns whether a sequence that has at least n_tokens can be continued there: no layer has committed a later
+ * position. */
 bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
-/* Whether all layers have committed the same position, as after every pass that was not cancelled. If a layer lacks one
- * part, that part's committed position equals the other's. */
+/* Returns whether all layers have committed the same position, as after every pass that was not cancelled. If a layer
+ * lacks one part, that part's committed position equals the other's. */
 bool whit_state_is_even(const whit_state *state, uint32_t sequence);
 /* Resets a sequence to the state of no tokens. */
 void whit_state_reset(whit_state *state, uint32_t sequence);
@@ -72,11 +73,12 @@ void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
 uint64_t whit_state_saved_bytes(const whit_state *state);
 /* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
 void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
-/* Whether the header is one that save writes for n_tokens, and all floats are finite. Any other value is safe. */
+/* Returns whether the header is one that save writes for n_tokens, and all floats are finite. Any other value is
+ * safe. */
 bool whit_state_is_sound(const whit_state *state, uint32_t n_tokens, const uint8_t *saved);
-/* The committed position of a saved state. */
+/* Returns the committed position of a saved state. */
 uint32_t whit_state_saved_commit(const uint8_t *saved);
-/* Whether a sequence could be continued at `position` from a saved state. */
+/* Returns whether a sequence could be continued at `position` from a saved state. */
 bool whit_state_serves(const uint8_t *saved, uint32_t position);
 void whit_state_load(whit_state *state, uint32_t sequence, const uint8_t *saved);
 

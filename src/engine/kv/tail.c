@@ -11,13 +11,13 @@ static uint32_t blocks_of(uint32_t n_tokens)
     return n_tokens / BLOCK + (n_tokens % BLOCK != 0);
 }
 
-/* The first block of a class of open blocks that the tail at n_tokens > 0 contains. */
+/* Returns the first block of a class of open blocks that the tail at n_tokens > 0 contains. */
 static uint32_t first_of(const whit_kv_class *class, uint32_t n_tokens)
 {
     return whit_kv_first_needed(class, n_tokens - 1);
 }
 
-/* Whether the tail contains this class's last block: a partly filled one of a plain type. */
+/* Returns whether the tail contains this class's last block: a partly filled one of a plain type. */
 static bool has_last(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->role == WHIT_KV_ROLE_LAYERS && kv->state.sequence_elems && !whit_kv_is_packed(kv->shape.type) &&
@@ -98,7 +98,7 @@ bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     return whit_state_reaches(&kv->state, sequence, n_tokens) && whit_state_is_even(&kv->state, sequence);
 }
 
-/* The recurrent state in a tail. */
+/* Returns the recurrent state in a tail. */
 static const uint8_t *state_in_tail(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
 {
     return tail + whit_kv_tail_bytes(kv, n_tokens) - whit_state_saved_bytes(&kv->state);

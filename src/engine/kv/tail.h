@@ -14,23 +14,23 @@
 
 #include "kv/cache.h"
 
-/* Bytes of the tail at n_tokens; 0 if n_tokens is 0 or the cache needs no tails. */
+/* Returns the number of bytes of the tail at n_tokens; 0 if n_tokens is 0 or the cache needs no tails. */
 uint64_t whit_kv_tail_bytes(const whit_kv *kv, uint32_t n_tokens);
-/* Bytes of the largest tail. *n_tokens: the most tokens that the blocks of a tail span. */
+/* Returns the number of bytes of the largest tail. *n_tokens: the most tokens that the blocks of a tail span. */
 uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens);
-/* Whether a sequence can be continued only with a tail: full blocks are not enough. */
+/* Returns whether a sequence can be continued only with a tail: full blocks are not enough. */
 bool whit_kv_needs_tails(const whit_kv *kv);
-/* The first block that the tail at n_tokens contains. */
+/* Returns the first block that the tail at n_tokens contains. */
 uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
-/* Whether the tail of a sequence at n_tokens, at most its length, can be saved. */
+/* Returns whether the tail of a sequence at n_tokens, at most its length, can be saved. */
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Saves the tail at n_tokens, which the sequence has (whit_kv_has_tail), in whit_kv_tail_bytes bytes. */
 void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint8_t *tail);
-/* Whether a sequence can be continued at `position`, at most n_tokens, with a tail saved at n_tokens. */
+/* Returns whether a sequence can be continued at `position`, at most n_tokens, with a tail saved at n_tokens. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
-/* Whether a tail from a file has the header of one saved at n_tokens, as far as loading depends on it. */
+/* Returns whether a tail from a file has the header of one saved at n_tokens, as far as loading depends on it. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
-/* The position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It
+/* Returns the position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It
  * depends on all tokens that the sequence had, including removed ones after n_tokens. */
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Restores a saved tail. Before, the sequence holds only closed blocks up to `position` (whit_kv_adopt,

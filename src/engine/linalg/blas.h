@@ -42,7 +42,7 @@ typedef struct whit_blas {
     _Atomic uint64_t *multiply_adds; /* m * n * k of products so far, shared bf16 ones excepted; NULL: not counted */
 } whit_blas;
 
-/* The kernel of TILES or PAIRS for this processor, under the cap of WHIT_CPU; NULL for F32. */
+/* Returns the kernel of TILES or PAIRS for this processor, under the cap of WHIT_CPU; NULL for F32. */
 const struct whit_gemm_kernel *whit_blas_kernel(whit_precision precision);
 /* Opens the library, and allocates buffers for packed right operands op(b): common_elems for shared products and
  * own_elems for each worker's own (whit_blas_elems of the largest). Without OpenBLAS the plain loops are used; the only

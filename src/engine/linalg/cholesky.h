@@ -9,7 +9,7 @@
 
 enum { WHIT_CHOLESKY_BLOCK = 64 };
 
-/* Number of scratch floats that the functions below need for matrices (n, n). */
+/* Returns the number of scratch floats that the functions below need for matrices (n, n). */
 size_t whit_cholesky_scratch(size_t n);
 
 /* a (n, n), row-major and symmetric, becomes L (lower, zeros above) with a = L L^T. False if a is not

@@ -65,7 +65,7 @@ static inline size_t whit_gemm_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
-/* Bytes of a panel with n_k of k. */
+/* Returns the number of bytes of a panel with n_k of k. */
 static inline size_t whit_gemm_panel_bytes(size_t n_k)
 {
     return (n_k + WHIT_GEMM_TILE_K - 1) / WHIT_GEMM_TILE_K * 2 * WHIT_GEMM_TILE_BYTES;

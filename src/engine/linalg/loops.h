@@ -68,10 +68,10 @@ typedef struct whit_loops {
 
 extern const whit_loops whit_loops_generic, whit_loops_avx2, whit_loops_avx512;
 
-/* The widest table that this machine and the cap (level.h) allow; never NULL. */
+/* Returns the widest table that this machine and the cap (level.h) allow; never NULL. */
 const whit_loops *whit_loops_find(void);
 
-/* Code of w in an i8 row of scale a: half to even, within [-127, 127]. */
+/* Returns the code of w in an i8 row of scale a: half to even, within [-127, 127]. */
 static inline float whit_loop_i8_code(float w, float a)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: rounds to an integer */

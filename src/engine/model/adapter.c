@@ -48,7 +48,7 @@ whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i
                                .b = factor_at(view->data, entry->n_rows, entry->rank, entry->b_codes, entry->b_scales)};
 }
 
-/* Whether a factor may have this shape and its parts lie inside the image. */
+/* Returns whether a factor may have this shape and its parts lie inside the image. */
 static bool factor_fits(uint32_t n_rows, uint32_t n_cols, uint64_t codes, uint64_t scales, uint64_t size_bytes)
 {
     whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I8, n_rows, n_cols);

@@ -34,7 +34,7 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
 /* Pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
-/* Whether adapters may change this matrix: matrices of layers, not embedding and head. */
+/* Returns whether adapters may change this matrix: matrices of layers, not embedding and head. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
 /* The pairs of an adapter, indexed by the model's tensors. */

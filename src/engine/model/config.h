@@ -157,7 +157,7 @@ bool whit_config_set_number(whit_config *config, const char *name, double value)
 whit_status whit_config_set_kind(whit_config *config, uint32_t layer, const whit_layer_kind *kind, const char *path,
                                  whit_error *error);
 void whit_config_settle_kinds(whit_config *config);
-/* Whether it has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not read. */
+/* Returns whether it has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not read. */
 bool whit_config_is_extended(const whit_config *config);
 
 /* The numbers above by name, in order, from i = 0; false after the last. Switches are integers. */

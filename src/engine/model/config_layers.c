@@ -21,7 +21,7 @@ enum { N_KIND = sizeof kind_fields / sizeof *kind_fields, N_ROPE = 10 };
 
 /* ---- kinds of layers ------------------------------------------------------------------------- */
 
-/* The last layer with attention: a draft layer is of its kind. */
+/* Returns the last layer with attention: a draft layer is of its kind. */
 static uint32_t find_attention(const whit_config *c)
 {
     uint32_t layer = c->n_layers - 1;

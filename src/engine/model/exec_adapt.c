@@ -171,7 +171,7 @@ static const whit_adapter_pair *pair_of(const whit_exec_segment *segment, const 
     return segment->mount->weights->of_tensor[step->weight];
 }
 
-/* Offset of a matrix's low-rank values in a row of `low`. */
+/* Returns the offset of a matrix's low-rank values in a row of `low`. */
 static size_t low_offset(const whit_exec_segment *segment, const whit_exec_step *step)
 {
     return (size_t)step->place * segment->width + segment->mount->offset;

@@ -39,14 +39,14 @@ size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_que
 
 /* ---- visible positions ------------------------------------------------------------------------ */
 
-/* Whether a query's window no longer contains the first positions, so that it attends to the sinks as a separate
- * group. */
+/* Returns whether a query's window no longer contains the first positions, so that it attends to the sinks as a
+ * separate group. */
 static bool has_left(const whit_kv_class *class, uint32_t position)
 {
     return class->n_sinks && position >= class->window + class->n_sinks;
 }
 
-/* The first position of a query's window. */
+/* Returns the first position of a query's window. */
 static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
 {
     if (class->is_bidirectional) return position > class->sides ? position - class->sides : 0;
@@ -54,8 +54,8 @@ static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* The end of the positions that row `row` of a step attends to: after its own position, or, if it attends to both
- * sides, after the last one at most `sides` positions away. */
+/* Returns the end of the positions that row `row` of a step attends to: after its own position, or, if it attends to
+ * both sides, after the last one at most `sides` positions away. */
 static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     const whit_kv_class *class = step->cache->class;
@@ -228,8 +228,8 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     }
 }
 
-/* Whether all rows of a query block see all of group g: the first row's window ends earliest, the last row's begins
- * latest. */
+/* Returns whether all rows of a query block see all of group g: the first row's window ends earliest, the last row's
+ * begins latest. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step, exec, seen->row, g), last = span_of(step, exec, seen->end - 1, g);
@@ -290,8 +290,8 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
     return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
-/* Whether rows at positions `a` and `b` of one sequence both see the sinks separately or not, and read the same blocks
- * as closed. */
+/* Returns whether rows at positions `a` and `b` of one sequence both see the sinks separately or not, and read the same
+ * blocks as closed. */
 static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 {
     const uint32_t shift = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS;

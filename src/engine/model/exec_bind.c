@@ -224,7 +224,7 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whether positions of selected rows are needed: for attention and temperatures after selected(). */
+/* Returns whether positions of selected rows are needed: for attention and temperatures after selected(). */
 static bool attends_selected(const whit_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++)

@@ -97,7 +97,7 @@ void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* The matrix of one expert: its rows are whole tiles of the stacked matrix. */
+/* Returns the matrix of one expert: its rows are whole tiles of the stacked matrix. */
 static whit_tensor matrix_of(const whit_tensor *stacked, uint32_t expert, uint32_t n_rows)
 {
     whit_tensor matrix = *stacked;

@@ -142,7 +142,7 @@ static bool offers_added(void *context, const whit_plan_step *linear)
         !(whit_fixed_output_scale(&offer->tensors[linear->weight].type) != 0);
 }
 
-/* Whether bucket b has the same schedule as the bucket before it. */
+/* Returns whether bucket b has the same schedule as the bucket before it. */
 static bool is_as_before(const whit_exec_schedules *s, const whit_plan *plan, whit_row_set rows, int mode, uint32_t b)
 {
     if (rows == WHIT_ROWS_BATCH && whit_exec_bucket_rows(b) == ROTATING_ROWS) return false;

@@ -81,7 +81,7 @@ static void convolve_channels(const whit_exec_step *step, const whit_exec *exec,
                INPUT(0, r) + channel, n * sizeof(float));
 }
 
-/* Number of items of a range of channels. */
+/* Returns the number of items of a range of channels. */
 static uint32_t count_runs(whit_columns range)
 {
     return (range.end - range.begin + CHANNELS_TOGETHER - 1) / CHANNELS_TOGETHER;
@@ -186,7 +186,7 @@ static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *
     run_columns(d, r, position, state, 0, d->step->plan->value_dim);
 }
 
-/* Number of columns in each block of a state. */
+/* Returns the number of columns in each block of a state. */
 static uint32_t block_columns(const whit_plan_step *plan)
 {
     return plan->value_dim % DELTA_COLUMNS ? plan->value_dim : DELTA_COLUMNS;

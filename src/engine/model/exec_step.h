@@ -152,7 +152,7 @@ void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* Items are value heads, or runs of channels. */
 whit_exec_items_fn whit_exec_convolve, whit_exec_run_delta;
-/* Bytes of a worker's scratch for a step. */
+/* Returns the number of bytes of a worker's scratch for a step. */
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
 /* Sets the heads or channels that this process computes. */
 void whit_exec_bind_state(const whit_plan *plan, whit_exec_step *step);
@@ -231,7 +231,7 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
 /* Cuts the pass into query blocks. */
 void whit_exec_make_query_blocks(whit_exec *exec);
 
-/* Bytes of a worker's scratch for attention over `n_queries` queries at once. */
+/* Returns the number of bytes of a worker's scratch for attention over `n_queries` queries at once. */
 size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_queries);
 
 #endif

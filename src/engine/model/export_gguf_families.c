@@ -88,7 +88,7 @@ static const struct form *find_form(const whit_config *c, const char *architectu
         : form;
 }
 
-/* The first layer with or without a window. */
+/* Returns the first layer with or without a window. */
 static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, whit_layer_kind *kind)
 {
     for (uint32_t i = 0; i < c->n_layers; i++) {
@@ -98,7 +98,7 @@ static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, w
     return NULL;
 }
 
-/* Whether keys for layers with a window, or without one, can describe a RoPE table. */
+/* Returns whether keys for layers with a window, or without one, can describe a RoPE table. */
 static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_scale)
 {
     const whit_rope rope = whit_config_rope(c, kind->rope);

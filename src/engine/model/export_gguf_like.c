@@ -17,7 +17,7 @@ struct like {
     whit_error *error;
 };
 
-/* Whether a row of `type` can be stored in blocks of `kind` unchanged. */
+/* Returns whether a row of `type` can be stored in blocks of `kind` unchanged. */
 static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const whit_rows *rows, uint8_t *out)
 {
     whit_ggml_kind own;
@@ -26,7 +26,7 @@ static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const 
                                   out);
 }
 
-/* The matrix that replaces a tensor of the file; NULL: it stays. */
+/* Returns the matrix that replaces a tensor of the file; NULL: it stays. */
 static const whit_source_tensor *find_replacement(const struct like *l, const whit_gguf_tensor *tensor,
                                                   const whit_source_tensor **from)
 {

@@ -21,7 +21,7 @@ static const struct pattern_name {
     {WHIT_PATTERN_GPT2, "gpt-2", false},
 };
 
-/* The name of a pipeline that is one known pattern followed by the byte-level symbols. */
+/* Returns the name of a pipeline that is one known pattern followed by the byte-level symbols. */
 static const char *find_pattern(const whit_tokenizer_view *view)
 {
     size_t n;

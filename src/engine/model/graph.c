@@ -92,7 +92,7 @@ static void full_name(char out[WHIT_VALUE_NAME_BYTES], int layer, const char *na
         snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", name);
 }
 
-/* Whether an operation runs on rows of (token, expert) pairs as on others. */
+/* Returns whether an operation runs on rows of (token, expert) pairs as on others. */
 static bool takes_pairs(uint8_t op)
 {
     switch (op) {
@@ -199,7 +199,7 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-/* A vector (norm weight, bias): one plain f32 row. */
+/* Returns a vector (norm weight, bias): one plain f32 row. */
 static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_t width)
 {
     whit_tensor_type type = {0};
@@ -236,7 +236,7 @@ static bool is_rotated(const whit_graph *graph, int layer, const char *weight)
     return has_rotation && (graph->hadamard_matrices & whit_hadamard_bit(weight));
 }
 
-/* The input of a matrix: x, or its rotation, which all matrices that read x share. `name`: the product's. */
+/* Returns the input of a matrix: x, or its rotation, which all matrices that read x share. `name`: the product's. */
 static whit_ref input_of(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
 {
     enum { NEAR = 64 }; /* matrices with the same input are in the same layer */
@@ -644,7 +644,7 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
     return 0;
 }
 
-/* Whether a value is a route; an error otherwise. */
+/* Returns whether a value is a route; an error otherwise. */
 static bool is_route(whit_graph *graph, const char *name, whit_ref route)
 {
     if (graph->status != WHIT_OK) return false;

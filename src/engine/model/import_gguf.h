@@ -63,7 +63,7 @@ whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_
 /* Reads numbers of experts; makes the feed-forward part of layers with experts 0 wide. */
 whit_status whit_import_gguf_experts(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
                                      whit_config *config);
-/* Whether whit_import_gguf_experts reads a key; `name` is without its architecture. */
+/* Returns whether whit_import_gguf_experts reads a key; `name` is without its architecture. */
 bool whit_import_gguf_is_of_experts(const char *name, size_t n);
 
 /* One tensor of the file, ready to be read by rows. */
@@ -109,13 +109,13 @@ whit_status whit_import_gguf_gemma4(const whit_gguf_keys *keys, whit_config *con
 
 /* Returns NULL if it is not known. */
 const whit_gguf_architecture *whit_gguf_find_architecture(const char *name, size_t n);
-/* Whether files of an architecture, known or not, have RoPE pairs side by side. */
+/* Returns whether files of an architecture, known or not, have RoPE pairs side by side. */
 bool whit_gguf_is_permuted(const char *name, size_t n);
-/* The row of an architecture's tables (NULL: of the common ones) for a tensor of ours, for export; NULL if GGUF has no
- * name for it. *layer: UINT32_MAX outside layers. */
+/* Returns the row of an architecture's tables (NULL: of the common ones) for a tensor of ours, for export; NULL if GGUF
+ * has no name for it. *layer: UINT32_MAX outside layers. */
 const whit_import_name *whit_gguf_find_row(const whit_gguf_architecture *architecture, const char *ours,
                                            uint32_t *layer);
-/* The first row of the file's tensor that `row` is a part of. */
+/* Returns the first row of the file's tensor that `row` is a part of. */
 const whit_import_name *whit_gguf_first_row(const whit_gguf_architecture *architecture, const whit_import_name *row);
 /* The name of a row's tensor in files. */
 void whit_gguf_row_name(const whit_import_name *row, uint32_t layer, char out[96]);
@@ -140,7 +140,7 @@ whit_status whit_import_gguf_vector(whit_source *source, struct whit_gguf_import
 whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source, struct whit_gguf_rotation *rotation,
                                       whit_error *error);
 void whit_import_gguf_close_rotation(const whit_gguf *gguf, struct whit_gguf_rotation *rotation);
-/* Whether whit_import_gguf_hadamard reads a key. */
+/* Returns whether whit_import_gguf_hadamard reads a key. */
 bool whit_import_gguf_is_of_hadamard(const char *name, size_t n);
 /* Notes whether a tensor, part of the file's tensor number `file`, is rotated; refuses matrices that cannot be, or that
  * are in some layers only. */

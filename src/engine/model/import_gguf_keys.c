@@ -116,7 +116,7 @@ static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
     return name && is(name, n, "attention.causal");
 }
 
-/* Whether the architecture's own tables name a key. */
+/* Returns whether the architecture's own tables name a key. */
 static bool is_of_family(const whit_gguf_architecture *architecture, const char *name, size_t n)
 {
     for (const whit_import_number *row = architecture->numbers; row && row->theirs; row++)
@@ -145,7 +145,7 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
         in_list(describing, COUNT(describing), key->name, n_space);
 }
 
-/* Whether a text contains a word, ignoring case. */
+/* Returns whether a text contains a word, ignoring case. */
 static bool holds_word(const char *text, size_t n, const char *word)
 {
     size_t m = strlen(word);
@@ -154,8 +154,8 @@ static bool holds_word(const char *text, size_t n, const char *word)
     return false;
 }
 
-/* Whether a key of a trainer's or publisher's namespace describes, too: it has no word of the computation, and names
- * no tensor. */
+/* Returns whether a key of a trainer's or publisher's namespace describes, too: it has no word of the computation, and
+ * names no tensor. */
 static bool is_passed_over(const whit_gguf *gguf, const whit_gguf_key *key)
 {
     static const char *const spaces[] = {"unsloth", "training", "provider"};

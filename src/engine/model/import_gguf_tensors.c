@@ -352,7 +352,7 @@ static bool same_data(const whit_gguf_tensor *a, const whit_gguf_tensor *b)
         a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
 }
 
-/* Whether the last blocks of a file predict further tokens (multi-token prediction). */
+/* Returns whether the last blocks of a file predict further tokens (multi-token prediction). */
 static bool predicts(const whit_gguf *gguf, const whit_gguf_architecture *architecture)
 {
     char name[128];

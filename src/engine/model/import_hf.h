@@ -153,9 +153,9 @@ struct whit_hf_importer {
     size_t n_imports, capacity;
 };
 
-/* Whether a value is null, false, "", [] or {}: a field with such a value counts as absent. */
+/* Returns whether a value is null, false, "", [] or {}: a field with such a value counts as absent. */
 bool whit_hf_says_nothing(const whit_json *json, uint32_t value);
-/* Whether a field has no effect in any object: its name marks it as bookkeeping, or it has such a value. */
+/* Returns whether a field has no effect in any object: its name marks it as bookkeeping, or it has such a value. */
 bool whit_hf_is_void(const whit_json *json, uint32_t key);
 
 /* Refuses fields that would change the mathematics and are not understood. */
@@ -169,7 +169,7 @@ whit_status whit_import_hf_rope(struct whit_hf_importer *importer, whit_config *
 whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 /* Reads numbers of experts; makes the feed-forward part of layers with experts 0 wide. */
 whit_status whit_import_hf_experts(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
-/* Whether classes with experts read a field. */
+/* Returns whether classes with experts read a field. */
 bool whit_import_hf_is_of_experts(const whit_json *json, uint32_t key);
 /* A number of a field, rounded as GGUF files keep it; unchanged if the field is absent. */
 whit_status whit_hf_read_float(const whit_hf_document *document, const char *path, double *value, whit_error *error);

@@ -510,7 +510,7 @@ static const whit_hf_class *find_type(const char *type, size_t n)
     return NULL;
 }
 
-/* The class of a model of several kinds of input, by the model_type of its text_config. */
+/* Returns the class of a model of several kinds of input, by the model_type of its text_config. */
 static const whit_hf_class *find_nested(const whit_hf_document *config, const char *name, size_t n)
 {
     static const char head[] = "ForConditionalGeneration";

@@ -94,7 +94,7 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
 
 /* ---- packed matrices ------------------------------------------------------------------------ */
 
-/* Whether a field of an object is absent or a certain text. */
+/* Returns whether a field of an object is absent or a certain text. */
 static bool field_is(const whit_json *json, uint32_t object, const char *name, const char *expected)
 {
     uint32_t value = whit_json_get(json, object, name);

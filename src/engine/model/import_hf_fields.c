@@ -216,7 +216,7 @@ static bool is_causal_field(const whit_json *json, uint32_t key)
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");
 }
 
-/* Whether the class's own tables name a field. */
+/* Returns whether the class's own tables name a field. */
 static bool is_of_class(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     for (const whit_import_number *row = class->numbers; row && row->theirs; row++)
@@ -236,7 +236,7 @@ static bool is_understood(const whit_hf_class *class, const whit_json *json, uin
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-/* Whether a field may be outside text_config: the class's own, those of other kinds of input, and ids of their
+/* Returns whether a field may be outside text_config: the class's own, those of other kinds of input, and ids of their
  * tokens. */
 static bool is_outer(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
@@ -261,7 +261,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Whether two values are the same text but for spaces. */
+/* Returns whether two values are the same text but for spaces. */
 static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
 {
     size_t n_a, n_b, i = 0, j = 0;

@@ -67,7 +67,7 @@ static whit_status get_positive(const struct reading *r, const char *name, doubl
 
 /* ---- which scaling --------------------------------------------------------------------------- */
 
-/* Whether a field has no effect with its value. */
+/* Returns whether a field has no effect with its value. */
 static bool is_idle(const struct reading *r, uint32_t key)
 {
     const whit_json *json = &r->config->json;

@@ -91,7 +91,7 @@ static const char *bare_name(const whit_hf_class *class, const char *name)
     return begins_with(name, prefix) ? name + strlen(prefix) : name;
 }
 
-/* Whether a tensor does not belong to the language model, by the prefix of its name. */
+/* Returns whether a tensor does not belong to the language model, by the prefix of its name. */
 static bool is_of_other_input(const whit_hf_class *class, const char *name)
 {
     static const char *const begins[] = {
@@ -441,7 +441,7 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     return WHIT_OK;
 }
 
-/* Columns of a matrix of a model with the configuration c, by its canonical name. */
+/* Returns the number of columns of a matrix of a model with the configuration c, by its canonical name. */
 static uint64_t columns_of(const whit_config *c, const char *name)
 {
     uint32_t layer = 0;
@@ -505,7 +505,8 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     return WHIT_OK;
 }
 
-/* The scales of rows of a ternary matrix in MLX's 2-bit form, "M.row_alpha" beside "M.weight"; NULL if absent. */
+/* Returns the scales of rows of a ternary matrix in MLX's 2-bit form, "M.row_alpha" beside "M.weight"; NULL if
+ * absent. */
 static const whit_safetensor *row_scales(const struct reading *r)
 {
     char name[160];

@@ -100,7 +100,7 @@ static whit_status check_fields(const struct importer *im)
     return WHIT_OK;
 }
 
-/* Whether the initialisation is true, false, or a method that leaves the base weights as published. */
+/* Returns whether the initialisation is true, false, or a method that leaves the base weights as published. */
 static bool starts_beside_the_weights(const whit_json *json, uint32_t node)
 {
     return whit_json_type_of(json, node) <= WHIT_JSON_BOOL || whit_json_is(json, node, "gaussian") ||

@@ -71,13 +71,14 @@ typedef struct whit_import_number {
     const char *theirs, *ours;
 } whit_import_number;
 
-/* The first row for a name in a family's table (may be NULL), else in the common one; both end with a row of NULL. */
+/* Returns the first row for a name in a family's table (may be NULL), else in the common one; both end with a row of
+ * NULL. */
 const whit_import_name *whit_import_find_name(const whit_import_name *own, const whit_import_name *common,
                                               const char *theirs);
 /* Returns the next row for the same tensor, or NULL. */
 const whit_import_name *whit_import_next_name(const whit_import_name *row);
 
-/* Whether a tensor holds the matrices of all experts of a layer, or parts of them. */
+/* Returns whether a tensor holds the matrices of all experts of a layer, or parts of them. */
 static inline bool whit_import_has_experts(uint8_t rows)
 {
     return rows >= WHIT_IMPORT_EXPERTS && rows <= WHIT_IMPORT_EXPERTS_ODD;
@@ -85,7 +86,7 @@ static inline bool whit_import_has_experts(uint8_t rows)
 /* Replaces the number in "...experts.N..." by "*" in `pattern`; false if the name has no such number. */
 bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
 
-/* Whether a layer does not use a tensor that files may contain: keys and values of a layer that reads those of
+/* Returns whether a layer does not use a tensor that files may contain: keys and values of a layer that reads those of
  * another. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
 

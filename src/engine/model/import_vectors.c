@@ -10,7 +10,7 @@
 
 /* ---- GGUF -------------------------------------------------------------------------------------- */
 
-/* The rows of a matrix of the file, 0 if it is absent. */
+/* Returns the rows of a matrix of the file, 0 if it is absent. */
 static uint32_t rows_of(const whit_gguf *gguf, const char *name)
 {
     const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, name);
@@ -214,7 +214,7 @@ static whit_status read_dense(struct whit_hf_importer *importer, uint32_t entry,
     return whit_hf_open_safetensors(importer->hf, path, &modules->dense[modules->n_dense++], error);
 }
 
-/* The last part of a class's name: "Pooling" of "sentence_transformers.models.Pooling". */
+/* Returns the last part of a class's name: "Pooling" of "sentence_transformers.models.Pooling". */
 static const char *module_kind(const whit_json *json, uint32_t entry, size_t *n)
 {
     const char *type = whit_json_string(json, whit_json_get(json, entry, "type"), n);

@@ -177,7 +177,7 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
     return output;
 }
 
-/* Whether this matrix is a head that can be screened if only the largest logits are wanted. */
+/* Returns whether this matrix is a head that can be screened if only the largest logits are wanted. */
 static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -347,7 +347,7 @@ static uint8_t domain_of(const whit_plan_step *step)
     }
 }
 
-/* Whether `step` reads an output of the open phase. Rows may; tiles and heads may not. */
+/* Returns whether `step` reads an output of the open phase. Rows may; tiles and heads may not. */
 static bool depends(const whit_plan *plan, const whit_plan_phase *phase, const whit_plan_step *step)
 {
     for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)

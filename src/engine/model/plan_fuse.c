@@ -13,13 +13,13 @@ static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
     return &f->plan->values[value - 1];
 }
 
-/* Whether exactly one step reads a value and it is not kept. */
+/* Returns whether exactly one step reads a value and it is not kept. */
 static bool is_read_once(const struct fuser *f, uint32_t value)
 {
     return value_of(f, value)->n_reads == 1 && !value_of(f, value)->kept;
 }
 
-/* Whether a step overwrites its input j. */
+/* Returns whether a step overwrites its input j. */
 static bool is_in_place(const struct fuser *f, const whit_plan_step *step, int j)
 {
     return step->input[j] && step->output && value_of(f, step->input[j])->slot == value_of(f, step->output)->slot;
@@ -33,7 +33,7 @@ static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase
     return &f->plan->steps[next->first];
 }
 
-/* Whether a row set's schedule runs a phase. */
+/* Returns whether a row set's schedule runs a phase. */
 static bool is_scheduled(const whit_plan_phase *phase, whit_row_set rows)
 {
     return phase->rows == rows || (phase->rows == WHIT_ROWS_EXPERT && rows == WHIT_ROWS_BATCH);
@@ -90,7 +90,8 @@ static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Whether steps i and i + 1 of a phase that ends at `end` are a norm of whole rows and the int8 activations of it. */
+/* Returns whether steps i and i + 1 of a phase that ends at `end` are a norm of whole rows and the int8 activations of
+ * it. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
@@ -100,7 +101,7 @@ static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
         value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
 }
 
-/* Whether whit_norm_acts_fn implements the gate. */
+/* Returns whether whit_norm_acts_fn implements the gate. */
 static bool is_row_source(uint8_t gate)
 {
     return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;

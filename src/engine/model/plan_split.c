@@ -121,7 +121,7 @@ static bool reads_value(const whit_plan_step *step, uint32_t value)
     return step->input[0] == value || step->input[1] == value || step->input[2] == value;
 }
 
-/* Whether a step computes each element of its output from the elements of the same column. */
+/* Returns whether a step computes each element of its output from the elements of the same column. */
 static bool is_elementwise(const whit_plan_step *step)
 {
     switch (step->op) {
@@ -142,14 +142,16 @@ static bool is_elementwise(const whit_plan_step *step)
     }
 }
 
-/* Whether a step computes each head of its output from the same head. A norm of whole rows is that of one head. */
+/* Returns whether a step computes each head of its output from the same head. A norm of whole rows is that of one
+ * head. */
 static bool is_headwise(const struct splitter *s, const whit_plan_step *step)
 {
     return step->op == WHIT_PLAN_ROPE ||
         (step->op == WHIT_PLAN_NORM && step->head_dim && step->head_dim <= value_of(s, step->output)->width);
 }
 
-/* The number of heads that have computed a value before step i, through steps on columns or heads; 0: not by heads. */
+/* Returns the number of heads that have computed a value before step i, through steps on columns or heads; 0: not by
+ * heads. */
 static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t value)
 {
     while (i-- > 0) {
@@ -163,11 +165,11 @@ static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t val
     return 0;
 }
 
-/* The number of heads by which a step splits a value that it reads; 0: it does not. */
+/* Returns the number of heads by which a step splits a value that it reads; 0: it does not. */
 static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value);
 
-/* The number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value, from step i
- * on, want it cut, through steps on columns or heads; 0: other steps read it. */
+/* Returns the number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value,
+ * from step i on, want it cut, through steps on columns or heads; 0: other steps read it. */
 static uint32_t heads_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     uint32_t n_heads = 0;
@@ -194,7 +196,7 @@ static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value)
     return heads_of(s, i + 1, step->output);
 }
 
-/* The only step that reads a value, from step i on; NULL: several steps read it, or no step. */
+/* Returns the only step that reads a value, from step i on; NULL: several steps read it, or no step. */
 static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = NULL;
@@ -214,7 +216,8 @@ static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_
     return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
-/* The columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations computed from them. */
+/* Returns the columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations computed from
+ * them. */
 static uint32_t unit_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     for (; i < s->n_from; i++) {

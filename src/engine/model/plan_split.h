@@ -19,20 +19,21 @@
 /* Marks the steps of a plan that are split and inserts its gathers; called before phases are made. Errors: memory. */
 whit_status whit_plan_split(whit_plan *plan, whit_error *error);
 
-/* Whether a step on columns reads whole rows of its second input: weights of experts, a gate of the row. */
+/* Returns whether a step on columns reads whole rows of its second input: weights of experts, a gate of the row. */
 static inline bool whit_split_reads_row(const whit_plan_step *step)
 {
     return step->op == WHIT_PLAN_COMBINE || step->op == WHIT_PLAN_SCALE_ROWS;
 }
 
-/* The units [begin, end) of n that a rank computes: its share, or one unit if the share is empty, so that every rank
- * has KV heads. */
+/* Returns the units [begin, end) of n that a rank computes: its share, or one unit if the share is empty, so that every
+ * rank has KV heads. */
 whit_columns whit_split_units(const whit_ranks *ranks, uint32_t n);
-/* The columns of a value that this rank computes, or all if it is not split. */
+/* Returns the columns of a value that this rank computes, or all if it is not split. */
 whit_columns whit_split_columns(const whit_ranks *ranks, const whit_plan_value *value);
-/* The columns of a split value that `rank` sends to the others; none if its share is empty. */
+/* Returns the columns of a split value that `rank` sends to the others; none if its share is empty. */
 whit_columns whit_split_share(const whit_ranks *ranks, uint32_t rank, const whit_plan_value *value);
-/* Bytes of a row of a rank's share: of int8 activations, codes and then scales and sums of the steps. */
+/* Returns the number of bytes of a row of a rank's share: of int8 activations, codes and then scales and sums of the
+ * steps. */
 size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
 
 enum { WHIT_SPLIT_RANGES = 3 };

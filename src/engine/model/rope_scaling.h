@@ -23,7 +23,7 @@ const char *whit_rope_divisors(const whit_rope *rope, uint32_t n_tokens);
  * tensor, or NULL. */
 void whit_rope_scaled_frequencies(const whit_rope *rope, uint32_t n_tokens, const float *divisors, double *frequencies);
 
-/* Whether contexts of a and b tokens have the same frequencies, so that keys of one serve in the other. */
+/* Returns whether contexts of a and b tokens have the same frequencies, so that keys of one serve in the other. */
 bool whit_rope_same_frequencies(const whit_config *config, uint32_t a, uint32_t b);
 
 /* Calls `visit` for every tensor of divisors that a configuration needs, with the length that it must have. */

@@ -42,8 +42,8 @@ struct lives {
     uint32_t *owner; /* per slot: the value in it, 0: free */
 };
 
-/* Whether a step's output may overwrite its first input: these operations read each element before they overwrite it,
- * attention by row and KV head. */
+/* Returns whether a step's output may overwrite its first input: these operations read each element before they
+ * overwrite it, attention by row and KV head. */
 static bool may_overwrite(uint8_t op)
 {
     return op == WHIT_PLAN_ADD || op == WHIT_PLAN_SCALE || op == WHIT_PLAN_ROPE || op == WHIT_PLAN_BIAS ||

@@ -98,7 +98,7 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
 /* Adds a chat template. The text is copied; a second template of a name replaces the first. */
 whit_status whit_source_add_template(whit_source *source, const char *name, size_t name_bytes, const char *text,
                                      size_t text_bytes, whit_error *error);
-/* The index in the file of canonical element or row i, by the order of value heads of a delta rule alone. */
+/* Returns the index in the file of canonical element or row i, by the order of value heads of a delta rule alone. */
 uint32_t whit_source_head_order(const whit_source_tensor *tensor, uint32_t i);
 /* Returns the row of the file that holds canonical row `row`. */
 uint32_t whit_source_row(const whit_source_tensor *tensor, uint32_t row);

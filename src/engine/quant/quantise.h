@@ -14,10 +14,10 @@
 #include "kernels/codec.h"
 #include "linalg/loops.h"
 
-/* Whether training can round to this type. */
+/* Returns whether training can round to this type. */
 bool whit_quantise_knows(const whit_tensor_type *type);
 
-/* Number of scales of a group: 2 for q2 and l2, else 1. */
+/* Returns the number of scales of a group: 2 for q2 and l2, else 1. */
 uint32_t whit_quantise_fields(const whit_tensor_type *type);
 
 /* Fits the scales of n latent weights without a previous estimate (fields: whit_quantise_fields). */

@@ -6,8 +6,8 @@
 
 #include "kernels/codec.h"
 
-/* The type that `codec` gets for a matrix of this shape: i8 and i8s one f32 scale per row, i4 f16
- * scales in groups of 32. */
+/* Returns the type that `codec` gets for a matrix of this shape: i8 and i8s one f32 scale per row, i4 f16 scales in
+ * groups of 32. */
 whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols);
 
 /* Converts the content of a row of type `type` to f32 values. */
@@ -16,7 +16,7 @@ void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, 
  * divided by the largest code, rounded to the scale's type first. For other types of whit_quantise_knows with
  * scales per row or group, levels are fitted to each group by least squares. */
 void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row);
-/* Whether all weights and scales of a row are finite after rounding: the largest f16 is 65,504. */
+/* Returns whether all weights and scales of a row are finite after rounding: the largest f16 is 65,504. */
 bool whit_requantise_is_finite(const whit_tensor_type *type, const whit_rows *row);
 
 #endif

@@ -10,7 +10,7 @@ static whit_status check_frame(const whit_ndf_appended *frame, const char *place
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
 }
 
-/* Whether the model's file has an adapter of that name. */
+/* Returns whether the model's file has an adapter of that name. */
 static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_appended *found)
 {
     for (uint32_t i = whit_ndf_n_appended(model); i-- > 0;)

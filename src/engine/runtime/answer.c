@@ -19,7 +19,7 @@ static bool is_blank(uint8_t c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Whether `c` is a continuation byte of UTF-8. */
+/* Returns whether `c` is a continuation byte of UTF-8. */
 static bool is_continued(uint8_t c)
 {
     return (c & 0xC0) == 0x80;
@@ -111,7 +111,7 @@ static bool tell_call(whit_chat_parser *p)
         whit_buf_append(&c->whole, c->arguments.data, n);
 }
 
-/* Whether the emitted arguments are valid JSON. */
+/* Returns whether the emitted arguments are valid JSON. */
 static bool is_json(const whit_buf *text)
 {
     whit_json json = {0};

@@ -135,7 +135,8 @@ static whit_gemma_result read_value(whit_gemma_reader *r, struct input *in, whit
     return whit_buf_append_str(out, "\"") ? WHIT_GEMMA_MORE : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Number of bytes of a text without its end that may be a part of the mark or of a character that is not complete. */
+/* Returns the number of bytes of a text without its end that may be a part of the mark or of a character that is not
+ * complete. */
 static size_t certain_bytes(const struct input *in)
 {
     size_t n = in->n, most = MARK_BYTES - 1;

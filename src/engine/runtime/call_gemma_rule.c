@@ -183,7 +183,7 @@ static bool is_required(const whit_json *json, uint32_t schema, uint32_t key)
     return false;
 }
 
-/* Whether a name can be written bare. */
+/* Returns whether a name can be written bare. */
 static bool is_plain_name(const char *text, size_t n)
 {
     bool ok = text && n > 0 && n <= 256 && text[0] != ' ';
@@ -380,7 +380,7 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
     return WHIT_OK;
 }
 
-/* Whether a value is of a type, or of one of a list of types; WHIT_JSON_NONE: all are. */
+/* Returns whether a value is of a type, or of one of a list of types; WHIT_JSON_NONE: all are. */
 static bool is_of_type(const whit_json *json, uint32_t type, uint32_t value)
 {
     static const char *const names[] = {
@@ -433,7 +433,7 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     return WHIT_OK;
 }
 
-/* Whether no value is of both types. */
+/* Returns whether no value is of both types. */
 static bool differ(const whit_json *json, uint32_t a, uint32_t b)
 {
     static const char *const numbers[] = {"number", "integer", NULL};

@@ -45,8 +45,8 @@ static marker marker_of(const char *text)
     return m;
 }
 
-/* Length of the longest prefix of the marker that the text ends with after `code`, given that n_matched code points
- * of the marker matched before it (KMP transition). */
+/* Returns the length of the longest prefix of the marker that the text ends with after `code`, given that n_matched
+ * code points of the marker matched before it (KMP transition). */
 static uint32_t matched_after(const marker *m, uint32_t n_matched, uint32_t code)
 {
     for (uint32_t n = n_matched + 1; n > 0; n--) {
@@ -134,7 +134,7 @@ static whit_status any_object(builder *b, uint32_t *rule)
     return WHIT_OK;
 }
 
-/* Whether a schema can be enforced; no error is set if it cannot. */
+/* Returns whether a schema can be enforced; no error is set if it cannot. */
 static bool can_hold(builder *b, uint32_t schema)
 {
     whit_automaton scratch;

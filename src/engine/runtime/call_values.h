@@ -5,15 +5,16 @@
 
 #include "base/json.h"
 
-/* Whether a schema accepts only strings, so that its values are written verbatim. Others are written as JSON. */
+/* Returns whether a schema accepts only strings, so that its values are written verbatim. Others are written as
+ * JSON. */
 bool whit_call_value_is_text(const whit_json *json, uint32_t schema);
 /* Returns the schema of a function's parameter in a list of tools; WHIT_JSON_NONE if not found. */
 uint32_t whit_call_parameter(const whit_json *tools, const char *name, size_t n_name, const char *key, size_t n_key);
 /* Appends a tagged text as JSON: a string if `is_text`, else the JSON value or Python's True, False or None, or
  * otherwise a string. False: no memory. */
 bool whit_call_value_write(const char *text, size_t n_bytes, bool is_text, whit_buf *out);
-/* Whether a tagged text that begins as JSON ends inside a string, so that an end tag that follows is part of the
- * string. */
+/* Returns whether a tagged text that begins as JSON ends inside a string, so that an end tag that follows is part of
+ * the string. */
 bool whit_call_value_is_open(const char *text, size_t n_bytes);
 
 #endif

@@ -184,7 +184,8 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     return WHIT_OK;
 }
 
-/* Whether a template writes messages of a role: a common role, one that its source contains in quotes, or any. */
+/* Returns whether a template writes messages of a role: a common role, one that its source contains in quotes, or
+ * any. */
 static bool role_is_written(const struct rewrite *r, uint32_t role)
 {
     static const char *const usual[] = {"system", "user", "assistant", "tool", "developer", NULL};
@@ -243,7 +244,8 @@ static bool is_same_text(const whit_json *json, uint32_t a, uint32_t b)
     return text_a && text_b && n_a == n_b && memcmp(text_a, text_b, n_a) == 0;
 }
 
-/* The call to which a result belongs: the first with its id, else the call of the same index, at most the last. */
+/* Returns the call to which a result belongs: the first with its id, else the call of the same index, at most the
+ * last. */
 static uint32_t call_of_result(const struct rewrite *r, uint32_t calls, uint32_t result, uint32_t place)
 {
     uint32_t id = whit_json_get(r->json, result, "tool_call_id"), found = WHIT_JSON_NONE, i = 0;
@@ -260,8 +262,8 @@ static bool is_result(const struct rewrite *r, uint32_t at)
     return at != WHIT_JSON_NONE && whit_json_is(r->json, whit_json_get(r->json, at, "role"), "tool");
 }
 
-/* Whether a message has several calls, which are to be written singly. Longer runs of calls and results than any agent
- * makes are left to the template: each result is looked for among the calls. */
+/* Returns whether a message has several calls, which are to be written singly. Longer runs of calls and results than
+ * any agent makes are left to the template: each result is looked for among the calls. */
 static bool has_several_calls(const struct rewrite *r, uint32_t message)
 {
     size_t n_calls = whit_json_count(r->json, whit_json_get(r->json, message, "tool_calls")), n_results = 0;

@@ -311,7 +311,7 @@ static whit_status generate(struct answering *a, whit_sampler *sampler, const st
     return a->failed ? whit_fail_memory(error, "the answer", 0) : status;
 }
 
-/* Number of calls in all messages, so that every call of the conversation gets a different id. */
+/* Returns the number of calls in all messages, so that every call of the conversation gets a different id. */
 static uint32_t count_calls(const whit_conversation *c)
 {
     uint32_t n = 0;

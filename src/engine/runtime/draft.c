@@ -29,7 +29,7 @@ void whit_draft_close(whit_draft *draft)
     *draft = (whit_draft){0};
 }
 
-/* The bucket of the tokens at `position` - 1 and `position`. */
+/* Returns the bucket of the tokens at `position` - 1 and `position`. */
 static size_t bucket_of(const whit_draft *draft, size_t position)
 {
     uint32_t a = (uint32_t)draft->history[position - 1], b = (uint32_t)draft->history[position];

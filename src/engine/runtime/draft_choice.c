@@ -60,9 +60,9 @@ static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
     return n_columns < WHIT_COST_COLUMNS && costs->columns[n_columns].n >= SAMPLES_ENOUGH;
 }
 
-/* Whether k guesses may be tried on credit: nobody has measured that width, the odds are good, and the account pays for
- * the dearest step that is likely, as long as 1 + k single ones, if they are all wrong. A full account pays for another
- * look at a width that was measured long ago, and at a draft model whose guesses were wrong then. */
+/* Returns whether k guesses may be tried on credit: nobody has measured that width, the odds are good, and the account
+ * pays for the dearest step that is likely, as long as 1 + k single ones, if they are all wrong. A full account pays
+ * for another look at a width that was measured long ago, and at a draft model whose guesses were wrong then. */
 static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k,
                          uint64_t guess_ns)
 {

@@ -41,8 +41,8 @@ typedef struct whit_draft_account {
     uint32_t n_plain; /* plain steps counted, until there are enough for the first trial */
 } whit_draft_account;
 
-/* Number of guesses to feed, at most n_most, in a step whose only column is this sequence's. guess_ns: predicted
- * time per guess; 0: guesses are free, and their odds are learned without feeding them. */
+/* Returns the number of guesses to feed, at most n_most, in a step whose only column is this sequence's. guess_ns:
+ * predicted time per guess; 0: guesses are free, and their odds are learned without feeding them. */
 uint32_t whit_draft_choose(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t n_most,
                            uint64_t guess_ns);
 /* Books a step of a sequence alone, whose time is in `costs`: n_right of the n_guessed guesses were right, and making

@@ -374,7 +374,7 @@ static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, con
     return whit_exec_run(&drafter->exec, &batch, cancel);
 }
 
-/* The token with the largest logit of the last pass. */
+/* Returns the token with the largest logit of the last pass. */
 static int32_t best_token(const whit_drafter *drafter)
 {
     const float *logits = whit_exec_row(&drafter->exec, drafter->plan.output, 0);

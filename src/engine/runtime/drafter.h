@@ -61,7 +61,7 @@ typedef struct whit_drafter {
 whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
                               const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
 void whit_drafter_close(whit_drafter *drafter);
-/* Name of the target's value that its plan must keep. */
+/* Returns the name of the target's value that its plan must keep. */
 const char *whit_drafter_source(const whit_drafter *drafter);
 /* Places its memory in the arena, which measures it or hands it out. target: the session's cache, which is placed
  * before. */

@@ -61,8 +61,8 @@ struct batch {
     uint32_t sequence;   /* its sequence, counted from options.sequence */
 };
 
-/* The sequence of the i-th text of a step: the first text stays in `first`, where an earlier step may have begun it,
- * and the others use the lowest other sequences. */
+/* Returns the sequence of the i-th text of a step: the first text stays in `first`, where an earlier step may have
+ * begun it, and the others use the lowest other sequences. */
 static uint32_t sequence_of(uint32_t first, uint32_t i)
 {
     if (i == 0) return first;
@@ -83,7 +83,7 @@ static bool is_wanted(const struct batch *b, size_t i, const whit_embed_text *te
     return i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : text->n_ids - 1);
 }
 
-/* Number of rows that a text's vector is made of. */
+/* Returns the number of rows that a text's vector is made of. */
 static size_t count_wanted(const struct batch *b, const whit_embed_text *text)
 {
     return b->options.pooling == WHIT_POOLING_MEAN ? text->n_ids - text->n_prompt : 1;

@@ -90,7 +90,7 @@ static void gather(struct gathering *step, whit_generation *g, size_t room, size
     }
 }
 
-/* Whether the next token needs logits. The last token of a prompt does, and every token if the prompt's
+/* Returns whether the next token needs logits. The last token of a prompt does, and every token if the prompt's
  * log-probabilities are wanted: such a prompt must not depend on the capacity that generating sequences leave. */
 static bool needs_logits(const whit_generation *g)
 {
@@ -116,7 +116,7 @@ static bool is_waiting(const whit_generation *g)
     return !g->finished && !g->served;
 }
 
-/* Tokens that the step keeps for a prompt: an even share, or what the prompt has left. */
+/* Returns the number of tokens that the step keeps for a prompt: an even share, or what the prompt has left. */
 static size_t reserve_of(const struct gathering *step, const whit_generation *g)
 {
     size_t n_left = g->n_prompt - g->n_fed;

@@ -12,7 +12,7 @@ enum {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Number of marks. A budget of bytes buys no more than one for each block of all contexts. */
+/* Returns the number of marks. A budget of bytes buys no more than one for each block of all contexts. */
 static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
 {
     if (!o->state_bytes) return o->n_marks;
@@ -22,7 +22,7 @@ static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
     return n > WHIT_MARKS_MAX ? WHIT_MARKS_MAX : (uint32_t)n;
 }
 
-/* The interval of marks: one context takes at most half of them. */
+/* Returns the interval of marks: one context takes at most half of them. */
 static uint32_t interval_of(const whit_session_options *o, uint32_t n)
 {
     if (o->n_mark_tokens) return o->n_mark_tokens;
@@ -55,7 +55,7 @@ bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t 
     return n_tokens >= s->last_mark[sequence] + MESSAGE_TOKENS_MIN && whit_model_is_end(s->model, id);
 }
 
-/* Whether a mark's prefix is the beginning of a sequence with at least as many tokens. */
+/* Returns whether a mark's prefix is the beginning of a sequence with at least as many tokens. */
 static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
 {
     const whit_mark *m = &s->marks.items[i];
@@ -66,7 +66,7 @@ static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
     return memcmp(m->key, key, sizeof key) == 0;
 }
 
-/* Whether the last block before a mark's tail is still stored by every class that keeps all blocks. */
+/* Returns whether the last block before a mark's tail is still stored by every class that keeps all blocks. */
 static bool has_blocks(const whit_session *s, const whit_mark *m)
 {
     bool has = true;
@@ -186,7 +186,7 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Whether a mark is worth saving with a sequence whose end serves the newest positions by itself. */
+/* Returns whether a mark is worth saving with a sequence whose end serves the newest positions by itself. */
 static bool is_worth_saving(const whit_session *s, uint32_t i, uint32_t sequence, const uint32_t *chosen, uint32_t n)
 {
     const whit_mark *m = &s->marks.items[i];

@@ -90,7 +90,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Whether a prompt contains the text, without the blanks around it that templates trim. */
+/* Returns whether a prompt contains the text, without the blanks around it that templates trim. */
 static bool prompt_has(const char *prompt, size_t n_bytes, const whit_text *text)
 {
     const char *begin = text->bytes;

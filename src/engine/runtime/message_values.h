@@ -21,7 +21,7 @@ const whit_text *whit_message_join(whit_datum_pool *pool, const whit_text *first
 
 /* Counts system messages: all, and those at the beginning. */
 void whit_message_count_system(const whit_datum *messages, size_t *n_all, size_t *n_first);
-/* Whether a rendered prompt has the texts of all system messages after the first others. */
+/* Returns whether a rendered prompt has the texts of all system messages after the first others. */
 bool whit_message_has_late_system(const whit_datum *messages, const char *prompt, size_t n_bytes);
 /* Makes system messages from the n_kept-th message on the person's, each joined to the person's message before or after
  * it, because many templates want roles to alternate. False: out of memory. */

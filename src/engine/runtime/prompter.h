@@ -48,7 +48,7 @@ const char *whit_prompter_source(const whit_prompter *prompter, size_t *n_bytes)
 const whit_allocator *whit_prompter_allocator(const whit_prompter *prompter);
 int32_t whit_prompter_turn_end(const whit_prompter *prompter); /* -1: none */
 
-/* The text that ends a turn ("\nUser:") if no special token does; else NULL. */
+/* Returns the text that ends a turn ("\nUser:") if no special token does; else NULL. */
 const char *whit_prompter_stop(const whit_prompter *prompter);
 /* The markers around a thinking section: "<think>" and "</think>", or the ones in the template. */
 const char *whit_prompter_thinking_open(const whit_prompter *prompter);

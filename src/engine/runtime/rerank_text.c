@@ -90,7 +90,7 @@ static void fill_in(const whit_rerank_pair *pair, const char *at, const char *en
     }
 }
 
-/* The end of the last special token of a template before `limit`, as far as its spelling shows: after "|>". */
+/* Returns the end of the last special token of a template before `limit`, as far as its spelling shows: after "|>". */
 static const char *plain_begin(const char *template, const char *limit)
 {
     const char *begin = template;

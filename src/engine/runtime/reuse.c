@@ -129,7 +129,7 @@ struct walk {
     bool has_sinks[WHIT_KV_CLASSES_MAX];
 };
 
-/* Whether a class has all full blocks that a query at position n_tokens attends to. */
+/* Returns whether a class has all full blocks that a query at position n_tokens attends to. */
 static bool has_all(const struct walk *walk, const whit_kv_class *class, uint32_t c, uint32_t n_tokens)
 {
     const uint32_t n = n_tokens / BLOCK;

@@ -72,7 +72,7 @@ whit_status whit_session_open_here(const whit_model *model, const whit_session_o
  * Logits of a damaged sequence must not be read. */
 whit_status whit_session_step_each(whit_session *session, const whit_step_token *tokens, size_t n_tokens,
                                    whit_error *error);
-/* The ids of a sequence; the first positions[sequence] are valid. */
+/* Returns the ids of a sequence; the first positions[sequence] are valid. */
 static inline int32_t *whit_session_tokens_of(const whit_session *session, uint32_t sequence)
 {
     return session->tokens + (size_t)sequence * session->options.n_ctx_tokens;
@@ -91,7 +91,7 @@ void whit_session_block_key(const whit_session *session, uint32_t sequence, uint
 /* Places the memory of the marks in the arena, which measures it or hands it out. Tails come last, so that their
  * pages stay untouched until they are used. */
 void whit_session_place_marks(whit_session *session, whit_arena *arena);
-/* Whether a sequence is to be marked once it has n_tokens, the last of which is `id` (marks.h says where). */
+/* Returns whether a sequence is to be marked once it has n_tokens, the last of which is `id` (marks.h says where). */
 bool whit_session_is_to_mark(const whit_session *session, uint32_t sequence, uint32_t n_tokens, int32_t id);
 /* Marks a position of a sequence. Does nothing unless the cache needs marks (it is packed, or layers are recurrent) and
  * still has the tail of that position. */
@@ -106,7 +106,7 @@ static inline void whit_session_forget_drafts(whit_session *session, uint32_t se
 {
     if (session->drafter) whit_drafter_truncate(session->drafter, sequence, n_tokens);
 }
-/* Number of tokens that can still be appended to a sequence. */
+/* Returns the number of tokens that can still be appended to a sequence. */
 static inline uint32_t whit_session_room(const whit_session *session, uint32_t sequence)
 {
     return (session->options.endless ? UINT32_MAX : session->options.n_ctx_tokens) - session->positions[sequence];

@@ -358,8 +358,8 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
     return status;
 }
 
-/* Number of ids in common with the file, at most n_given: picked tokens are always stored with the turn that picked
- * them. */
+/* Returns the number of ids in common with the file, at most n_given: picked tokens are always stored with the turn
+ * that picked them. */
 static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
 {
     size_t n = whit_session_record_n_ids(&file->record), common = 0;
@@ -369,7 +369,7 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-/* Whether a turn that ends with n_present tokens and adds to n_keep of the file's stores its tail. The tail of
+/* Returns whether a turn that ends with n_present tokens and adds to n_keep of the file's stores its tail. The tail of
  * recurrent layers is large: a turn that ends soon after a stored one is computed again when the file is loaded. */
 static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {

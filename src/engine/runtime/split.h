@@ -45,7 +45,7 @@ void whit_split_close(whit_model *model);
 
 /* ---- for sessions ---- */
 
-/* Whether this process leads the others that run parts of a model. */
+/* Returns whether this process leads the others that run parts of a model. */
 static inline bool whit_split_leads(const whit_model *model)
 {
     return model->split && !model->split->ranks->rank;

@@ -16,7 +16,7 @@ static void add_sample(whit_cost_samples *samples, uint64_t ns)
     if (samples->n < WHIT_COST_SAMPLES) samples->n++;
 }
 
-/* The lower median; 0 without samples. */
+/* Returns the lower median; 0 without samples. */
 static uint64_t median_sample(const whit_cost_samples *samples)
 {
     for (uint32_t i = 0; i < samples->n; i++) {

@@ -34,7 +34,7 @@ void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t
         }
 }
 
-/* The scale of n numbers, which are rounded to f16 first. */
+/* Returns the scale of n numbers, which are rounded to f16 first. */
 static float f16_scale(const float *x, uint32_t n)
 {
     uint32_t largest = 0;

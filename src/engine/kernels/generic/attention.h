@@ -23,7 +23,7 @@ static inline group_arrays arrays_of(whit_kv_type type, uint32_t head_dim, const
     return arrays;
 }
 
-/* The sum of x over a span in sixteen virtual lanes. */
+/* Returns the sum of x over a span in sixteen virtual lanes. */
 static inline float sum_of_span(const float x[GROUP], whit_kv_span span)
 {
     float lanes[WHIT_LANES] = {0};

@@ -16,7 +16,8 @@ static inline float whit_lanes_sum(float lanes[WHIT_LANES])
     return lanes[0];
 }
 
-/* Bits of the largest magnitude. As integers, the bits of infinity are above every number's and NaN's above those. */
+/* Returns the bits of the largest magnitude. As integers, the bits of infinity are above every number's and NaN's above
+ * those. */
 static inline uint32_t whit_amax_bits(const float *x, uint32_t n)
 {
     uint32_t largest = 0;

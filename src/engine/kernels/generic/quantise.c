@@ -18,7 +18,7 @@ static int8_t code_of(float product)
     return product != product ? 0 : (int8_t)whit_round_i32(product);
 }
 
-/* The scale of n values and the factor that turns them into codes. */
+/* Returns the scale of n values and the factor that turns them into codes. */
 static float i8_scale(const float *x, uint32_t n, bool per_token, float *factor)
 {
     uint32_t bits = whit_amax_bits(x, n);

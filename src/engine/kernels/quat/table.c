@@ -3,7 +3,7 @@
  * benchmark compares with them. */
 #include "kernels/quat/quat.h"
 
-/* The element of lane k of a byte of four signs and four extras. */
+/* Returns the element of lane k of a byte of four signs and four extras. */
 static int at(unsigned byte, unsigned k)
 {
     return (int)(3 * (byte >> k & 1) + (byte >> (k + 4) & 1)) - 2;

@@ -66,7 +66,7 @@ INLINE int strip_bits(const int codec)
 {
     return codec == WHIT_CODEC_I8S ? 4 : whit_codec_bits((unsigned)codec);
 }
-/* Bytes of a tile's lines in a slice. */
+/* Returns the number of bytes of a tile's lines in a slice. */
 INLINE uint32_t slice_line_bytes(const int codec)
 {
     return (uint32_t)(SLICE_COLS / 4 * strip_bits(codec) / 8 * WHIT_LINE_BYTES);
@@ -211,7 +211,7 @@ INLINE void strip_multiply(const int codec, const int n_a, const bool begins, st
 }
 #undef STRIP_PRODUCT
 
-/* Bytes of a tile before its first line of codes. */
+/* Returns the number of bytes of a tile before its first line of codes. */
 INLINE size_t strip_first_line(const tiles *m)
 {
     return m->block_cols ? m->scale_bytes : 0;

@@ -148,7 +148,7 @@ INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t beg
     }
 }
 
-/* A tile of the queries' digits: `bytes` bytes from offset `at` of each query. */
+/* Returns a tile of the queries' digits: `bytes` bytes from offset `at` of each query. */
 INLINE const int8_t *query_tile(const pass *t, workspace *own, size_t at, size_t bytes, size_t *stride)
 {
     const uint8_t *queries = t->queries + at;

@@ -38,7 +38,7 @@ typedef struct work {
     amx_state amx;
 } work;
 
-/* Bytes of one unpacked tile. */
+/* Returns the number of bytes of one unpacked tile. */
 static size_t tile_quads_bytes(uint32_t n_cols)
 {
     return (size_t)quads_written(n_cols) * WHIT_LINE_BYTES;

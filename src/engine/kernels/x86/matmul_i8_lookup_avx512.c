@@ -37,7 +37,7 @@ typedef struct lookup {
     const uint8_t *tables;
 } lookup;
 
-/* Number of lines in a plane of any codec. */
+/* Returns the number of lines in a plane of any codec. */
 static inline uint32_t plane_lines(uint32_t n_cols)
 {
     return lines_of(WHIT_CODEC_B1, n_cols);

@@ -36,7 +36,7 @@ typedef struct pair {
     uint32_t tile, n_outputs; /* n_outputs: tiles of outputs; 0: one gated tile */
 } pair;
 
-/* The tile of plane b. */
+/* Returns the tile of plane b. */
 INLINE uint32_t tile_of(const pair *p, uint32_t b)
 {
     return p->tile + (b < p->n_outputs ? b : 0);
@@ -276,7 +276,7 @@ INLINE void flush(const int codec, work *s)
 
 /* ---- all tiles ------------------------------------------------------------------------------ */
 
-/* Number of output tiles per pair. */
+/* Returns the number of output tiles per pair. */
 INLINE uint32_t pair_tiles(const work *s)
 {
     return s->gate ? 1 : B_TILES;

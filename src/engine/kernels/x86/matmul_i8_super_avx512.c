@@ -163,14 +163,14 @@ INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t
 
 /* ---- scales --------------------------------------------------------------------------------- */
 
-/* Byte c of every dword, zero-extended. */
+/* Returns byte c of every dword, zero-extended. */
 INLINE __m512i byte_of(__m512i dwords, uint32_t c)
 {
     return _mm512_and_si512(_mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(8 * c))), _mm512_set1_epi32(255));
 }
 
-/* The number of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4 half of it, rounded
- * down. */
+/* Returns the number of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4 half of it,
+ * rounded down. */
 INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t place)
 {
     if (scale_type == WHIT_SCALE_ODD4) {
@@ -200,7 +200,7 @@ INLINE void add_group(const int codec, const int scale_type, super_total *total,
     if (!whit_scale_has_minima((unsigned)scale_type)) total->plain = _mm512_add_epi32(total->plain, dot);
 }
 
-/* The sum of number * dot. */
+/* Returns the sum of number * dot. */
 INLINE __m512i total_of(const int scale_type, const super_total *total)
 {
     if (scale_type == WHIT_SCALE_K8) return _mm512_sub_epi32(total->scaled, _mm512_slli_epi32(total->plain, 7));

@@ -22,7 +22,7 @@ INLINE __m512 halves_to_floats(const uint8_t *halves)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)halves));
 }
 
-/* A field of one per-row array of (tile, field, 16). */
+/* Returns a field of one per-row array of (tile, field, 16). */
 INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
 {
     uint64_t index = ((uint64_t)tile * m->n_fields + f) * WHIT_TILE_ROWS;
@@ -213,7 +213,7 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
 
 /* ---- l2: levels of a group ------------------------------------------------------------------ */
 
-/* The levels of a scale group of one tile: dword r has those of row r, byte c level c plus WHIT_LEVEL_HIGH. */
+/* Returns the levels of a scale group of one tile: dword r has those of row r, byte c level c plus WHIT_LEVEL_HIGH. */
 INLINE __m512i load_group_levels(const tiles *m, const uint8_t *tile_start, uint32_t group)
 {
     group_fields at = group_fields_at(m, tile_start, group);
@@ -236,7 +236,7 @@ INLINE __m512i quad_of_levels(__m512i levels, __m512i line, const int j)
 
 /* ---- values of codes ------------------------------------------------------------------------ */
 
-/* The sum of code * q, computed from the sum of u * q and the sum of q. */
+/* Returns the sum of code * q, computed from the sum of u * q and the sum of q. */
 INLINE __m512 true_sum(int codec, __m512i sum, int32_t sum_q)
 {
     if (whit_codec_is_sign((unsigned)codec)) sum = _mm512_slli_epi32(sum, 1);

@@ -52,7 +52,7 @@ INLINE int quads_of_line(const int codec)
     return 8 / whit_codec_bits((unsigned)codec);
 }
 
-/* Number of lines for n_cols columns, without scales between them. */
+/* Returns the number of lines for n_cols columns, without scales between them. */
 INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
 {
     uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
