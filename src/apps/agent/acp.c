@@ -157,7 +157,7 @@ static void acp_text(void *user, const char *text, size_t n)
     send_text(user, "agent_message_chunk", text, n);
 }
 
-/* A line for display, without controls and with hidden characters marked. NULL: out of memory. */
+/* Returns a line for display, without controls and with hidden characters marked. NULL: out of memory. */
 static json_t *line_of(const char *text)
 {
     whit_buf shown = {0};

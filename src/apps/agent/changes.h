@@ -18,7 +18,7 @@ typedef struct whit_changes {
 size_t whit_changes_count(const whit_changes *set);
 whit_change *whit_changes_at(const whit_changes *set, size_t i);
 const whit_patch_result *whit_changes_result(const whit_changes *set, size_t i);
-/* The staged state of a path, or NULL. */
+/* Returns the staged state of a path, or NULL. */
 const whit_change *whit_changes_find(const whit_changes *set, const char *path);
 
 /* Stages every file of a patch, on top of what is staged: all of them or none. `path` is the file of

@@ -15,8 +15,8 @@ whit_status whit_agent_state_path(const char *project, const char *given, const 
 /* The same path in `given`, else in $XDG_CACHE_HOME/whit or ~/.cache/whit. */
 whit_status whit_agent_cache_path(const char *project, const char *given, const char *name, const char *suffix,
                                   char path[PATH_MAX], whit_error *error);
-/* Whether a path of the project's is relative, without "." and "..", empty parts and line feeds; a '/' may
- * end it. */
+/* Returns whether a path of the project's is relative, without "." and "..", empty parts and line feeds; a '/' may end
+ * it. */
 bool whit_agent_path_is_plain(const char *path);
 /* Creates a folder and its missing parents, with mode 0700. */
 whit_status whit_agent_make_folders(char *path, whit_error *error);

@@ -433,7 +433,8 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
     return n > 0 && n < PATH_MAX;
 }
 
-/* Whether the folder, which may not exist yet, is `path` or contains it; compared by device and inode if it exists. */
+/* Returns whether the folder, which may not exist yet, is `path` or contains it; compared by device and inode if it
+ * exists. */
 static bool lies_in(const char *path, const char *folder)
 {
     char real[PATH_MAX], at[PATH_MAX], a[FOLDED_MAX + 1], b[FOLDED_MAX + 1];

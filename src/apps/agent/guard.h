@@ -11,8 +11,8 @@
  * compared as file systems may compare them that ignore case, ignorable characters, dots and blanks at the end,
  * streams (NAME:STREAM) and short names (GIT~1). */
 bool whit_guard_is_secret(const char *path);
-/* Whether the path, relative to the project, names a file that programs obey unasked: a dot file that is not known
- * to be harmless, a name on a list, or a file in a folder that git takes for a repository. */
+/* Returns whether the path, relative to the project, names a file that programs obey unasked: a dot file that is not
+ * known to be harmless, a name on a list, or a file in a folder that git takes for a repository. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
 /* Finds a private key or a token of a published form in a text: bytes *begin to *end. False if there is no key. */

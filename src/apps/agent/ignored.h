@@ -5,8 +5,8 @@
 
 #include "agent/turns.h"
 
-/* Whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the project that
- * were not ignored before. False for other files; true if this cannot be decided (memory). */
+/* Returns whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the project
+ * that were not ignored before. False for other files; true if this cannot be decided (memory). */
 bool whit_ignored_more(const char *project, const char *below, const whit_change *change);
 
 #endif

@@ -52,7 +52,7 @@ static bool has_controls(const char *line, size_t n)
     return false;
 }
 
-/* Whether a new line contains characters that are invisible or displayed elsewhere. */
+/* Returns whether a new line contains characters that are invisible or displayed elsewhere. */
 static bool adds_hidden(const whit_change *c)
 {
     whit_buf runs = {0};

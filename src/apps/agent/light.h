@@ -16,10 +16,10 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Must the path's content be kept from a model: version control's own files, keys, secrets? */
 bool whit_light_secret(const char *project, const char *path);
-/* Whether the path leads out of the project after links are followed, including a link at the file itself. */
+/* Returns whether the path leads out of the project after links are followed, including a link at the file itself. */
 bool whit_light_leaves(const char *project, const char *path);
 
-/* Whether there is a terminal at which a person can be asked. */
+/* Returns whether there is a terminal at which a person can be asked. */
 bool whit_light_has_terminal(void);
 /* Calls whit_typed_ask at the terminal where questions are asked; -1 also if there is no terminal. */
 ssize_t whit_light_read_line(const char *question, size_t n_question, const char *mark, char *line, size_t room);

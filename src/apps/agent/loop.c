@@ -549,7 +549,7 @@ static void count_tokens(loop *l, const json_t *answer)
     if (cached > 0 && cached <= in) l->report->tokens_cached += (uint64_t)cached;
 }
 
-/* Whether a text that was cut off ends inside a call, or in the line that begins a block; such a text cannot be
+/* Returns whether a text that was cut off ends inside a call, or in the line that begins a block; such a text cannot be
  * continued. */
 static bool is_part_of_call(const char *text)
 {

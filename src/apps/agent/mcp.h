@@ -21,7 +21,7 @@ whit_status whit_mcp_open(const json_t *servers, const volatile bool *cancel,
 void whit_mcp_close(whit_mcp *mcp);
 /* Adds their tools to a list for a model. */
 bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools);
-/* Whether one of the servers has a tool of that name; whether a person must approve its calls. */
+/* Returns whether one of the servers has a tool of that name; whether a person must approve its calls. */
 bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
 /* Calls it; `result` gets text for the model in every case. */
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);

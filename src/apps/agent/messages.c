@@ -61,8 +61,8 @@ static void need_string(json_t *object, const char *key, const char *usual)
     if (!json_is_string(json_object_get(object, key))) json_object_set_new(object, key, json_string(usual));
 }
 
-/* A copy of a call in the form that a kept conversation and an endpoint can be given again: {id, type, function: {name,
- * arguments}}, all of them strings. Other members stay. NULL: out of memory. */
+/* Returns a copy of a call in the form that a kept conversation and an endpoint can be given again: {id, type,
+ * function: {name, arguments}}, all of them strings. Other members stay. NULL: out of memory. */
 static json_t *copy_call(const json_t *call)
 {
     json_t *copy = json_is_object(call) ? json_deep_copy(call) : json_object();
@@ -93,8 +93,8 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
     return no_memory(error);
 }
 
-/* The path of AGENTS.md in the project. A link, usually to a file for another program, is followed if its target is
- * in the project and not secret; otherwise there are no rules. */
+/* Returns the path of AGENTS.md in the project. A link, usually to a file for another program, is followed if its
+ * target is in the project and not secret; otherwise there are no rules. */
 static const char *rules_path(const char *project, char real[PATH_MAX])
 {
     static const char name[] = "AGENTS.md";

@@ -137,8 +137,8 @@ static bool on_side(const whit_patch_line *line, char side)
     return line->kind == ' ' || line->kind == side;
 }
 
-/* Whether a hunk of a diff would remove a line that an earlier hunk inserted. A diff is made from one text, so such
- * a diff is outdated. */
+/* Returns whether a hunk of a diff would remove a line that an earlier hunk inserted. A diff is made from one text, so
+ * such a diff is outdated. */
 static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_patch_line *line, size_t place)
 {
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
@@ -257,7 +257,7 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
                      i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
 }
 
-/* Whether the hunk repeats an earlier hunk of the patch exactly, as models sometimes do. */
+/* Returns whether the hunk repeats an earlier hunk of the patch exactly, as models sometimes do. */
 static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_patch_hunk *hunk)
 {
     for (const whit_patch_hunk *before = first; before < hunk; before++) {
@@ -271,8 +271,8 @@ static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_pat
     return false;
 }
 
-/* Whether the lines that a hunk would leave are specific enough to prove that it was applied: a context line is, or
- * several new lines; a single bracket or statement may occur anywhere. */
+/* Returns whether the lines that a hunk would leave are specific enough to prove that it was applied: a context line
+ * is, or several new lines; a single bracket or statement may occur anywhere. */
 static bool says_enough(const job *j, const whit_patch_hunk *hunk)
 {
     size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');
@@ -345,7 +345,8 @@ typedef struct shift {
     size_t n_more, n_less, n_blanks, n_tabs;
 } shift;
 
-/* Whether every old line is indented by tabs only on one side, and by `width` blanks for each tab on the other. */
+/* Returns whether every old line is indented by tabs only on one side, and by `width` blanks for each tab on the
+ * other. */
 static bool has_width(const job *j, const whit_patch_hunk *hunk, size_t place, size_t width, bool tabs_in_file)
 {
     size_t n = 0, n_indented = 0;
@@ -441,7 +442,7 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
     whit_buf_append(out, end, n_end);
 }
 
-/* The line ending of the line before a place, else of the file's first line. */
+/* Returns the line ending of the line before a place, else of the file's first line. */
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);

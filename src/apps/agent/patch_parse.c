@@ -378,7 +378,8 @@ static bool is_file_head(const reader *r, const char *line, size_t n)
     return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
 }
 
-/* Whether a head of a git diff describes a change beyond text lines, which would otherwise be lost unnoticed. */
+/* Returns whether a head of a git diff describes a change beyond text lines, which would otherwise be lost
+ * unnoticed. */
 static bool is_beyond_lines(const char *line, size_t n)
 {
     static const char *const heads[] = {"rename from ", "rename to ", "copy from ", "copy to ", "old mode ",

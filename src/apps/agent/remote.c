@@ -52,7 +52,7 @@ static whit_status post_plain(whit_remote_model *remote, const json_t *messages,
     return status == WHIT_OK ? read_plain(remote, *answer, error) : status;
 }
 
-/* Whether the server's error message refuses tools, rather than something else. */
+/* Returns whether the server's error message refuses tools, rather than something else. */
 static bool refuses_tools(whit_status status, const whit_error *error)
 {
     const char *said = status == WHIT_ERROR_IO ? strstr(error->message, "the server says ") : NULL;

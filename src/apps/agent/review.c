@@ -279,7 +279,7 @@ static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
     return n;
 }
 
-/* The row of the table for a mention, or -1. Of an import the module's first name counts. */
+/* Returns the row of the table for a mention, or -1. Of an import the module's first name counts. */
 static int find_flagged(const side *s, const whit_parse_mention *m)
 {
     whit_code_language language = s->language == WHIT_CODE_SCRIPT ? WHIT_CODE_OTHER : s->language;
@@ -332,7 +332,8 @@ static size_t line_begin(const side *s, size_t line) /* from 1 */
     return (WHIT_ITEMS(const size_t, &s->lines))[line - 1 < n ? line - 1 : n - 1];
 }
 
-/* Whether a mention is a module, or a name imported from one: the words of `from a import b` are plain mentions. */
+/* Returns whether a mention is a module, or a name imported from one: the words of `from a import b` are plain
+ * mentions. */
 static bool is_imported(const side *s, const whit_parse_mention *m)
 {
     if (m->imports || s->language != WHIT_CODE_PYTHON) return m->imports;
@@ -467,7 +468,7 @@ static bool is_same(const side *before, const side *after)
     return before->n == after->n && memcmp(before->text, after->text, after->n) == 0;
 }
 
-/* Whether the file imports a module of that name. */
+/* Returns whether the file imports a module of that name. */
 static bool imports_name(const side *s, const char *name, size_t n)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++)
@@ -606,7 +607,7 @@ static size_t count_switches(const side *s, const side *before)
     return count;
 }
 
-/* Whether a non-blank line of code is removed or changed. */
+/* Returns whether a non-blank line of code is removed or changed. */
 static bool takes_lines(const side *before, const side *after)
 {
     whit_buf runs = {0};
@@ -649,8 +650,8 @@ static bool list_assertions(const side *s, whit_buf *list)
     return true;
 }
 
-/* Whether every function with assertions is unchanged. An assertion outside functions requires the whole file to be
- * unchanged. */
+/* Returns whether every function with assertions is unchanged. An assertion outside functions requires the whole file
+ * to be unchanged. */
 static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};

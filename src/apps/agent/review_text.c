@@ -202,8 +202,8 @@ static size_t count_raw(const whit_review_text *t)
     return count;
 }
 
-/* Whether the source declares another encoding in its first two lines (PEP 263). Its characters then have another
- * meaning: "#\u000aexec()" is code in unicode_escape. */
+/* Returns whether the source declares another encoding in its first two lines (PEP 263). Its characters then have
+ * another meaning: "#\u000aexec()" is code in unicode_escape. */
 static bool is_encoded(const char *text, size_t n)
 {
     static const char *const usual[] = {"utf-8",   "utf8",   "utf-8-sig",  "utf_8",       "ascii", "us-ascii",

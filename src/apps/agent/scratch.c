@@ -225,7 +225,7 @@ static bool has_key(const char *text, size_t n)
     return found;
 }
 
-/* Whether the file contains a key or token; true if it cannot be read completely. */
+/* Returns whether the file contains a key or token; true if it cannot be read completely. */
 static bool holds_key(const char *full)
 {
     whit_buf text = {0};

@@ -137,8 +137,8 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     return ok;
 }
 
-/* Whether a person's answer to such a question is valid: an answer to an earlier question must not count for one
- * that was not shown yet. Call with the lock held. */
+/* Returns whether a person's answer to such a question is valid: an answer to an earlier question must not count for
+ * one that was not shown yet. Call with the lock held. */
 static bool may_answer(const whit_panel_agent *a, event_kind kind)
 {
     return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;

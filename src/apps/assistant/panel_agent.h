@@ -10,7 +10,7 @@ typedef struct whit_panel_agent whit_panel_agent;
 /* Starts no thread yet: it begins with the first job. Texts of the options must outlive the agent. */
 whit_status whit_panel_agent_open(const whit_assistant_options *options, whit_panel_agent **agent, whit_error *error);
 void whit_panel_agent_close(whit_panel_agent *agent);
-/* The panel for the editor; valid as long as the agent. */
+/* Returns the panel for the editor; valid as long as the agent. */
 const whit_panel *whit_panel_agent_panel(const whit_panel_agent *agent);
 
 #endif

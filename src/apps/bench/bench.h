@@ -120,7 +120,7 @@ typedef struct bench_count {
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
-/* Bytes of the cache that a query reads after `position` earlier positions. */
+/* Returns the number of bytes of the cache that a query reads after `position` earlier positions. */
 double bench_cache_bytes(const struct whit_kv *kv, double position);
 /* Names the kind of work of a phase, the same for all layers: "gate+up", "norm+acts". */
 void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES]);

@@ -16,8 +16,8 @@ typedef struct bench_fused bench_fused;
 bench_fused *bench_fused_open(const whit_quat_kernels *quat); /* NULL: no memory */
 void bench_fused_close(bench_fused *f);
 
-/* Name of the test, such as "r = a * b + 2 * a - b of 1,024", the same for the program and for C; both work on the
- * session's vectors. */
+/* Returns the name of the test, such as "r = a * b + 2 * a - b of 1,024", the same for the program and for C; both work
+ * on the session's vectors. */
 const char *bench_fused_name(bench_fused *f, int expression, int size);
 /* Elements processed per call, which repeats small vectors many times. */
 uint32_t bench_fused_elements(int size);

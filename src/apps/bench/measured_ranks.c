@@ -98,7 +98,7 @@ static double tokens_of(const bench_test *t)
     return (double)t->n_tokens * t->columns;
 }
 
-/* Whether one machine has memory for the whole model. */
+/* Returns whether one machine has memory for the whole model. */
 static bool fits_here(const whit_model *model)
 {
     const void *address;

@@ -248,7 +248,7 @@ static bool is_float(uint8_t codec)
     return whit_codec_find(codec)->is_float;
 }
 
-/* The mean square of a random code; for q2 with scales 1 and 0.5, for l2 with levels 1.5 and 0.5. */
+/* Returns the mean square of a random code; for q2 with scales 1 and 0.5, for l2 with levels 1.5 and 0.5. */
 static double code_power(uint8_t codec)
 {
     switch (codec) {

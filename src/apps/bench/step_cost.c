@@ -22,7 +22,7 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-/* The fraction of experts that n tokens use: each uses n_used of n_experts at random. */
+/* Returns the fraction of experts that n tokens use: each uses n_used of n_experts at random. */
 static double share_of_experts(const whit_plan_step *step, uint32_t n_rows)
 {
     return 1 - pow(1 - (double)step->n_used / step->n_experts, n_rows);
@@ -55,8 +55,8 @@ static void count_tensor(const whit_session *session, const whit_exec_step *step
     if (step->kernel->isa > count->isa) count->isa = step->kernel->isa;
 }
 
-/* Bytes of a recurrent layer's states. Each pass reads them; decoding writes them every WHIT_STATE_BACK_TOKENS
- * tokens. */
+/* Returns the number of bytes of a recurrent layer's states. Each pass reads them; decoding writes them every
+ * WHIT_STATE_BACK_TOKENS tokens. */
 static double state_bytes(const whit_plan_step *step)
 {
     return (double)step->n_heads * step->head_dim * step->value_dim * sizeof(float);

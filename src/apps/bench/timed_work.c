@@ -138,7 +138,7 @@ static void warm_files(const bench_work *w)
     free(piece);
 }
 
-/* Number of rows of a full pass, and of selected rows in a pass that wants logits. */
+/* Returns the number of rows of a full pass, and of selected rows in a pass that wants logits. */
 static uint32_t measured_rows(const bench_test *t)
 {
     if (t->is_decode) return t->columns;

@@ -59,7 +59,7 @@ typedef struct whit_graph_run {
 /* The symbols of a name, and all of them. */
 whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n);
 whit_graph_run whit_graph_all_symbols(const whit_graph *graph);
-/* The mentions of a name; only names that the project defines have mentions. */
+/* Returns the mentions of a name; only names that the project defines have mentions. */
 whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name, size_t n);
 /* Advances to the next symbol of a run; false at its end. */
 bool whit_graph_next_symbol(const whit_graph *graph, whit_graph_run *run, whit_graph_symbol *out);
@@ -67,10 +67,10 @@ bool whit_graph_next_mention(const whit_graph *graph, whit_graph_run *run, whit_
 /* Looks a symbol up by its number, such as a parent's; false if there is no such symbol. */
 bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_symbol *out);
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
-/* The number of a file, given by its path in the project. */
+/* Returns the number of a file, given by its path in the project. */
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
-/* The imports of a file: the text as written there ("from . import name" is ".name") and the project's file that it
- * means (WHIT_GRAPH_NONE: not in the project). */
+/* Returns the imports of a file: the text as written there ("from . import name" is ".name") and the project's file
+ * that it means (WHIT_GRAPH_NONE: not in the project). */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line);

@@ -42,7 +42,7 @@ static uint32_t add_string(struct build *build, const char *text, size_t n)
     return at;
 }
 
-/* An import's text: of "from .. import name", "..name". */
+/* Returns an import's text: of "from .. import name", "..name". */
 static uint32_t add_written(struct build *build, const char *bytes, const whit_parse_mention *at)
 {
     uint32_t begin = (uint32_t)build->strings.size_bytes;

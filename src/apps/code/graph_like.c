@@ -136,7 +136,7 @@ static whit_status encode_symbol(struct like *like, const whit_graph_symbol *sym
     return WHIT_OK;
 }
 
-/* Whether the memory belongs to this graph, which its first record tells. */
+/* Returns whether the memory belongs to this graph, which its first record tells. */
 static bool is_of(const whit_memory *memory, const whit_graph *graph)
 {
     const char *text;

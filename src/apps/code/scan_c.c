@@ -107,8 +107,8 @@ static int byte_at(const struct scan *scan, uint32_t at)
     return at < scan->n ? (uint8_t)scan->text[at] : -1;
 }
 
-/* Length of a backslash and the line end after it, which compilers remove; GCC allows blanks between them. 0 if
- * there is no such backslash. */
+/* Returns the length of a backslash and the line end after it, which compilers remove; GCC allows blanks between them.
+ * 0 if there is no such backslash. */
 static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
 {
     uint32_t end = at + 1;
@@ -228,7 +228,7 @@ static struct scope *scope(struct c *c)
     return &c->scopes[c->depth];
 }
 
-/* The definition that encloses the current place. */
+/* Returns the definition that encloses the current place. */
 static uint32_t inside(const struct c *c)
 {
     return c->scopes[c->depth].definition;
@@ -353,8 +353,8 @@ static void skip_constraint(struct c *c)
     }
 }
 
-/* Whether "requires" can begin a constraint here: after a function's parameters and qualifiers; elsewhere it is a
- * name, as in C. */
+/* Returns whether "requires" can begin a constraint here: after a function's parameters and qualifiers; elsewhere it is
+ * a name, as in C. */
 static bool follows_parameters(const struct c *c)
 {
     static const char *const words[] = {"const", "volatile", "noexcept", "override", "final", NULL};

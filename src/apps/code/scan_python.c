@@ -117,7 +117,7 @@ static void skip_formatted(struct scan *scan, const char *end, bool lines, bool 
     scan->n_nested--;
 }
 
-/* The next token of Python; '\n' ends a line outside of brackets as well as inside. */
+/* Returns the next token of Python; '\n' ends a line outside of brackets as well as inside. */
 static struct token next_python(struct scan *scan)
 {
     while (scan->at < scan->n) {

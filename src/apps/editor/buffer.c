@@ -358,7 +358,7 @@ void whit_buffer_forget(whit_buffer *buffer)
     whit_journal_restart(&buffer->journal);
 }
 
-/* Whether there are steps to undo or redo that a journal beginning with the current text would not contain. */
+/* Returns whether there are steps to undo or redo that a journal beginning with the current text would not contain. */
 static bool has_steps(const whit_buffer *buffer)
 {
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;

@@ -48,7 +48,7 @@ char *whit_buffer_full_path(const char *path);
  * `folder` is the journals' (NULL: none is kept). *buffer is the caller's. */
 whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer **buffer, whit_error *error);
 void whit_buffer_close(whit_buffer *buffer);
-/* Whether the buffer has a path where no file has been written or read yet. */
+/* Returns whether the buffer has a path where no file has been written or read yet. */
 bool whit_buffer_is_new(const whit_buffer *buffer);
 /* Saves under a name, over a file that exists; from then on the text belongs to `path`. After a failure nothing has
  * changed. */

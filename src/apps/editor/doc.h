@@ -53,7 +53,7 @@ struct ed_doc {
 struct ed_doc *ed_doc_add(ed *e, whit_buffer *buffer); /* takes ownership of the buffer, also on failure */
 struct ed_doc *ed_doc_find(const ed *e, const char *path);
 struct ed_doc *ed_open_file(ed *e, const char *path, whit_error *error); /* opens a file, or finds its open document */
-/* A copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
+/* Returns a copy of a file that is in no list of buffers and has no journal; for ed_doc_free. */
 struct ed_doc *ed_doc_peek(ed *e, const char *path);
 void ed_doc_free(struct ed_doc *doc);
 void ed_show(ed *e, struct ed_doc *doc);

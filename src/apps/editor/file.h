@@ -30,7 +30,7 @@ typedef struct whit_file {
 /* A file that does not exist is empty, with identity.exists false. Folders and devices are refused. */
 whit_status whit_file_open(const char *path, whit_file *file, whit_error *error);
 void whit_file_close(whit_file *file);
-/* The file's bytes after its byte order mark, owned by the file. */
+/* Returns the file's bytes after its byte order mark, owned by the file. */
 whit_span whit_file_text(const whit_file *file);
 bool whit_file_is_lost(const whit_file *file);
 /* For whit_text_count: mapped pages that were read go out of memory again. user is the file. */

@@ -93,8 +93,8 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     return true;
 }
 
-/* The lines from `offset` (a beginning of one) on that lie together in memory, a whole number of them, or
- * one line that is put together. Empty at the end. */
+/* Returns the lines from `offset` (a beginning of one) on that lie together in memory, a whole number of them, or one
+ * line that is put together. Empty at the end. */
 static whit_span lines_at(struct ed_search *search, const whit_text *text, uint64_t offset)
 {
     whit_span run = whit_text_at(text, offset);

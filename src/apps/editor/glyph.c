@@ -37,7 +37,7 @@ static bool is_skin_tone(uint32_t code)
     return is_between(code, 0x1F3FB, 0x1F3FF);
 }
 
-/* Columns of a code point: 0, 1 or 2; -1 if it cannot be displayed. */
+/* Returns the number of columns of a code point: 0, 1 or 2; -1 if it cannot be displayed. */
 static int char_width(uint32_t code)
 {
     if (code >= 32 && code < 127) return 1;
@@ -198,8 +198,8 @@ void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph)
     }
 }
 
-/* Whether there is always a glyph boundary at `at`, whatever precedes it: not between two flag letters, whose count
- * decides, and not after a joiner, where the preceding character decides. */
+/* Returns whether there is always a glyph boundary at `at`, whatever precedes it: not between two flag letters, whose
+ * count decides, and not after a joiner, where the preceding character decides. */
 static bool is_certain(const uint8_t *bytes, size_t n, size_t at)
 {
     size_t length, before = at - 1;

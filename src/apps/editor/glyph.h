@@ -29,8 +29,8 @@ typedef struct whit_glyph {
 /* Reads the glyph at the start of n > 0 bytes; those after the first WHIT_GLYPH_BYTES are not looked
  * at. Tabs and line feeds are controls here. */
 void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph);
-/* The start of the glyph that holds byte `at` < n. The search for it begins at the last place before
- * `at` that divides two glyphs for certain, or at the first byte. */
+/* Returns the start of the glyph that holds byte `at` < n. The search for it begins at the last place before `at` that
+ * divides two glyphs for certain, or at the first byte. */
 size_t whit_glyph_begin(const uint8_t *bytes, size_t n, size_t at);
 /* Returns the width in columns of a text as whit_screen_put draws it. */
 int whit_glyphs_width(const char *text, size_t n);

@@ -172,7 +172,7 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
 
 #define CHUNK_BYTES 8192
 
-/* The next bytes of a line, whole characters of UTF-8. */
+/* Returns the next bytes of a line, whole characters of UTF-8. */
 static size_t read_chunk(const whit_text *text, uint64_t at, uint64_t end, char *bytes)
 {
     size_t n = whit_text_read(text, at, bytes, end - at < CHUNK_BYTES ? end - at : CHUNK_BYTES), whole = n;

@@ -35,13 +35,13 @@ uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset);
 /* Returns the end of the line's text: before CR LF or LF, or the end of the text. */
 uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
 
-/* The row that an offset is in. */
+/* Returns the row that an offset is in. */
 uint64_t whit_layout_row(whit_layout *layout, uint64_t offset);
 /* Returns the beginning of the row after and before `row`; UINT64_MAX after the last and before the first. */
 uint64_t whit_layout_next_row(whit_layout *layout, uint64_t row);
 uint64_t whit_layout_previous_row(whit_layout *layout, uint64_t row);
 int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
-/* The last offset of a row whose column is at most `column`. */
+/* Returns the last offset of a row whose column is at most `column`. */
 uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column);
 
 bool whit_layout_fold(whit_layout *layout, whit_range range);

@@ -43,7 +43,7 @@ uint64_t whit_lsp_request(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_notify(whit_lsp *lsp, const char *method, json_t *params);
 void whit_lsp_reply(whit_lsp *lsp, const json_t *id, json_t *result, int error_code);
 
-/* Number of bytes that the server has not read yet. */
+/* Returns the number of bytes that the server has not read yet. */
 size_t whit_lsp_unsent(const whit_lsp *lsp);
 /* File descriptors to poll: POLLIN of the first, and POLLOUT of the second if it is not -1. */
 void whit_lsp_fds(const whit_lsp *lsp, int fds[2]);

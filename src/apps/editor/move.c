@@ -133,7 +133,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
     return ED_NONE;
 }
 
-/* The offset under the pointer. */
+/* Returns the offset under the pointer. */
 static uint64_t offset_at(ed *e, struct ed_window *window, int x, int y)
 {
     uint64_t row = window->top;

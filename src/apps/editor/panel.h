@@ -65,7 +65,7 @@ void whit_editor_agent_question(struct whit_editor *editor, const char *question
 /* Replaces the selection of the latest WHIT_PANEL_REWRITE; false if its text has changed meanwhile, or on failure. */
 bool whit_editor_agent_replace(struct whit_editor *editor, const char *text, size_t n_bytes);
 
-/* Whether the file is open and not saved; its text is then appended to `content`. `path` is resolved. */
+/* Returns whether the file is open and not saved; its text is then appended to `content`. `path` is resolved. */
 bool whit_editor_unsaved(struct whit_editor *editor, const char *path, whit_buf *content);
 /* Appends the paths of unsaved texts inside a folder, relative to it, each terminated by a zero byte. */
 bool whit_editor_unsaved_paths(const struct whit_editor *editor, const char *folder, whit_buf *paths);

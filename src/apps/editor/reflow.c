@@ -30,7 +30,7 @@ static size_t blanks_at(const char *line, size_t n)
     return i;
 }
 
-/* Bytes of a line's indentation and the sign of a comment or quotation with its blanks. */
+/* Returns the number of bytes of a line's indentation and the sign of a comment or quotation with its blanks. */
 static size_t leader_bytes(const char *line, size_t n, bool comments)
 {
     static const char *const signs[] = {"///", "//!", "//", "#", "*", "--", ";;", ";", "%", ">"};
@@ -46,7 +46,7 @@ static size_t leader_bytes(const char *line, size_t n, bool comments)
     return i;
 }
 
-/* Bytes of "- ", "* ", "+ " or "12. " with its blanks; 0 if the text is no item of a list. */
+/* Returns the number of bytes of "- ", "* ", "+ " or "12. " with its blanks; 0 if the text is no item of a list. */
 static size_t item_bytes(const char *text, size_t n)
 {
     size_t i = 0;
@@ -124,7 +124,7 @@ static void take_line(struct paragraph *p, const char *line, size_t n, bool comm
     }
 }
 
-/* The lines of a range that begins with a line; false, with a complaint, if they cannot be had. */
+/* Returns the lines of a range that begins with a line; false, with a complaint, if they cannot be had. */
 static char *read_lines(ed *e, whit_range lines)
 {
     size_t n = (size_t)(lines.end - lines.begin);
@@ -197,7 +197,7 @@ static void put_indent(whit_buf *out, const struct ed_doc *doc, int columns)
     for (; columns > 0; columns--) whit_buf_append(out, " ", 1);
 }
 
-/* The columns that the first line starts from: the last line with text before it, and its brackets. */
+/* Returns the columns that the first line starts from: the last line with text before it, and its brackets. */
 static int base_columns(ed *e, uint64_t begin)
 {
     struct ed_doc *doc = e->window->doc;
@@ -254,7 +254,7 @@ bool ed_reindent(ed *e, whit_range lines)
 
 /* ---- commands ------------------------------------------------------------------------------ */
 
-/* The selected lines, or the paragraph of the cursor. */
+/* Returns the selected lines, or the paragraph of the cursor. */
 static whit_range lines_here(ed *e, bool paragraph)
 {
     whit_range range = ed_selection(ed_cursor(e));

@@ -15,7 +15,7 @@
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
-/* Whether a suggestion may be shown: there is one cursor, with only closing signs after it in its line. */
+/* Returns whether a suggestion may be shown: there is one cursor, with only closing signs after it in its line. */
 static bool is_wanted(ed *e)
 {
     if (!e->options.suggester || e->suggest == ED_SUGGEST_NEVER || e->prompt.kind || e->macro.playing) return false;

@@ -46,7 +46,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* The next word of a line of a table, into `word`; NULL at its end. */
+/* Returns the next word of a line of a table, into `word`; NULL at its end. */
 static const char *next_word(const char *at, char *word, size_t room_bytes)
 {
     while (*at == ' ') at++;

@@ -14,7 +14,7 @@ void whit_syntax_close(whit_syntax *syntax);
 const char *whit_syntax_name(const whit_syntax *syntax);
 /* Gives the signs that open and close a comment; `close` is empty for a comment that ends with the line. */
 void whit_syntax_comment(const whit_syntax *syntax, const char **open, const char **close);
-/* The i-th language's name; NULL after the last. */
+/* Returns the i-th language's name; NULL after the last. */
 const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
 
 /* Colours a part of a line: `state` is the state before it (0 at the beginning of a text), `styles` gets a style

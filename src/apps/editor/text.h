@@ -48,13 +48,13 @@ whit_status whit_text_splice(whit_text *text, uint64_t offset, uint64_t n_remove
                              size_t n_spans, whit_error *error);
 
 uint64_t whit_text_size(const whit_text *text);
-/* The contiguous bytes from `offset` on; empty at the end of the text. */
+/* Returns the contiguous bytes from `offset` on; empty at the end of the text. */
 whit_span whit_text_at(const whit_text *text, uint64_t offset);
-/* The contiguous bytes that end at `offset`; empty at the beginning of the text. */
+/* Returns the contiguous bytes that end at `offset`; empty at the beginning of the text. */
 whit_span whit_text_before(const whit_text *text, uint64_t offset);
 /* Copies the part of [offset, offset + n) that is in the text; returns its size. */
 size_t whit_text_read(const whit_text *text, uint64_t offset, void *data, size_t n);
-/* The byte at `offset`; -1 at the end of the text. */
+/* Returns the byte at `offset`; -1 at the end of the text. */
 int whit_text_byte(const whit_text *text, uint64_t offset);
 
 /* Counts lines that are not counted yet, from the beginning, for about budget_bytes; false once all
@@ -65,10 +65,10 @@ bool whit_text_is_counted(const whit_text *text);
 /* Line feeds before `offset`, and in all of the text. UINT64_MAX where they are not counted yet. */
 uint64_t whit_text_line_at(const whit_text *text, uint64_t offset);
 uint64_t whit_text_n_lines(const whit_text *text);
-/* The offset where line `line` (from 0) begins; the size of the text for lines after the last, UINT64_MAX if
+/* Returns the offset where line `line` (from 0) begins; the size of the text for lines after the last, UINT64_MAX if
  * that is not counted yet. */
 uint64_t whit_text_line_start(const whit_text *text, uint64_t line);
-/* The line that `offset` is in: its beginning, and its line feed or the end of the text. */
+/* Returns the line that `offset` is in: its beginning, and its line feed or the end of the text. */
 uint64_t whit_text_line_begin(const whit_text *text, uint64_t offset);
 uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
 

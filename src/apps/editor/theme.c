@@ -92,7 +92,7 @@ static const struct { const char *name; uint8_t attribute; } attribute_names[] =
 /* clang-format on */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* The i-th style's name; NULL after the last. */
+/* Returns the i-th style's name; NULL after the last. */
 static const char *style_name(size_t i)
 {
     if (i < WHIT_N_STYLES) return style_names[i];

@@ -34,11 +34,11 @@ bool whit_theme_named(const char *name, whit_theme *theme);
  * "default bold". False if it is invalid; then `why` says so, and the theme is as before. */
 bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char *why, size_t why_bytes);
 
-/* The look of a cell: that of its style, modified by its flags. */
+/* Returns the look of a cell: that of its style, modified by its flags. */
 whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
 
-/* The nearest of the 256 colours of xterm (those from 16 on, which no terminal redefines), and of the
- * first 8; WHIT_COLOR_NONE stays, also greys where there are 8. */
+/* Returns the nearest of the 256 colours of xterm (those from 16 on, which no terminal redefines), and of the first 8;
+ * WHIT_COLOR_NONE stays, also greys where there are 8. */
 int whit_color_256(int32_t color);
 int whit_color_8(int32_t color);
 

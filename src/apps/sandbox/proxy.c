@@ -138,7 +138,7 @@ int whit_proxy_change(const whit_writable *folders, size_t n, const struct secco
     return failure;
 }
 
-/* The process of a thread; -1 if it has ended. */
+/* Returns the process of a thread; -1 if it has ended. */
 static pid_t find_process(pid_t thread)
 {
     char path[64], line[128];

@@ -165,7 +165,7 @@ static size_t find_processes(whit_quota *quota, pid_t keeper)
     return n_own;
 }
 
-/* The sum of lines "NAME: n kB" of a file of a process, in bytes. */
+/* Returns the sum of lines "NAME: n kB" of a file of a process, in bytes. */
 static uint64_t sum_lines(pid_t pid, const char *name, const char *const *lines)
 {
     char path[64], line[128];

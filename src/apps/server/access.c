@@ -47,8 +47,8 @@ static whit_status add_key(whit_keys *keys, const char *place, const char *name,
     return WHIT_OK;
 }
 
-/* Whether a name and a key seem to be exchanged, as in a file for the other option: then the name would open the
- * server, and the key would stand in its log. Keys begin with "sk-" by custom. */
+/* Returns whether a name and a key seem to be exchanged, as in a file for the other option: then the name would open
+ * the server, and the key would stand in its log. Keys begin with "sk-" by custom. */
 static bool are_exchanged(const char *name, size_t n_name, const char *key, size_t n_key)
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
@@ -82,7 +82,7 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
                     : add_key(keys, path, "", 0, word, n, error);
 }
 
-/* Whether a key's list of models names this one of the server's models or adapters. */
+/* Returns whether a key's list of models names this one of the server's models or adapters. */
 static bool is_served(const whit_server_options *options, const char *name, size_t n)
 {
     for (size_t i = 0; i < options->n_models; i++)
@@ -240,7 +240,7 @@ void whit_access_free(whit_site *site)
     site->keyring = NULL;
 }
 
-/* The key of that hash, or NULL. The caller holds the keyring's lock. */
+/* Returns the key of that hash, or NULL. The caller holds the keyring's lock. */
 static struct whit_key *find_key(const whit_keys *keys, uint64_t key)
 {
     for (size_t i = 0; i < keys->n; i++)
@@ -328,7 +328,7 @@ bool whit_key_is_limited(const whit_site *site, uint64_t key)
     return is_limited;
 }
 
-/* Whether a comma-separated list contains this name. */
+/* Returns whether a comma-separated list contains this name. */
 static bool has_name(const char *list, const char *name)
 {
     size_t n_name = strlen(name);
@@ -385,22 +385,22 @@ bool whit_key_count(const whit_site *site, uint64_t key, whit_web_reply *reply)
 
 /* ---- pages of other sites ------------------------------------------------------------------------ */
 
-/* Bytes of a name or an address before its port. */
+/* Returns the number of bytes of a name or an address before its port. */
 static size_t name_bytes(const char *host)
 {
     return *host == '[' ? strcspn(host, "]") : strcspn(host, ":/");
 }
 
-/* Whether the n bytes of a name end in a dot and a name that is reserved. */
+/* Returns whether the n bytes of a name end in a dot and a name that is reserved. */
 static bool ends_in(const char *host, size_t n, const char *ending)
 {
     const size_t n_end = strlen(ending);
     return n > n_end && !strncasecmp(host + n - n_end, ending, n_end);
 }
 
-/* Whether a host, a port after it or not, is a name that the public name system can lead anywhere: it has a dot, is no
- * address, and does not end in one of the names that are reserved for machines and private networks (RFC 6761 and
- * ICANN's resolution on "internal", which containers use for the machine that they run on). */
+/* Returns whether a host, a port after it or not, is a name that the public name system can lead anywhere: it has a
+ * dot, is no address, and does not end in one of the names that are reserved for machines and private networks (RFC
+ * 6761 and ICANN's resolution on "internal", which containers use for the machine that they run on). */
 static bool is_public_name(const char *host)
 {
     static const char *const reserved[] = {".localhost", ".internal"};
@@ -411,7 +411,7 @@ static bool is_public_name(const char *host)
     return true;
 }
 
-/* The host and port of an origin of http or https; NULL: another scheme. */
+/* Returns the host and port of an origin of http or https; NULL: another scheme. */
 static const char *origin_host(const char *origin)
 {
     if (!strncasecmp(origin, "http://", 7)) return origin + 7;
@@ -427,8 +427,9 @@ static bool trusts_this_machine(const whit_site *site)
     return site->is_local && !count_keys(site);
 }
 
-/* Whether a request without Sec-Fetch-Site comes from a page of another site. Browsers leave that header out where a
- * server on another machine is reached without TLS. Origins of this machine and of programs (app://) are no sites. */
+/* Returns whether a request without Sec-Fetch-Site comes from a page of another site. Browsers leave that header out
+ * where a server on another machine is reached without TLS. Origins of this machine and of programs (app://) are no
+ * sites. */
 static bool is_elsewhere(const char *origin, const char *host)
 {
     const char *named = origin ? origin_host(origin) : NULL;
@@ -442,8 +443,8 @@ static bool is_elsewhere(const char *origin, const char *host)
     return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
 
-/* Whether a request's Host is a public name other than the one of --cors. Ports are not compared: proxies differ in
- * whether they pass them on. */
+/* Returns whether a request's Host is a public name other than the one of --cors. Ports are not compared: proxies
+ * differ in whether they pass them on. */
 static bool is_foreign_host(const whit_site *site, const char *host)
 {
     const char *friend = site->options->cors_origin, *known;
@@ -467,7 +468,7 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
-/* Whether an origin may be repeated in a line that a person copies into a shell: printable, without quotes. */
+/* Returns whether an origin may be repeated in a line that a person copies into a shell: printable, without quotes. */
 static bool is_plain_origin(const char *origin)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:/[]_-";

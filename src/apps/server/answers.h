@@ -7,7 +7,7 @@
 
 /* Waits for the end and replies, or starts a stream. Takes the ask over. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
-/* The timings of the request's first answer, in llama.cpp's form. */
+/* Returns the timings of the request's first answer, in llama.cpp's form. */
 json_t *whit_ask_timings(const whit_ask *ask);
 /* Appends an object's text without its closing brace, so that more members can follow. */
 void whit_append_open(whit_buf *out, const json_t *object);

@@ -589,7 +589,7 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     return true;
 }
 
-/* Whether the server can take that many answers, and the context each prompt. */
+/* Returns whether the server can take that many answers, and the context each prompt. */
 static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine), n = prompts->n * ask->n_each;

@@ -21,7 +21,7 @@ static bool has_type(const json_t *object, const char *type)
     return given && !strcmp(given, type);
 }
 
-/* The name in a tool, a call or a choice; NULL: there is no name. */
+/* Returns the name in a tool, a call or a choice; NULL: there is no name. */
 static json_t *name_in(const json_t *object)
 {
     const json_t *within = json_object_get(object, has_type(object, "custom") ? "custom" : "function");
@@ -58,7 +58,7 @@ static bool read_tools(json_t *chat, json_t **kinds, whit_web_reply *reply)
 
 /* ---- the choice ----------------------------------------------------------------------------------- */
 
-/* The tools of `tools` that the list of `allowed` names. */
+/* Returns the tools of `tools` that the list of `allowed` names. */
 static json_t *keep_allowed(const json_t *tools, const json_t *allowed)
 {
     json_t *kept = json_array(), *tool, *one;
@@ -98,7 +98,8 @@ static bool read_choice(json_t *chat, const json_t *kinds, whit_web_reply *reply
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
-/* A call of a custom tool as a call of its function, the caller's. NULL: the call is not one, or lacks its parts. */
+/* Returns a call of a custom tool as a call of its function, the caller's. NULL: the call is not one, or lacks its
+ * parts. */
 static json_t *plain_call(const json_t *call)
 {
     json_t *name = name_in(call), *input = json_object_get(json_object_get(call, "custom"), "input");

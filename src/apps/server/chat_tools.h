@@ -6,10 +6,11 @@
 
 #include "server/replies.h"
 
-/* The request with functions alone, the caller's: a custom tool becomes a function with one text, `input`. *kinds has
- * the custom tools by name; it is the caller's, and NULL without any. NULL: refused, and the reply names the place. */
+/* Returns the request with functions alone, the caller's: a custom tool becomes a function with one text, `input`.
+ * *kinds has the custom tools by name; it is the caller's, and NULL without any. NULL: refused, and the reply names the
+ * place. */
 json_t *whit_chat_tools_read(const json_t *body, json_t **kinds, whit_web_reply *reply);
-/* Whether calls of the function `name` are calls of a custom tool. */
+/* Returns whether calls of the function `name` are calls of a custom tool. */
 bool whit_chat_is_custom(const json_t *kinds, const char *name, size_t n_name);
 /* Puts the calls of custom tools among `calls` into their own form. */
 void whit_chat_name_custom(const json_t *kinds, json_t *calls);

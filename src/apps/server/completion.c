@@ -104,7 +104,7 @@ static json_t *tokens_json(const whit_buf *tokens)
     return list;
 }
 
-/* The settings of an answer, the drawn seed among them. */
+/* Returns the settings of an answer, the drawn seed among them. */
 static json_t *settings_json(const whit_job *job)
 {
     json_t *settings = whit_settings_json(&job->sampling), *stops = json_array();

@@ -24,7 +24,8 @@ static bool refuse_input(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* The text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL: it is not a text. */
+/* Returns the text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL: it is not a
+ * text. */
 static const json_t *input_text(const json_t *one)
 {
     const json_t *string = json_object_get(one, "prompt_string"), *content = json_object_get(one, "content");

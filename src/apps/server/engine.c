@@ -365,7 +365,7 @@ static void count_cache(whit_engine *e)
     e->counts.n_marks_evicted = marks.n_evicted;
 }
 
-/* Tokens of a busy slot's prompt that are still to be computed. */
+/* Returns the number of tokens of a busy slot's prompt that are still to be computed. */
 static size_t prompt_left(const whit_engine *e, uint32_t at)
 {
     uint32_t position = whit_session_position(e->session, at);
@@ -768,7 +768,7 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* Whether the queue is full; jobs that free slots can take at once do not count. Call with the lock held. */
+/* Returns whether the queue is full; jobs that free slots can take at once do not count. Call with the lock held. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

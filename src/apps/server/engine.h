@@ -133,7 +133,7 @@ void whit_engine_close(whit_engine *engine); /* cancels running jobs */
 uint32_t whit_engine_context_size(const whit_engine *engine);
 /* Submits all jobs of a request, or none: WHIT_ERROR_LIMIT if the queue has no space for them. */
 whit_status whit_engine_submit(whit_engine *engine, whit_job *const *jobs, size_t n, whit_error *error);
-/* Whether the engine would refuse n jobs now; asked before costly preparations. */
+/* Returns whether the engine would refuse n jobs now; asked before costly preparations. */
 bool whit_engine_is_full(whit_engine *engine, size_t n);
 void whit_engine_lock(whit_engine *engine);
 void whit_engine_unlock(whit_engine *engine);

@@ -15,7 +15,7 @@ bool whit_field_number(const json_t *body, const char *key, double min, double m
 bool whit_field_count(const json_t *body, const char *key, double min, double max, double *value,
                       whit_web_reply *reply);
 bool whit_field_switch(const json_t *body, const char *key, bool *value, whit_web_reply *reply);
-/* Whether a value says something: not null, false, 0 or empty, as clients send members without a value. */
+/* Returns whether a value says something: not null, false, 0 or empty, as clients send members without a value. */
 bool whit_field_is_given(const json_t *value);
 /* A member whose value cannot be followed, and why; `key` NULL ends a list. */
 typedef struct whit_field_unserved {

@@ -173,7 +173,7 @@ void whit_gemini_count(whit_call *call)
 
 /* ---- vectors ------------------------------------------------------------------------------------- */
 
-/* The text of a request's content, its title first, the caller's. NULL: refused. */
+/* Returns the text of a request's content, its title first, the caller's. NULL: refused. */
 static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *reply)
 {
     const json_t *title = whit_gemini_get(request, "title");

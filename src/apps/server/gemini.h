@@ -5,8 +5,8 @@
 
 #include "server/replies.h"
 
-/* The request as a chat request, the caller's. *shows_thoughts: whether the answer's thinking is wanted. NULL: refused,
- * and the reply names the place. */
+/* Returns the request as a chat request, the caller's. *shows_thoughts: whether the answer's thinking is wanted. NULL:
+ * refused, and the reply names the place. */
 json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_reply *reply);
 /* Returns a member under its JSON name, `systemInstruction`, or its protocol name, `system_instruction`. */
 json_t *whit_gemini_get(const json_t *object, const char *name);

@@ -52,7 +52,7 @@ static bool refuse_part(whit_web_reply *reply, size_t i, size_t k, const char *w
 
 static json_t *schema_at(const json_t *schema, int depth);
 
-/* The type in small letters; with `nullable`, or null. */
+/* Returns the type in small letters; with `nullable`, or null. */
 static json_t *schema_type(const json_t *type, bool nullable)
 {
     char text[16];

@@ -42,7 +42,7 @@ typedef struct whit_web_reply {
 
 typedef void whit_web_handler(void *user, const whit_web_request *request, whit_web_reply *reply);
 
-/* A header, or a parameter of the query, in place; NULL: absent. */
+/* Returns a header, or a parameter of the query, in place; NULL: absent. */
 const char *whit_web_header(const whit_web_request *request, const char *name);
 const char *whit_web_query(const whit_web_request *request, const char *name);
 
@@ -55,7 +55,7 @@ typedef struct whit_web_server whit_web_server;
 whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeout_s, whit_budget *budget,
                            whit_web_handler *handler, void *user, whit_web_server **server, whit_error *error);
 void whit_web_quiesce(whit_web_server *server); /* accepts no further connections */
-/* Number of requests whose headers were read and whose replies are not completely sent. */
+/* Returns the number of requests whose headers were read and whose replies are not completely sent. */
 uint32_t whit_web_in_flight(const whit_web_server *server);
 void whit_web_close(whit_web_server *server);
 

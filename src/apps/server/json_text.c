@@ -47,7 +47,7 @@ static double keep_digits(const char *digits, size_t n)
     return value;
 }
 
-/* Whether the digits exceed an int64_t. */
+/* Returns whether the digits exceed an int64_t. */
 static bool is_wide(const char *digits, size_t n, bool is_negative)
 {
     const char *most = is_negative ? "9223372036854775808" : "9223372036854775807";

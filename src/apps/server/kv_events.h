@@ -33,7 +33,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
 whit_status whit_events_start(whit_events *events, whit_error *error);
 /* Sends the published batches and ends the thread. No effect if NULL. */
 void whit_events_close(whit_events *events);
-/* The channel of the model of that name; NULL if events is NULL. */
+/* Returns the channel of the model of that name; NULL if events is NULL. */
 whit_event_channel *whit_events_channel(whit_events *events, const char *model);
 /* Queues a batch for sending and takes ownership of it. If there is no space, the oldest batches are dropped, sent or
  * not: a subscriber sees the gap. */

@@ -14,7 +14,7 @@ enum { PIECE_TOKENS = 32 };
 
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
-/* The bytes that a token adds to a text, to be freed. */
+/* Returns the bytes that a token adds to a text, to be freed. */
 static whit_buf api_token_bytes(const whit_api *api, int32_t id)
 {
     uint8_t few[64];
@@ -28,7 +28,7 @@ static whit_buf api_token_bytes(const whit_api *api, int32_t id)
     return own;
 }
 
-/* Whether the bytes are complete characters without a zero byte. */
+/* Returns whether the bytes are complete characters without a zero byte. */
 static bool is_text(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes;
@@ -79,7 +79,7 @@ const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i)
     return &ask->prompt_texts[i / ask->n_each];
 }
 
-/* Whether bytes end within a character. */
+/* Returns whether bytes end within a character. */
 static bool ends_within(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes, n_back = 0;
@@ -131,7 +131,7 @@ void whit_text_place_close(whit_text_place *place)
     place->detokenizer = NULL;
 }
 
-/* Whether the text lacks the token that was put before it. */
+/* Returns whether the text lacks the token that was put before it. */
 static bool is_put_before(const whit_ask *ask, int32_t id, const whit_buf *text)
 {
     if (id != whit_model_bos(ask->api->model)) return false;
@@ -166,7 +166,7 @@ static size_t count_tokens(const whit_logs *logs)
     return (logs->first_id >= 0) + logs->n_parts[0] + logs->n_parts[1];
 }
 
-/* The entries of a token; NULL for a first token without log-probabilities. */
+/* Returns the entries of a token; NULL for a first token without log-probabilities. */
 static const whit_logprob *entries_at(const whit_logs *logs, size_t i)
 {
     if (logs->first_id >= 0 && i-- == 0) return NULL;

@@ -19,7 +19,7 @@ void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *plac
 void whit_text_place_close(whit_text_place *place);
 /* Advances by one token; returns the offset of its text in the reply's text, in characters. */
 size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t id);
-/* The text of the i-th answer's prompt, where it is part of the reply; else empty. */
+/* Returns the text of the i-th answer's prompt, where it is part of the reply; else empty. */
 const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i);
 size_t whit_count_chars(const void *text, size_t n_bytes);
 

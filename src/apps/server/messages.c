@@ -56,7 +56,7 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-/* The requested stop string that ended the answer, if one did. */
+/* Returns the requested stop string that ended the answer, if one did. */
 static json_t *stop_text(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];

@@ -119,7 +119,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
     return refuse_block(reply, at, i, "a kind of content that is not served; text, documents and search results are");
 }
 
-/* The text of a content: a string, or blocks with text. NULL: refused. */
+/* Returns the text of a content: a string, or blocks with text. NULL: refused. */
 static json_t *content_text(const json_t *content, const place *at, whit_web_reply *reply)
 {
     whit_buf text = {0};

@@ -372,7 +372,7 @@ static whit_entry *find_entry(const whit_site *site, const char *name)
 
 /* ---- models of the store ------------------------------------------------------------------------- */
 
-/* Length of a model's name without the ":latest" of Ollama's clients. */
+/* Returns the length of a model's name without the ":latest" of Ollama's clients. */
 static size_t bytes_before_latest(const char *name)
 {
     const size_t n = strlen(name);
@@ -439,7 +439,7 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
     return !is_own && !busy;
 }
 
-/* The next model of the store whose file is gone; NULL after the last. The caller holds the lock. */
+/* Returns the next model of the store whose file is gone; NULL after the last. The caller holds the lock. */
 static whit_entry *find_absent(const whit_site *site)
 {
     whit_models *models = site->models;

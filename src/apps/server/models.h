@@ -44,10 +44,10 @@ whit_status whit_models_open(whit_site *site, whit_error *error);
 /* Starts the engine of the first; whit_models_open reads files and starts no threads. */
 whit_status whit_models_start(whit_site *site, whit_error *error);
 void whit_models_close(whit_site *site);
-/* Whether a request's model name means `own`; Ollama's clients append ":latest". */
+/* Returns whether a request's model name means `own`; Ollama's clients append ":latest". */
 bool whit_is_named(const char *own, const char *name);
-/* The model by that name (NULL: the first), ready to be used until whit_models_release. A model that the key may not
- * use is not opened for it, since that may close another. NULL: the reply says why. */
+/* Returns the model by that name (NULL: the first), ready to be used until whit_models_release. A model that the key
+ * may not use is not opened for it, since that may close another. NULL: the reply says why. */
 whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply);
 /* Closes a model of the store, which is about to be removed; one that the server was started with is refused. False:
  * the reply says why not. True also if the model is not served so far. */

@@ -15,7 +15,8 @@ static int find_adapter(const whit_api *api, const char *name)
     return -1;
 }
 
-/* Whether the model name of a request is that of an adapter, including adapters that this model does not accept. */
+/* Returns whether the model name of a request is that of an adapter, including adapters that this model does not
+ * accept. */
 static bool is_adapter(const whit_api *api, const char *name)
 {
     bool found = false;

@@ -38,7 +38,7 @@ static json_t *now_text(void)
     return time_text(now);
 }
 
-/* The time when the model's file was written; for the built-in model, which is not a file, the present time. */
+/* Returns the time when the model's file was written; for the built-in model, which is not a file, the present time. */
 static json_t *changed_text(const whit_entry *entry)
 {
     return entry->changed.tv_sec ? time_text(entry->changed) : now_text();
@@ -349,7 +349,7 @@ void whit_ollama_embeddings(whit_call *call)
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
-/* A number of parameters as Ollama writes it: 8.0B, 262.1K. */
+/* Returns a number of parameters as Ollama writes it: 8.0B, 262.1K. */
 static json_t *size_text(double n)
 {
     static const char units[] = {0, 'K', 'M', 'B', 'T'};
@@ -370,7 +370,7 @@ static json_t *details_json(const char *family, double n_parameters, const char 
                      "families", family, "parameter_size", size_text(n_parameters), "quantization_level", type);
 }
 
-/* The model's numbers under their GGUF key names. */
+/* Returns the model's numbers under their GGUF key names. */
 static json_t *model_info(const whit_model *model, const char *family)
 {
     static const struct {
@@ -443,7 +443,7 @@ void whit_ollama_ps(whit_call *call)
     list_models(call, true);
 }
 
-/* The defaults of sampling, a line each. */
+/* Returns the defaults of sampling, a line each. */
 static json_t *parameters_text(void)
 {
     whit_sampler_options usual = whit_sampler_options_default();
@@ -461,7 +461,7 @@ static json_t *parameters_text(void)
     return result;
 }
 
-/* Whether the template knows a switch for thinking, or a mark of its end. */
+/* Returns whether the template knows a switch for thinking, or a mark of its end. */
 static bool knows_thinking(const char *source, size_t n)
 {
     return n && (memmem(source, n, "enable_thinking", 15) || memmem(source, n, "</think>", 8));

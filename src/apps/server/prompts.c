@@ -8,7 +8,7 @@
 #include "server/fields.h"
 #include "server/json_text.h"
 
-/* The variables of a template: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
+/* Returns the variables of a template: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
 static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
 {
     const json_t *given, *effort;

@@ -82,7 +82,7 @@ static bool score_some(struct ranking *r, size_t first, size_t n, whit_web_reply
     return ok;
 }
 
-/* The results, the best first, at most n_top of them. */
+/* Returns the results, the best first, at most n_top of them. */
 static json_t *results_json(const struct ranking *r, size_t n_top, bool with_texts)
 {
     const bool bare = r->key[0] == 't';

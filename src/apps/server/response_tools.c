@@ -68,7 +68,7 @@ static int find_known(const char *type)
     return -1;
 }
 
-/* The name under which a function is offered. */
+/* Returns the name under which a function is offered. */
 static json_t *offered_name(const json_t *space, const json_t *name)
 {
     return json_string_length(space) ? json_sprintf("%s__%s", json_string_value(space), json_string_value(name))
@@ -199,7 +199,7 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
 
 /* ---- the choice ---------------------------------------------------------------------------------- */
 
-/* The offered name of the tool that a choice means; NULL: the choice is of a kind that is not offered. */
+/* Returns the offered name of the tool that a choice means; NULL: the choice is of a kind that is not offered. */
 static json_t *chosen_name(const json_t *choice)
 {
     const char *type = type_of(choice);

@@ -29,7 +29,7 @@ static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)
     return json_incref(own);
 }
 
-/* The tools of the request; functions have `strict`, which OpenAI's schema wants. */
+/* Returns the tools of the request; functions have `strict`, which OpenAI's schema wants. */
 static json_t *repeated_tools(const whit_ask *ask)
 {
     size_t i;
@@ -89,7 +89,7 @@ static json_t *response(const whit_ask *ask, json_t *output)
     return own;
 }
 
-/* The id of the i-th item. */
+/* Returns the id of the i-th item. */
 static json_t *item_id(const whit_ask *ask, const char *kind, int i)
 {
     return json_sprintf("%s_%016llx_%d", kind, ask->number, i);

@@ -43,7 +43,7 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
     return false;
 }
 
-/* A text, or a list of parts with texts; NULL: refused. */
+/* Returns a text, or a list of parts with texts; NULL: refused. */
 static json_t *content_text(const json_t *content, size_t i, whit_web_reply *reply)
 {
     whit_buf text = {0};

@@ -209,7 +209,7 @@ static void serve_call(whit_call *call)
     json_decref(body);
 }
 
-/* Whether the request may be served; else the reply says why not. */
+/* Returns whether the request may be served; else the reply says why not. */
 static bool admit_request(const whit_site *site, const whit_web_request *request, const struct match *found,
                           uint64_t *key, whit_web_reply *reply)
 {

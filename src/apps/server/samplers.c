@@ -15,7 +15,7 @@ static const struct {
               {"min_p", NULL, 'm'},     {"xtc", NULL, 'x'},          {"temperature", "temp", 't'}};
 enum { PENALTIES, DRY, TOP_N_SIGMA, TOP_K, TYPICAL, TOP_P, MIN_P, XTC, TEMPERATURE, N_STAGES };
 
-/* The stage of a name, or of a letter where the name is NULL; -1: there is no such stage. */
+/* Returns the stage of a name, or of a letter where the name is NULL; -1: there is no such stage. */
 static int find_stage(const char *name, char letter)
 {
     for (int i = 0; i < N_STAGES; i++)

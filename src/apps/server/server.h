@@ -93,7 +93,7 @@ typedef struct whit_server_options {
 whit_status whit_server_run(const whit_server_options *options, const atomic_int *stop, atomic_int *reload,
                             void (*ready)(void *user, const char *address, size_t n_bytes), void *user,
                             whit_error *error);
-/* The version of libmicrohttpd; NULL where it is not on this machine or in this build. */
+/* Returns the version of libmicrohttpd; NULL where it is not on this machine or in this build. */
 const char *whit_server_library(void);
 
 #endif

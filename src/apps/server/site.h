@@ -77,7 +77,7 @@ typedef struct whit_api {
 /* Reads keys and opens the log. */
 whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
-/* A number that is unique among the replies of this server, and very likely among all servers. */
+/* Returns a number that is unique among the replies of this server, and very likely among all servers. */
 uint64_t whit_site_number(whit_site *site);
 /* Answers one request: the handler of the HTTP server, whose `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);

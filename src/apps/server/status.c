@@ -120,7 +120,7 @@ static void set_state(whit_web_reply *reply, const char *state)
     whit_api_reply(reply, body);
 }
 
-/* Whether requests wait for a model that is being opened while none is open. */
+/* Returns whether requests wait for a model that is being opened while none is open. */
 static bool is_loading(whit_site *site)
 {
     whit_entry entry;

@@ -108,7 +108,7 @@ static void reply_errand(whit_call *call, struct errand *e, bool with_status)
     end_errand(e);
 }
 
-/* Whether this request may change the store; otherwise the reply says why not. */
+/* Returns whether this request may change the store; otherwise the reply says why not. */
 static bool may_change(whit_call *call)
 {
     if (call->site->store_fd < 0)
