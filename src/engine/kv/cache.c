@@ -66,9 +66,9 @@ uint32_t whit_kv_kinds(const whit_kv_shape *shape)
     return n;
 }
 
-/* Turns a class into that of open blocks. Its window covers the positions that queries read in the open form, its
- * `beyond` the rest of the last block, so that some tokens can be taken back. The window of an endless cache's layer
- * does not shorten it: block 0 is read open, for its sinks, until it is read closed. */
+/* Turns a class into the class of its open blocks. Its window covers the positions that queries read in the open form,
+ * and its `beyond` covers the rest of the last block, so that some tokens can be removed again. The window of an
+ * endless cache's layer does not shorten it: block 0 is read open, for its sinks, until it is read closed. */
 static void open_for(whit_kv_class *class)
 {
     const uint32_t window = class->n_sinks ? 0 : class->window;
@@ -80,11 +80,11 @@ static void open_for(whit_kv_class *class)
     else
         class->window = (uint32_t)(read < UINT32_MAX / 4 ? read : UINT32_MAX / 4);
     class->beyond = (uint32_t)room;
-    class->n_sinks = 0; /* pinned as a closed block */
+    class->n_sinks = 0; /* open blocks have no sinks: block 0 is kept as a closed block */
 }
 
-/* Returns the index of a layer's class, which is added if the layer is the first of its kind; -1 if there are too many
- * kinds. */
+/* Returns the index of a layer's class, and adds the class if the layer is the first of its kind; -1 if there are too
+ * many kinds. */
 static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 {
     const whit_kv_class kind = kind_of(&kv->shape, layer);
@@ -251,7 +251,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
     return WHIT_OK;
 }
 
-/* Returns the first block that is kept of a sequence of n_tokens. */
+/* Returns the first block that a class keeps of a sequence of n_tokens. */
 static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
 {
     uint64_t kept = (uint64_t) class->window + class->beyond;

@@ -2,19 +2,19 @@
  * The KV cache: keys and values of every sequence, in blocks of 64 positions.
  *
  * Layers of one shape and window are a *class* with a pool of blocks of its own (kv/pool.h), so that a block can be
- * dropped, or shared between sequences with a common beginning. Where a position lies (its block) is kept apart from
- * what it is (its number): a table per class and sequence maps one to the other, modulo its length. A class with a
- * window keeps the positions that some query can still see and WHIT_KV_BEYOND_TOKENS before them, so that the last
- * tokens can be taken back; nothing else of a long sequence is stored.
+ * dropped, or shared between sequences with a common beginning. Where a position lies (its block) is independent of its
+ * number: a table per class and sequence maps the number to the block, modulo the table's length. A class with a window
+ * keeps the positions that some query can still see and WHIT_KV_BEYOND_TOKENS before them, so that the last tokens can
+ * be removed again; nothing else of a long sequence is stored.
  *
- * A packed type keeps the newest positions open, in f16, and closes a block when its last position is there: both forms
- * exist while some query reads the open one.
+ * A packed type stores the newest positions in open blocks, in f16. When an open block is full, it is packed into a
+ * closed block; both forms exist while some query reads the open one.
  *
  * An endless cache gives every class a window, and keeps block 0, where the *sinks* are: the first positions, which
  * every query sees (docs/use/context.md).
  *
- * Memory is the caller's, sized once. One thread at a time may change tables; any may read, and write different
- * heads. */
+ * The caller owns the memory, whose size never changes. One thread at a time may change tables; any thread may read,
+ * and threads may write different heads. */
 #ifndef WHIT_KV_CACHE_H
 #define WHIT_KV_CACHE_H
 
@@ -23,12 +23,12 @@
 
 /* Positions kept before a window although no query attends to them, so that the last tokens can be removed. */
 #define WHIT_KV_BEYOND_TOKENS 128
-#define WHIT_KV_KINDS_MAX     8                       /* different kinds of layers in a model */
-#define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types take three for each */
+#define WHIT_KV_KINDS_MAX     8                       /* number of different kinds of layers in a model */
+#define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types use three classes for each kind */
 
-/* A layer's requirements of the cache. */
+/* What the cache must provide for a layer. */
 typedef struct whit_kv_layer {
-    uint32_t n_heads, n_kv_heads, head_dim; /* 0 heads: a layer without attention */
+    uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
     uint32_t window;                        /* positions that a query attends to, its own included; 0: all */
     bool is_bidirectional;                  /* a query sees positions at most window / 2 away, on both sides */
     uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
@@ -48,8 +48,9 @@ typedef struct whit_kv_shape {
     uint32_t n_window_blocks; /* packed types: full blocks that a query reads as f16 */
 } whit_kv_shape;
 
-/* A packed type has three consecutive classes per kind of layers: closed blocks, the class that whit_kv.layers names;
- * open blocks, which store the newest positions in f16; and sinks, one block per sequence. */
+/* A packed type has three consecutive classes per kind of layers. LAYERS is the class of closed blocks, which
+ * whit_kv.layers names; OPEN is the class of open blocks, which store the newest positions in f16; SINKS is the class
+ * of sinks, with one block per sequence. */
 typedef enum whit_kv_role { WHIT_KV_ROLE_LAYERS, WHIT_KV_ROLE_OPEN, WHIT_KV_ROLE_SINKS } whit_kv_role;
 
 typedef struct whit_kv_class {
@@ -58,16 +59,17 @@ typedef struct whit_kv_class {
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
     uint32_t window;                      /* positions to which a query attends; 0: all */
     uint32_t beyond;                      /* positions before the window that are kept */
-    bool is_bidirectional;                /* queries attend to both sides, and all blocks are kept: */
-    uint32_t sides;                       /* positions at most this far away; UINT32_MAX: all */
-    uint32_t n_window_blocks, rope_pairs; /* packed types only; rope_pairs: rotated pairs per key head, */
-    uint32_t rope;                        /* rope: index of the RoPE table that rotates them */
+    bool is_bidirectional;                /* queries attend to both sides; all blocks are kept */
+    uint32_t sides;                       /* is_bidirectional: largest distance to a position; UINT32_MAX: any */
+    uint32_t n_window_blocks, rope_pairs; /* packed types: full blocks read as f16; rotated pairs per key head */
+    uint32_t rope;                        /* packed types: index of the RoPE table that rotates keys */
     uint32_t n_sinks;                     /* first positions that every query attends to in addition to its window */
     bool keeps_all;                       /* whit_kv_settle drops nothing: no window, or one that saves no memory */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
-    uint32_t *table; /* (n_sequences, n_places + 1) block numbers; with sinks the last entry is block 0's */
-    uint32_t *first; /* (n_sequences) the first stored block; block 0 of a class with sinks is stored, too */
+    /* (n_sequences, n_places + 1) block numbers; in a class with sinks the last entry is for block 0 */
+    uint32_t *table;
+    uint32_t *first; /* (n_sequences) the first stored block; a class with sinks also stores block 0 */
 } whit_kv_class;
 
 typedef struct whit_kv {
@@ -76,7 +78,7 @@ typedef struct whit_kv {
     uint32_t n_classes;
     struct whit_kv_place {
         uint16_t class, layer;
-    } * layers;         /* (n_layers) class, and the layer's index within that class */
+    } * layers;         /* (n_layers) the layer's class, and its index within that class */
     uint32_t *n_tokens; /* (n_sequences) number of positions with a block */
     whit_state state;   /* state of the recurrent layers */
 } whit_kv;
@@ -84,24 +86,25 @@ typedef struct whit_kv {
 /* Returns the number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are
  * more. */
 uint32_t whit_kv_kinds(const whit_kv_shape *shape);
-/* Sets everything but the memory; *bytes: the memory that whit_kv_init needs. False if that overflows or there are more
- * than WHIT_KV_KINDS_MAX kinds of layers. */
+/* Sets all fields that need no memory, and *bytes to the size of the memory that whit_kv_init needs. False if that size
+ * overflows or there are more than WHIT_KV_KINDS_MAX kinds of layers. */
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
-/* `memory` is 64-byte aligned and large enough; its keys and values need not be zeroed. */
+/* Lays out tables and pools in `memory`, which is 64-byte aligned and large enough; its keys and values need not be
+ * zeroed. */
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
-/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied
- * first (copy on write). WHIT_ERROR_LIMIT beyond the context. */
+/* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied first
+ * (copy on write). Returns WHIT_ERROR_LIMIT if n_tokens exceeds the context. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* After a pass: drops the blocks that lie completely before the window and the `beyond` positions before it. */
+/* Drops, after a pass, the blocks that lie completely before the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
-/* Returns whether a sequence can be resumed at position n_tokens, at most its length: every block that the next query
- * sees, and the recurrent state, are still stored. */
+/* Returns whether a sequence can be resumed at position n_tokens, which is at most its length. It can if every block
+ * that the next query sees, and the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Drops positions from n_tokens on. n_tokens is 0 or satisfies whit_kv_reaches. */
+/* Drops positions from n_tokens on. n_tokens is 0, or a position for which whit_kv_reaches is true. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Makes `to` the first n_tokens of `from`, for which whit_kv_reaches holds. Blocks are shared until either sequence
- * writes to them (copy on write). */
+/* Replaces sequence `to` by the first n_tokens of `from`, for which whit_kv_reaches is true. Blocks are shared until
+ * either sequence writes to them (copy on write). */
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error);
 
 /* ---- prefix cache ---- */
@@ -112,17 +115,18 @@ static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* Returns the class whose named blocks stand for the prefix cache: the first without a window that layers name, else
- * the first; NULL if no layer has attention. */
+/* Returns the class whose named blocks represent the prefix cache: the first class without a window among those that
+ * layers name, or the first class if all have windows. NULL if no layer has attention. */
 whit_kv_class *whit_kv_told_class(whit_kv *kv);
-/* Names a full block of a sequence in every class that stores it. True if whit_kv_told_class did not know the name. */
+/* Names a full block of a sequence in every class that stores it. Returns true if this gave the block of
+ * whit_kv_told_class its name. */
 bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Returns the name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* Appends full block number `block`, which the pools contain under that name, to a sequence, in every class that needs
- * it to resume at n_tokens. The sequence has no blocks before the first needed one. closed_only: adopts only the closed
- * blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
+/* Appends full block number `block`, which the pools contain under the name (key, ids), to a sequence, in every class
+ * that needs it to resume at n_tokens. The sequence has no blocks before the first needed one. closed_only: adopts only
+ * the closed blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
                    const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
 /* Replaces a sequence by n_blocks full blocks. The caller writes their contents, in the classes that store them. Blocks
@@ -143,7 +147,8 @@ static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, ui
     if (class->role == WHIT_KV_ROLE_SINKS) return block == 0;
     return block >= class->first[sequence] || (block == 0 && class->n_sinks);
 }
-/* The class in which tokens are written, and a packed type's class of sinks, for the class that layers name. */
+/* Return the class in which tokens are written, and the class of a packed type's sinks, for a class that layers
+ * name. */
 static inline const whit_kv_class *whit_kv_open_class(const whit_kv_class *class)
 {
     return class + (whit_kv_is_packed(class->type) ? WHIT_KV_ROLE_OPEN : 0);
@@ -152,8 +157,8 @@ static inline const whit_kv_class *whit_kv_sinks_class(const whit_kv_class *clas
 {
     return class + WHIT_KV_ROLE_SINKS;
 }
-/* Whether a query at `position` reads a block of a packed type in its closed form: the block ends at least
- * n_window_blocks blocks and WHIT_KV_LINGER_TOKENS positions before it. The form depends on nothing else. */
+/* Returns whether a query at `position` reads a block of a packed type in its closed form. It does if the block ends at
+ * least n_window_blocks blocks and WHIT_KV_LINGER_TOKENS positions before the query; nothing else decides. */
 #define WHIT_KV_LINGER_TOKENS 16
 static inline bool whit_kv_reads_closed(const whit_kv_class *class, uint32_t position, uint32_t block)
 {
@@ -171,7 +176,7 @@ static inline void *whit_kv_class_block(const whit_kv_class *class, uint32_t lay
 {
     return whit_kv_pool_piece(&class->pool, layer, head, *whit_kv_entry(class, sequence, block));
 }
-/* The same by the layer's number in the model. */
+/* Returns the same block, with the layer given by its number in the model. */
 static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t sequence,
                                        uint32_t block)
 {
@@ -180,9 +185,9 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* ---- a block of all layers ---- */
 
-/* Returns the number of bytes of a block in all layers together; packed types: of the closed form. */
+/* Returns the number of bytes of a block in all layers together; of a packed type, in the closed form. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Returns whether all layers store a block of a sequence; packed types: in the closed form. */
+/* Returns whether all layers store a block of a sequence; of a packed type, in the closed form. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
 /* Iterates over the pieces of a block, by layer of the model, then by head. `data` is NULL if the layer's class does
  * not store the block. Begin with a zeroed piece; the result is false after the last. */

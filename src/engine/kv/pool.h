@@ -3,9 +3,9 @@
  * without users are kept until they are evicted, least recently used first.
  *
  * A block holds 64 positions of one sequence for all layers and KV heads of a class; each layer and head has a
- * piece of it, laid out as kernels/kv_block.h says. Blocks lie in groups of four, and in a group the pieces of a
- * head follow each other: reading a head's past is a few long streams, not a jump per block, and a short sequence
- * touches no more than a group. Memory is the caller's, sized once. */
+ * piece of it, laid out as kernels/kv_block.h says. Blocks are stored in groups of four, and within a group the pieces
+ * of a head are contiguous: a head's past is read in a few long streams instead of one jump per block, and a short
+ * sequence touches only one group. The caller owns the memory, whose size never changes. */
 #ifndef WHIT_KV_POOL_H
 #define WHIT_KV_POOL_H
 
@@ -30,30 +30,31 @@ typedef struct whit_kv_pool {
     uint32_t *references; /* (n_blocks) number of users */
     uint32_t *free_blocks;
     uint32_t n_free;
-    /* Kept blocks have no users, but their contents may be needed again. If no block is free, the kept block that was
-     * released first is evicted. */
+    /* Kept blocks have no users, but their contents may be needed again. If no block is free, the kept block that has
+     * been without users for the longest time is evicted. */
     whit_kv_name *names;     /* (n_blocks) */
-    uint32_t *buckets;       /* (n_buckets) by key: block number + 1, or 0 */
+    uint32_t *buckets;       /* (n_buckets) hash table by key: number of a bucket's first block + 1, or 0 */
     uint32_t n_buckets;      /* a power of two */
-    uint32_t oldest, newest; /* kept blocks: number + 1, or 0 */
-    uint32_t n_named;        /* blocks with a name */
+    uint32_t oldest, newest; /* ends of the eviction list of kept blocks: number + 1, or 0 */
+    uint32_t n_named;        /* number of blocks that have a name */
     /* Called with `user` before a block loses its name; may be NULL. */
     void (*on_forget)(void *user, const whit_kv_name *name);
     void *user;
 } whit_kv_pool;
 
-/* Sets the sizes of a pool; false where they overflow. */
+/* Sets the sizes of a pool, and *bytes to the size of its memory; false if one of them overflows. */
 bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_heads, size_t head_bytes, uint64_t n_blocks,
                        uint64_t *bytes);
-/* `memory` is 64-byte aligned and of that size; keys and values need not be zeroed. Gives its end. */
+/* Lays out the pool in `memory`, which is 64-byte aligned and has the size that whit_kv_pool_size computed; keys and
+ * values need not be zeroed. Returns the end of the pool's memory. */
 uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory);
 
-/* Takes a free block, or evicts the oldest cached one, for one user. Users never have more blocks than the pool, so
- * this cannot fail. */
+/* Takes a free block for one user, or evicts the oldest kept block. Users never have more blocks than the pool, so this
+ * cannot fail. */
 uint32_t whit_kv_pool_take(whit_kv_pool *pool);
 /* Adds a user to a block that is in use or kept. */
 void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
-/* Removes a user. Without users a named block is kept, another becomes free. */
+/* Removes a user. A block without users is kept if it is named, and becomes free otherwise. */
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
@@ -65,7 +66,7 @@ void whit_kv_pool_forget(whit_kv_pool *pool, uint32_t block);
 /* Returns the number of the block, in use or kept, that is named by `key` and `ids`; UINT32_MAX if not found. */
 uint32_t whit_kv_pool_find(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES],
                            const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
-/* Returns whether the pool contains a block named `key`, in use or cached. */
+/* Returns whether the pool contains a block named `key`, in use or kept. */
 bool whit_kv_pool_knows(const whit_kv_pool *pool, const uint8_t key[WHIT_HASH_BYTES]);
 
 /* Returns the piece of a block that belongs to one head of one layer. */

@@ -3,8 +3,8 @@
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
 
-/* Returns whether x can be a scale or step: finite and not negative, or NaN, which packing writes if a number is not
- * finite. */
+/* Returns whether x can be a scale or a step, which is finite and not negative, or NaN: packing writes NaN if a number
+ * is not finite. */
 static bool is_scale(float x)
 {
     return (x >= 0 && x < INFINITY) || x != x;
@@ -25,7 +25,8 @@ static bool is_f16_scale(float scale, int16_t most)
     return whit_f32_bits(scale) == bits || (scale != scale && bits >= 0x7F800000);
 }
 
-/* The loops must be vectorisable: a file of saved prefixes has a hundred million of these numbers. */
+/* Checks a block of type f16. The loops must be vectorisable: a file of saved prefixes has a hundred million of these
+ * numbers. */
 static bool is_sound_f16(uint32_t head_dim, const void *block)
 {
     const whit_kv_arrays at = whit_kv_block_arrays(WHIT_KV_F16, head_dim, block);
@@ -49,7 +50,8 @@ static bool is_sound_f16(uint32_t head_dim, const void *block)
     return is_sound;
 }
 
-/* Words of keys are at most 2,047 plus rounding, and TO_WORD is the factor that belongs to WORD. */
+/* Checks a closed block of a packed type. Words of keys are at most 2,047 plus rounding, and TO_WORD must be the factor
+ * that belongs to WORD. */
 static bool is_sound_packed(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block)
 {
     const whit_kv_packed at = whit_kv_packed_arrays(type, head_dim, block);
@@ -116,7 +118,7 @@ bool whit_kv_tail_is_sound(const whit_kv *kv, uint32_t sequence, uint32_t n_toke
         const whit_kv_class *class = &kv->classes[c];
         if (class->role != WHIT_KV_ROLE_LAYERS && !is_sound_class(class, sequence, n_tokens)) return false;
         if (class->role != WHIT_KV_ROLE_LAYERS || whit_kv_is_packed(class->type) || n_tokens % BLOCK == 0) continue;
-        /* The last block of a plain type, which is not full. */
+        /* Check the last block of a plain type, which is not full. */
         for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
             for (uint32_t head = 0; head < class->pool.n_kv_heads; head++)
                 if (!whit_kv_block_is_sound(class->type, class->head_dim, class->rope_pairs,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Validates blocks read from a file: kernels use scales and units without checks and rely on integers that do not
- * overflow. Codes may have any value. */
+ * Validates KV blocks read from a file: kernels use scales and units without checks, and rely on integer sums that do
+ * not overflow. Codes may have any value. */
 #ifndef WHIT_KV_SOUND_H
 #define WHIT_KV_SOUND_H
 
 #include "kv/cache.h"
 
-/* Returns whether one KV head's block of 64 positions is valid; packed types: the closed form. rope_pairs: its
- * class's. */
+/* Returns whether one KV head's block of 64 positions is valid; of a packed type, in its closed form. rope_pairs is
+ * that field of the block's class. */
 bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block);
 /* Returns whether the blocks that whit_kv_tail_load restored are valid: open blocks, sinks and a plain type's last
  * block of a sequence of n_tokens. */

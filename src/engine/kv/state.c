@@ -27,7 +27,7 @@ static const whit_state_layer *layer_at(const whit_state_layer *layers, size_t s
     return (const whit_state_layer *)(const void *)((const uint8_t *)layers + i * stride_bytes);
 }
 
-/* Returns the number of bytes of the places and committed positions, before the floats. */
+/* Returns the number of bytes of the table of places and of the committed positions, which precede the floats. */
 static uint64_t table_bytes(uint32_t n_layers, uint32_t n_sequences)
 {
     return whit_round_up(n_layers * sizeof(struct whit_state_place) +

@@ -24,10 +24,10 @@ enum { WHIT_STATE_CONVOLUTION, WHIT_STATE_DELTA, WHIT_STATE_PARTS };
 #define WHIT_STATE_RING        16u
 #define WHIT_STATE_BACK_TOKENS 8u /* a sequence can be cut back by at least this many tokens */
 
-/* Shape of a layer's state. No channels: the layer is not recurrent. */
+/* Shape of a layer's state. n_channels 0: the layer is not recurrent. */
 typedef struct whit_state_layer {
-    uint32_t n_channels, n_taps; /* convolution */
-    uint32_t n_heads;            /* value heads of the delta rule; 0: a convolution alone */
+    uint32_t n_channels, n_taps; /* channels and taps of the convolution */
+    uint32_t n_heads;            /* value heads of the delta rule; 0: the layer has only a convolution */
     uint32_t key_dim, value_dim;
 } whit_state_layer;
 
@@ -37,26 +37,27 @@ typedef struct whit_state {
         whit_state_layer shape;
         uint64_t ring, heads; /* offsets within a sequence's floats */
     } * places;               /* (n_layers) */
-    uint32_t *committed;      /* (n_sequences, n_layers, WHIT_STATE_PARTS) */
-    float *memory;            /* (n_sequences, sequence_elems) */
-    uint64_t sequence_elems;  /* 0: no layer is recurrent */
+    uint32_t *committed;      /* (n_sequences, n_layers, WHIT_STATE_PARTS) committed positions */
+    float *memory;            /* (n_sequences, sequence_elems) rings and states */
+    uint64_t sequence_elems;  /* floats per sequence; 0: no layer is recurrent */
 } whit_state;
 
-/* Sets the sizes of a state; *bytes: the memory that init needs, 64-byte aligned. False if it overflows. layers:
- * (n_layers), stride_bytes apart. */
+/* Sets the sizes of a state, and *bytes to the size of the 64-byte aligned memory that whit_state_init needs. False if
+ * it overflows. `layers` has n_layers elements, stride_bytes apart. */
 bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                         uint32_t n_sequences, uint64_t *bytes);
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                      uint32_t n_sequences, void *memory);
 
-/* Returns the position that is committed once a sequence has n_tokens: 8 to 15 tokens before its end. */
+/* Returns the position that is committed once a sequence has n_tokens: 8 to 15 tokens before its end, or 0 for fewer
+ * than WHIT_STATE_RING tokens. */
 static inline uint32_t whit_state_commit(uint32_t n_tokens)
 {
     return n_tokens < WHIT_STATE_RING
         ? 0
         : n_tokens / WHIT_STATE_BACK_TOKENS * WHIT_STATE_BACK_TOKENS - WHIT_STATE_BACK_TOKENS;
 }
-/* Returns whether a sequence that has at least n_tokens can be continued there: no layer has committed a later
+/* Returns whether a sequence that has at least n_tokens can be continued at n_tokens: no layer has committed a later
  * position. */
 bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
 /* Returns whether all layers have committed the same position, as after every pass that was not cancelled. If a layer
@@ -71,10 +72,10 @@ void whit_state_copy(whit_state *state, uint32_t from, uint32_t to);
  * bytes. ---- */
 
 uint64_t whit_state_saved_bytes(const whit_state *state);
-/* Saves the state at n_tokens, which the sequence reaches; its layers are even. */
+/* Saves the state at n_tokens. The sequence satisfies whit_state_reaches for n_tokens, and whit_state_is_even. */
 void whit_state_save(const whit_state *state, uint32_t sequence, uint32_t n_tokens, uint8_t *saved);
-/* Returns whether the header is one that save writes for n_tokens, and all floats are finite. Any other value is
- * safe. */
+/* Returns whether the header is one that whit_state_save writes for n_tokens, and all floats are finite. A state that
+ * passes is safe to load, whatever its values. */
 bool whit_state_is_sound(const whit_state *state, uint32_t n_tokens, const uint8_t *saved);
 /* Returns the committed position of a saved state. */
 uint32_t whit_state_saved_commit(const uint8_t *saved);
@@ -92,7 +93,7 @@ static inline uint32_t whit_state_ring_rows(const whit_state_layer *shape)
 {
     return shape->n_taps - 1 + WHIT_STATE_RING;
 }
-/* Inputs of the convolution at a position, (n_channels). */
+/* Returns the inputs of the convolution at a position, (n_channels). */
 static inline float *whit_state_inputs(const whit_state *state, uint32_t sequence, uint32_t layer, uint32_t position)
 {
     const struct whit_state_place *place = &state->places[layer];
@@ -105,10 +106,10 @@ static inline size_t whit_state_head_elems(const whit_state_layer *shape)
         WHIT_STATE_RING * ((size_t)shape->key_dim + shape->value_dim + 1);
 }
 typedef struct whit_state_head {
-    float *state;   /* (key_dim, value_dim); undefined while the committed position is 0, when it means zeros */
-    float *keys;    /* (WHIT_STATE_RING, key_dim) */
-    float *changes; /* (WHIT_STATE_RING, value_dim) */
-    float *decays;  /* (WHIT_STATE_RING) */
+    float *state;   /* (key_dim, value_dim); undefined while the committed position is 0, when it stands for zeros */
+    float *keys;    /* (WHIT_STATE_RING, key_dim) keys of the updates */
+    float *changes; /* (WHIT_STATE_RING, value_dim) changes of the updates */
+    float *decays;  /* (WHIT_STATE_RING) decays of the updates */
 } whit_state_head;
 static inline whit_state_head whit_state_head_at(const whit_state_layer *shape, float *head)
 {

@@ -17,7 +17,8 @@ static uint32_t first_of(const whit_kv_class *class, uint32_t n_tokens)
     return whit_kv_first_needed(class, n_tokens - 1);
 }
 
-/* Returns whether the tail contains this class's last block: a partly filled one of a plain type. */
+/* Returns whether the tail contains this class's last block: it does for a plain type of a model with recurrent layers,
+ * if the block is partly filled. */
 static bool has_last(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->role == WHIT_KV_ROLE_LAYERS && kv->state.sequence_elems && !whit_kv_is_packed(kv->shape.type) &&
@@ -29,7 +30,7 @@ bool whit_kv_needs_tails(const whit_kv *kv)
     return whit_kv_is_packed(kv->shape.type) || kv->state.sequence_elems;
 }
 
-/* Blocks [*begin, *end) of a class that the tail at n_tokens > 0 contains. */
+/* Sets [*begin, *end) to the blocks of a class that the tail at n_tokens > 0 contains. */
 static void blocks_in_tail(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens, uint32_t *begin,
                            uint32_t *end)
 {
@@ -193,8 +194,8 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
-/* Gives a class that layers name its partly filled block: loaded from the tail for a plain type, only allocated for a
- * packed one, which closes it later. Returns the end of the class's part of the tail. */
+/* Gives a class that layers name its partly filled block. A plain type loads it from the tail; a packed type only
+ * allocates it, because it is packed when it is full. Returns the end of the class's part of the tail. */
 static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
                                 uint32_t position, const uint8_t *tail)
 {
@@ -218,7 +219,7 @@ void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32
             uint32_t b = class->first[sequence] = first_of(class, n_tokens);
             for (; b < blocks_of(position); b++) tail = load_block(class, sequence, b, tail);
             tail += (end - b) * class->pool.block_bytes;
-        } else if (n_tokens < BLOCK) { /* no sinks yet */
+        } else if (n_tokens < BLOCK) { /* there are no sinks yet */
             *whit_kv_entry(class, sequence, 0) = whit_kv_pool_take(&class->pool);
         } else {
             tail = load_block(class, sequence, 0, tail);

@@ -16,7 +16,8 @@
 
 /* Returns the number of bytes of the tail at n_tokens; 0 if n_tokens is 0 or the cache needs no tails. */
 uint64_t whit_kv_tail_bytes(const whit_kv *kv, uint32_t n_tokens);
-/* Returns the number of bytes of the largest tail. *n_tokens: the most tokens that the blocks of a tail span. */
+/* Returns the number of bytes of the largest tail, and sets *n_tokens to the largest number of tokens that the blocks
+ * of a tail span. */
 uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens);
 /* Returns whether a sequence can be continued only with a tail: full blocks are not enough. */
 bool whit_kv_needs_tails(const whit_kv *kv);
@@ -26,15 +27,17 @@ uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Saves the tail at n_tokens, which the sequence has (whit_kv_has_tail), in whit_kv_tail_bytes bytes. */
 void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint8_t *tail);
-/* Returns whether a sequence can be continued at `position`, at most n_tokens, with a tail saved at n_tokens. */
+/* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at
+ * n_tokens. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
-/* Returns whether a tail from a file has the header of one saved at n_tokens, as far as loading depends on it. */
+/* Returns whether the header of a tail from a file is valid for a tail saved at n_tokens. Only what loading relies on
+ * is checked. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Returns the position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It
  * depends on all tokens that the sequence had, including removed ones after n_tokens. */
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
-/* Restores a saved tail. Before, the sequence holds only closed blocks up to `position` (whit_kv_adopt,
- * whit_kv_begin_at); afterwards it can be continued at `position`, which the tail serves. */
+/* Restores a saved tail. Before the call, the sequence has only closed blocks up to `position` (whit_kv_adopt,
+ * whit_kv_begin_at); afterwards it can be continued at `position`, for which whit_kv_tail_serves is true. */
 void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
 
 #endif

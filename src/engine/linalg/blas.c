@@ -9,10 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDED_PIECE 64  /* rows of a shared bf16 product per job */
-#define LARGEST_PIECE 512 /* most rows of a shared f32 product */
+#define ROUNDED_PIECE 64  /* number of rows of a shared bf16 product per job */
+#define LARGEST_PIECE 512 /* maximum number of rows of a shared f32 product per job */
 
-/* Numbers of the CBLAS interface. */
+/* Constants of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
 static const char *const precision_names[WHIT_PRECISION_COUNT] = {"f32", "bf16-amx", "bf16-avx512", "bf16"};
@@ -56,12 +56,13 @@ static void load_library(whit_blas *blas)
     if (!library) return;
     void (*set_threads)(int);
     int (*get_parallel)(void);
-    /* POSIX allows converting a pointer from dlsym to a function pointer, ISO C only through this detour. */
+    /* ISO C forbids casting dlsym's pointer to a function pointer, so it is stored through a void **, as POSIX
+     * recommends. */
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
     *(void **)&get_parallel = dlsym(library, "openblas_get_parallel");
     *(void **)&blas->gemm = dlsym(library, "cblas_sgemm");
-    /* A sequential build (0) shares its buffers without a lock: two of our threads in it at once
-     * give wrong products. The threaded builds are safe, with one thread each. */
+    /* A sequential build (get_parallel() is 0) shares its buffers without a lock: two of our threads in it at once
+     * would compute wrong products. The threaded builds are safe, and run with one thread each. */
     if (!set_threads || !get_parallel || !blas->gemm || get_parallel() == 0) {
         dlclose(library);
         blas->gemm = NULL;
@@ -98,8 +99,8 @@ void whit_blas_close(whit_blas *blas)
     *blas = (whit_blas){0};
 }
 
-/* Any strides: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are built from rows of
- * b, or from dots where b is transposed. */
+/* Computes any product with plain loops: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are summed from
+ * rows of b, or computed as dot products if b is transposed. */
 static void plain_rows(const whit_loops *loops, const whit_product *p)
 {
     size_t row_a = p->transpose_a ? 1 : p->lda;
@@ -194,7 +195,7 @@ void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product 
     struct share_job job = {blas, p, ROUNDED_PIECE};
     if (blas->packed) {
         whit_pool_run(pool, pack_panels, &job, (uint32_t)n_panels(p), 1);
-    } else { /* about four pieces, because each packs all of b again */
+    } else { /* cut c into about four pieces: each of them packs all of b again */
         job.piece = whit_round_up((p->m + 3) / 4, 64);
         if (job.piece > LARGEST_PIECE) job.piece = LARGEST_PIECE;
     }

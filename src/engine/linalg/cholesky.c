@@ -9,8 +9,8 @@
 struct factor_job {
     const whit_blas *blas;
     float *a;
-    size_t n, at, width; /* the block: columns and rows [at, at + width) */
-    float *negated;      /* (n, BLOCK) the panel below it, times -1 */
+    size_t n, at, width; /* n: size of a; the diagonal block has columns and rows [at, at + width) */
+    float *negated;      /* (n, BLOCK) the panel below the block, times -1 */
 };
 
 /* Factors the diagonal block with the unblocked algorithm. */
@@ -133,7 +133,7 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
     }
 }
 
-/* inverse (n, n) = the inverse of L (lower, zeros above). */
+/* Computes inverse (n, n), the inverse of L (lower, zeros above). */
 static void invert_lower(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n)
 {
     struct invert_job job = {blas, lower, inverse, n};

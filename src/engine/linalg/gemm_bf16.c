@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Blocks of products in bfloat16: for every WHIT_GEMM_BLOCK of k, 32 rows of A are packed, to stay in L1, and
- * multiplied by all columns of B, which stay in L2.
+ * Cuts products in bfloat16 into blocks: for every WHIT_GEMM_BLOCK of k, 32 rows of A are packed, so that they stay in
+ * L1, and multiplied by all columns of B, which stay in L2.
  *
  *   m, n, k  rows of C, columns of C, summed dimension */
 #include "linalg/gemm_bf16.h"

@@ -28,13 +28,13 @@
 #include <stdint.h>
 
 enum {
-    WHIT_GEMM_SIDE = 32,   /* rows of a or columns of b packed side by side */
-    WHIT_GEMM_BLOCK = 512, /* length of the part of k that is multiplied before c is stored */
+    WHIT_GEMM_SIDE = 32,   /* number of rows of a, or of columns of b, that are packed side by side */
+    WHIT_GEMM_BLOCK = 512, /* number of k that are multiplied before c is stored */
     WHIT_GEMM_TILE_K = 32,
     WHIT_GEMM_TILE_BYTES = 1024,
 };
 
-/* op(x): element (i, j) is at[i * stride + j], transposed at[j * stride + i]. */
+/* Describes op(x): element (i, j) is at[i * stride + j], or at[j * stride + i] if transposed. */
 typedef struct whit_gemm_operand {
     const float *at;
     size_t stride;
@@ -44,20 +44,22 @@ typedef struct whit_gemm_operand {
 typedef struct whit_gemm_kernel {
     const char *name;
     whit_isa isa;
-    /* Rounds and packs a panel. `along_k`: neighbouring k are adjacent in memory. n up to WHIT_GEMM_SIDE rows of a, or
-     * columns of b if for_b, from i on, times [k, k + n_k), padded with zeros. `to` is 64-byte aligned. */
+    /* Rounds and packs a panel: n rows of a, or columns of b if for_b, from i on, times [k, k + n_k), padded with
+     * zeros. n is at most WHIT_GEMM_SIDE. along_k: neighbouring k are adjacent in memory. `to` is 64-byte aligned. */
     void (*pack)(const whit_gemm_operand *x, bool along_k, bool for_b, size_t i, size_t n, size_t k, size_t n_k,
                  uint8_t *to);
-    /* c (n_rows, n; rows ldc floats apart) = or += a panel of a times all panels of a block of b. */
+    /* Computes c (n_rows, n; rows ldc floats apart) = or, if `add`, += a panel of a times all panels of a block of
+     * b. */
     void (*multiply)(const uint8_t *a, const uint8_t *b, size_t n_rows, size_t n, size_t k_tiles, bool add, float *c,
                      size_t ldc);
 } whit_gemm_kernel;
 
-/* Require WHIT_CPU_AMX_BF16, WHIT_CPU_AVX512_BF16, and AVX2 with FMA from whit_linalg_detect; generic nothing. */
+/* These kernels require, in this order, WHIT_CPU_AMX_BF16, WHIT_CPU_AVX512_BF16, and twice AVX2 with FMA, all from
+ * whit_linalg_detect; the generic ones require nothing. */
 extern const whit_gemm_kernel whit_gemm_tiles_amx, whit_gemm_pairs_avx512;
 extern const whit_gemm_kernel whit_gemm_tiles_avx2, whit_gemm_pairs_avx2;
 extern const whit_gemm_kernel whit_gemm_tiles_generic, whit_gemm_pairs_generic;
-/* `pack` of the kernels for AMX and AVX-512. */
+/* Implements `pack` for the kernels of AMX and AVX-512. */
 void whit_gemm_pack_avx512(const whit_gemm_operand *x, bool along_k, bool for_b, size_t i, size_t n, size_t k,
                            size_t n_k, uint8_t *to);
 
@@ -65,7 +67,7 @@ static inline size_t whit_gemm_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
-/* Returns the number of bytes of a panel with n_k of k. */
+/* Returns the number of bytes of a packed panel with n_k of k. */
 static inline size_t whit_gemm_panel_bytes(size_t n_k)
 {
     return (n_k + WHIT_GEMM_TILE_K - 1) / WHIT_GEMM_TILE_K * 2 * WHIT_GEMM_TILE_BYTES;
@@ -73,7 +75,7 @@ static inline size_t whit_gemm_panel_bytes(size_t n_k)
 /* Packs panels [begin, end) of the ceil(n / SIDE) panels of b into 64-byte aligned memory. */
 void whit_gemm_pack(const whit_gemm_kernel *kernel, const whit_gemm_operand *b, size_t n, size_t k, size_t begin,
                     size_t end, void *packed);
-/* Computes rows [begin, end) of c, `ldc` floats apart; adds to them if `add`. */
+/* Computes rows [begin, end) of c, which are ldc floats apart; adds to them if `add`. */
 void whit_gemm_rows(const whit_gemm_kernel *kernel, const whit_gemm_operand *a, const void *packed, size_t begin,
                     size_t end, size_t n, size_t k, bool add, float *c, size_t ldc);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products in bfloat16 by AMX. A block of C is 32 x 32 in tiles 0 to 3; tiles 4 and 5 are A, 6 and 7 are B.
+ * Products in bfloat16 by AMX. Tiles 0 to 3 hold a block of C, 32 x 32; tiles 4 and 5 hold A, tiles 6 and 7 hold B.
  * (Intel SDM: TILELOADD, TDPBF16PS) */
 #include "linalg/gemm_bf16.h"
 
@@ -7,7 +7,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* c (32 x 32, rows `stride` bytes apart) = or += panel times panel. */
+/* Computes c (32 x 32, rows `stride_bytes` apart) = or, if `add`, += a panel of A times a panel of B. */
 INLINE void multiply_block(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool add, float *c, size_t stride_bytes)
 {
     uint8_t *right = (uint8_t *)c + 64, *below = (uint8_t *)c + 16 * stride_bytes;
@@ -40,7 +40,7 @@ INLINE void multiply_block(const uint8_t *a, const uint8_t *b, size_t k_tiles, b
     amx_written();
 }
 
-/* The same for a block of n_rows x n_columns at the edge of c. */
+/* Computes a block of n_rows x n_columns at the edge of c in a full block on the stack. */
 static void multiply_edge(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool add, float *c, size_t ldc,
                           size_t n_rows, size_t n_columns)
 {

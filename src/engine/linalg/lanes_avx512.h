@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 
-/* The lowest n of sixteen lanes. */
+/* Returns a mask of the lowest n of sixteen lanes; all of them if n is 16 or more. */
 static inline __attribute__((always_inline)) __mmask16 whit_low_lanes(size_t n)
 {
     return (__mmask16)(n >= 16 ? 0xFFFF : (1u << n) - 1);

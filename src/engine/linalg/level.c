@@ -19,7 +19,8 @@ bool whit_linalg_bf16_pays(const whit_cpu *cpu)
 #if defined(__x86_64__)
     unsigned a, b, c, d;
     if (!(cpu->features & WHIT_CPU_AVX512_BF16)) return false;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && !(d >> 22 & 1); /* the core has AMX-BF16, granted or not */
+    /* bit 22: the core has AMX-BF16, whether or not the system grants its use */
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && !(d >> 22 & 1);
 #else
     (void)cpu;
     return false;

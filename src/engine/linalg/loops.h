@@ -2,9 +2,9 @@
  * Inner loops of training and compression on bare rows, as a table that is chosen for the machine when
  * a run opens.
  *
- * They are plain C that the compiler vectorises, built once per ISA level (loops.inc). Without
- * fused operations, and with sums in sixteen lanes, every level gives the same bits, though unlike
- * the kernels of inference they need not. No state, any thread. */
+ * The loops are plain C that the compiler vectorises, built once per ISA level (loops.inc). They have no fused
+ * operations and sum in sixteen lanes, so every level gives the same bits; unlike for the kernels of inference, this is
+ * not required. They have no state and may be called by any thread. */
 #ifndef WHIT_LINALG_LOOPS_H
 #define WHIT_LINALG_LOOPS_H
 
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One step of AdamW (Loshchilov, Hutter 2019, algorithm 2): `step_size` has the correction of the
- * first moment in it, `bias2` is 1 - beta2^t. */
+/* Constants of one step of AdamW (Loshchilov, Hutter 2019, algorithm 2): `step_size` includes the correction of the
+ * first moment, `bias2` is 1 - beta2^t. */
 typedef struct whit_adamw_row {
     float beta1, beta2, epsilon, step_size, bias2, decay, gradient_scale;
 } whit_adamw_row;
@@ -25,21 +25,22 @@ typedef struct whit_loops {
     void (*sum)(const float *a, const float *b, float *y, size_t n);      /* y = a + b */
     void (*scale)(float *y, const float *x, float factor, size_t n);      /* y = factor x */
     void (*add_scaled)(float *y, const float *x, float factor, size_t n); /* y += factor x */
-    void (*softmax)(float *x, float scale, size_t n);                     /* softmax of scale * x, in place */
-    /* y = x rounded to int8 with the scale max(|x|) / 127, as activations of W1.58A8 are. */
+    void (*softmax)(float *x, float scale, size_t n);                     /* x = softmax(scale * x) */
+    /* Computes y = x rounded to int8 with the scale max(|x|) / 127, as W1.58A8 rounds activations. */
     void (*round_row)(const float *x, float *y, size_t n);
-    /* Gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean). */
+    /* Computes the gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean). */
     void (*softmax_gradient)(const float *p, float mean, float scale, float *dp, size_t n);
 
-    /* y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */
+    /* Computes y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */
     void (*norm)(const float *x, const float *weight, float eps, float *y, size_t n);
-    /* Gradients of norm: dx is overwritten if `overwrites`, else added to; dweight is added to. */
+    /* Computes the gradients of norm. dx is overwritten if `overwrites`, else added to; dweight is added to. */
     void (*norm_gradient)(const float *x, const float *weight, float eps, const float *dy, bool overwrites, float *dx,
                           float *dweight, size_t n);
     /* Rotates pairs (i, i + n_pairs) by the table's angles: cosines (n_pairs), then sines; `turn` is
      * 1 or, for the gradient, -1. Elements from 2 n_pairs on are copied. Adds to y unless `overwrites`. */
     void (*rope)(const float *x, const float *table, float turn, bool overwrites, float *y, size_t n_pairs, size_t n);
-    /* y = silu(gate) * up, y = max(gate, 0)^2 * up, and their gradients, added unless overwrites. */
+    /* Compute y = silu(gate) * up, y = max(gate, 0)^2 * up, and the gradients of both, which are added unless an
+     * `overwrites` is set. */
     void (*silu)(const float *gate, const float *up, float *y, size_t n);
     void (*silu_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool overwrites_gate,
                           float *dup, bool overwrites_up, size_t n);
@@ -47,21 +48,21 @@ typedef struct whit_loops {
     void (*relu2_gradient)(const float *gate, const float *up, const float *dy, float *dgate, bool overwrites_gate,
                            float *dup, bool overwrites_up, size_t n);
 
-    /* The gradient of a loss over logits, in place: ce * (q - onehot) + kl * (q - p), where q is the
-     * softmax of `logits` and p of `teacher` (NULL: kl is 0). Gives both losses in nats. */
+    /* Computes the gradient of a loss over logits, in place: ce * (q - onehot) + kl * (q - p), where q is the softmax
+     * of `logits` and p that of `teacher` (NULL: kl is 0). Returns both losses in nats. */
     void (*logit_loss)(float *logits, const float *teacher, int32_t target, float ce, float kl, size_t n,
                        double *ce_nats, double *kl_nats);
     void (*adamw)(const whit_adamw_row *a, float *x, const float *gradient, float *moment1, float *moment2, size_t n);
 
-    /* The sum of the magnitudes above a threshold, the sum of the others, and the number above. */
+    /* Computes the sum of the magnitudes above a threshold, the sum of the others, and the number of those above. */
     void (*split)(const float *w, size_t n, float threshold, float *above, float *below, float *count);
-    /* out = w + share * (rounded - w), rounded to levels of quant/quantise.h. */
+    /* Compute out = w + share * (rounded - w), where `rounded` is w rounded to levels of quant/quantise.h. */
     void (*round_ternary)(const float *w, size_t n, float a, float share, float *out);
     void (*round_signs)(const float *w, size_t n, float a, float share, float *out);
     void (*round_four)(const float *w, size_t n, float a, float b, float share, float *out);
     void (*round_i8)(const float *w, size_t n, float a, float share, float *out);
-    /* With d = dvalues times the sign of w: sums of d where |w| > dead, and of d where |w| > border,
-     * -d elsewhere. */
+    /* With d = dvalues times the sign of w: computes `first`, the sum of d where |w| > dead, and `second`, the sum of d
+     * where |w| > border and of -d elsewhere. */
     void (*scale_sums)(const float *w, const float *dvalues, size_t n, float dead, float border, float *first,
                        float *second);
 } whit_loops;
@@ -71,7 +72,7 @@ extern const whit_loops whit_loops_generic, whit_loops_avx2, whit_loops_avx512;
 /* Returns the widest table that this machine and the cap (level.h) allow; never NULL. */
 const whit_loops *whit_loops_find(void);
 
-/* Returns the code of w in an i8 row of scale a: half to even, within [-127, 127]. */
+/* Returns the code of w in an i8 row of scale a, rounded half to even and clamped to [-127, 127]. */
 static inline float whit_loop_i8_code(float w, float a)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: rounds to an integer */

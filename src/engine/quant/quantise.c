@@ -8,8 +8,8 @@
 #include <math.h>
 
 #define FIT_ROUNDS 12
-#define TINIEST    6e-8f /* the smallest f16 above zero: a scale never vanishes for good */
-#define PIECE      4096  /* weights summed up in single precision; a group may be a whole tensor */
+#define TINIEST    6e-8f /* the smallest positive f16; scales are never smaller, so that none becomes zero for good */
+#define PIECE      4096  /* number of weights summed in single precision; a group may be a whole tensor */
 
 bool whit_quantise_knows(const whit_tensor_type *type)
 {
@@ -88,7 +88,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
         fields[0] = above / (float)n;
         return;
     case WHIT_CODEC_L2:
-    case WHIT_CODEC_Q2: /* magnitudes a - b and a + b, the border between them is a */
+    case WHIT_CODEC_Q2: /* magnitudes are a - b and a + b, so the border between them is a */
         split_levels(loops, w, n, fields[0], &above, &below, &count);
         float high = count > 0 ? above / count : fields[0];
         float low = count < (float)n ? below / ((float)n - count) : fields[0];

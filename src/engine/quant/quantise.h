@@ -5,8 +5,8 @@
  * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 and l2 {a s + b e},
  * i8 rows multiples of a. Every weight goes to the nearest level. Scales are rounded as the file
  * will hold them, so that training sees the values of the finished model. The gradient passes
- * straight through: it is that of the linear layer at the rounded weights; a scale gets the sum of
- * its codes times those. No state, any thread. */
+ * straight through: it is the gradient of the linear layer at the rounded weights; the gradient of a scale is the sum
+ * of its codes times the gradients of their weights. The functions have no state and may be called by any thread. */
 #ifndef WHIT_QUANT_QUANTISE_H
 #define WHIT_QUANT_QUANTISE_H
 
@@ -22,21 +22,23 @@ uint32_t whit_quantise_fields(const whit_tensor_type *type);
 
 /* Fits the scales of n latent weights without a previous estimate (fields: whit_quantise_fields). */
 void whit_quantise_fit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n, float *fields);
-/* One round of Lloyd's method: the scales of least squared error for the codes that the present scales give. */
+/* Refits the scales in one round of Lloyd's method: computes the scales of least squared error for the codes that the
+ * present scales give. */
 void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                          float *fields);
 /* Rounds `fields` to the precision of the file. */
 void whit_quantise_stored(const whit_tensor_type *type, const float *fields, float stored[2]);
 
-/* Writes the scales of one group to content as whit_codec_pack takes it. `index` counts the groups of all rows. */
+/* Writes the scales of one group into `rows` in the form that whit_codec_pack reads. `index` counts the groups of all
+ * rows. */
 void whit_quantise_put(const whit_tensor_type *type, const float stored[2], size_t index, const whit_rows *rows);
 
-/* out = w + share * (rounded(w) - w), (n). */
+/* Computes out = w + share * (rounded(w) - w), (n): share 0 keeps the latent weights, share 1 rounds them. */
 void whit_quantise_values(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                           const float stored[2], float share, float *out);
-/* Rounds to codes in the form of whit_codec_pack, (n). */
+/* Rounds the weights (n) to codes in the form that whit_codec_pack reads. */
 void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n, const float stored[2], int8_t *codes);
-/* dfields += the gradient of the scales, given that of the rounded values, (n). */
+/* Adds the gradient of the scales to dfields, given the gradient of the rounded values, dvalues (n). */
 void whit_quantise_scale_gradient(const whit_loops *loops, const whit_tensor_type *type, const float *w, size_t n,
                                   const float stored[2], const float *dvalues, float *dfields);
 

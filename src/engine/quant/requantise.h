@@ -6,8 +6,8 @@
 
 #include "kernels/codec.h"
 
-/* Returns the type that `codec` gets for a matrix of this shape: i8 and i8s one f32 scale per row, i4 f16 scales in
- * groups of 32. */
+/* Returns the type that `codec` gets for a matrix of this shape. i8 and i8s have one f32 scale per row, i4 has f16
+ * scales in groups of 32. */
 whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols);
 
 /* Converts the content of a row of type `type` to f32 values. */
