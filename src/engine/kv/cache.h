@@ -26,7 +26,7 @@
 #define WHIT_KV_KINDS_MAX     8                       /* number of different kinds of layers in a model */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types use three classes for each kind */
 
-/* What the cache must provide for a layer. */
+/* The properties of a layer that determine its part of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
     uint32_t window;                        /* positions that a query attends to, its own included; 0: all */
@@ -115,8 +115,8 @@ static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* Returns the class whose named blocks represent the prefix cache: the first class without a window among those that
- * layers name, or the first class if all have windows. NULL if no layer has attention. */
+/* Returns the class whose named blocks represent the prefix cache: the first class named by layers that has no window,
+ * or the first class if all have windows. NULL if no layer has attention. */
 whit_kv_class *whit_kv_told_class(whit_kv *kv);
 /* Names a full block of a sequence in every class that stores it. Returns true if this gave the block of
  * whit_kv_told_class its name. */

@@ -20,8 +20,8 @@ static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_append
     return false;
 }
 
-/* Finds an adapter's image by its name in the model's own file (the last one of that name), else in a file at that
- * path, which *file then keeps open; *digest is the digest of its frame. */
+/* Finds an adapter's image by its name in the model's own file (the last one of that name), else in the file at path
+ * `name`, which *file then keeps open. *digest is the digest of its frame. */
 static whit_status adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator,
                                 whit_ndf **file, whit_adapter_view *view, const uint8_t **digest, whit_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An open adapter, inside: its image in place, bound to the tensors of one model. */
+ * Internals of an open adapter: its weights are used in place, in the file's image, and bound to the tensors of one
+ * model. */
 #ifndef WHIT_RUNTIME_ADAPTER_H
 #define WHIT_RUNTIME_ADAPTER_H
 
@@ -11,7 +12,7 @@ struct whit_adapter {
     whit_ndf *file; /* the adapter's own file; NULL if it is a frame of the model's file */
     whit_adapter_view view;
     whit_adapter_weights weights;
-    uint8_t digest[WHIT_HASH_BYTES]; /* digest of its frame: equal only for equal bytes */
+    uint8_t digest[WHIT_HASH_BYTES]; /* digest of the adapter's frame: equal only for equal bytes */
 };
 
 #endif

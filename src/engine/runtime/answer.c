@@ -27,7 +27,7 @@ static bool is_continued(uint8_t c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emits one event. False: out of memory. A callback that asks to stop sets `stopped`. */
+/* Emits one event. Returns false if memory is out. A callback that asks to stop sets `stopped`. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
     whit_buf *whole = NULL;
@@ -88,8 +88,8 @@ static bool unquote(whit_buf *text)
     return ok && decoded;
 }
 
-/* Emits the known part of the call: the name once the arguments have begun, then the arguments. False: out of
- * memory. */
+/* Emits the known part of the call: the name once the arguments have begun, then the arguments. Returns false if memory
+ * is out. */
 static bool tell_call(whit_chat_parser *p)
 {
     whit_call_reader *c = &p->call;
@@ -137,8 +137,8 @@ static bool end_call(whit_chat_parser *p, bool complete)
 
 typedef enum verdict { MORE, DONE, MALFORMED, NO_MEMORY } verdict;
 
-/* Reads one byte of the current value and returns whether the value is complete. A number or word ends before the
- * byte that follows it: then *takes is false and the byte is not consumed. */
+/* Reads one byte of the current value and returns whether the value is complete. A number or word ends before the byte
+ * that follows it: *takes is then false and the byte is not consumed. */
 static bool value_ends(whit_call_reader *c, uint8_t byte, bool *takes)
 {
     *takes = true;
@@ -180,7 +180,7 @@ static verdict begin_value(whit_chat_parser *p, uint8_t byte)
         c->state = WHIT_CALL_ARGUMENTS;
         c->quoted = byte == '"';
     } else if (p->bare && !key_is(c, "type") && !key_is(c, "id") && !key_is(c, "name")) {
-        return MALFORMED; /* a JSON object that is the answer, not a call */
+        return MALFORMED; /* the JSON object is the answer and not a call */
     } else {
         c->state = WHIT_CALL_OTHER;
     }
@@ -275,7 +275,8 @@ static verdict read_arguments(whit_chat_parser *p, uint8_t byte)
 
 /* ---- sections of calls ----------------------------------------------------------------------- */
 
-/* Compares the held bytes with a marker. 1: they begin with it; -1: they are a prefix of it; 0: neither. */
+/* Compares the held bytes with a marker. Returns 1 if they begin with it, -1 if they are a prefix of it, 0
+ * otherwise. */
 static int match(const whit_chat_parser *p, const char *marker)
 {
     size_t n = strlen(marker), held = p->held.size_bytes;
@@ -319,7 +320,7 @@ static bool begin_call(whit_chat_parser *p)
     return true;
 }
 
-/* Reads a call of Llama's built-in tools, name.call(key="value", ...), once all of it is held. */
+/* Reads a call of Llama's built-in tools, name.call(key="value", ...), once all of its bytes are held. */
 static bool read_builtin(whit_chat_parser *p, bool *wait)
 {
     static const char word[] = ".call(";
@@ -353,14 +354,15 @@ static bool read_builtin(whit_chat_parser *p, bool *wait)
         else if (text[at] == '"')
             in_string = !in_string;
     }
-    if (in_key) c->arguments.size_bytes--; /* no arguments: remove the opening quote of a key */
+    if (in_key) c->arguments.size_bytes--; /* there are no arguments: remove the opening quote of a key */
     c->has_name = c->has_arguments = true;
     p->section_state = WHIT_SECTION_NEXT;
     ok = ok && whit_buf_append_str(&c->arguments, "}") && consume(p, i + 1) && tell_call(p);
     return ok && end_call(p, true);
 }
 
-/* Compares the held bytes at offset `at` with a word. 1: equal, -1: may be once there are more, 0: different. */
+/* Compares the held bytes at offset `at` with a word. Returns 1 if they are equal, -1 if more bytes could make them
+ * equal, 0 if they differ. */
 static int match_at(const whit_chat_parser *p, size_t at, const char *word)
 {
     size_t n = strlen(word), left = p->held.size_bytes - at;
@@ -368,7 +370,7 @@ static int match_at(const whit_chat_parser *p, size_t at, const char *word)
     return left >= n ? 1 : -1;
 }
 
-/* Reads a name up to `close`, after the n_open bytes that announce a call, and emits the opening brace of its
+/* Reads a name up to `close`, after the n_open bytes that announce a call, and emits the opening brace of the call's
  * arguments, which are read in the state `next`. */
 static bool read_call_name(whit_chat_parser *p, size_t n_open, char close, int next, bool *wait)
 {
@@ -423,7 +425,7 @@ static bool read_parameter(whit_chat_parser *p, bool *wait)
     if (n_value && value[0] == '\n') value++, n_value--;
     if (n_value && value[n_value - 1] == '\n') n_value--;
     whit_buf *out = &p->call.arguments;
-    bool first = p->call.whole.size_bytes <= 1; /* the brace alone */
+    bool first = p->call.whole.size_bytes <= 1; /* `whole` has only the opening brace */
     bool ok = (first || whit_buf_append_str(out, ", ")) && whit_json_write_string(out, key, n_key) &&
         whit_buf_append_str(out, ": ") && whit_call_value_write(value, n_value, is_text, out);
     p->searched = 0;
@@ -615,7 +617,7 @@ static bool read_start(whit_chat_parser *p, bool *wait)
             return true;
         }
     }
-    if (p->syntax == WHIT_CALLS_GEMMA) { /* its models may write the end of a section without its beginning */
+    if (p->syntax == WHIT_CALLS_GEMMA) { /* Gemma's models may write the end of a section without its beginning */
         const char *rest = whit_chars(&p->held) + blank;
         size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_close);
         if (memcmp(rest, p->think_close, n < n_mark ? n : n_mark) == 0) {
@@ -643,13 +645,13 @@ static bool read_thinking(whit_chat_parser *p, bool *wait)
 
 static bool read_text(whit_chat_parser *p, bool *wait)
 {
-    if (p->after) { /* after thinking or a call, which may have ended inside a UTF-8 character */
+    if (p->after) { /* the text follows thinking or a call, which may have ended inside a UTF-8 character */
         size_t blank = 0;
         while (blank < p->held.size_bytes && (is_blank(p->held.data[blank]) || is_continued(p->held.data[blank])))
             blank++;
         drop_held(p, blank);
         if (p->syntax == WHIT_CALLS_GEMMA && p->held.size_bytes && p->n_calls) {
-            int ends = match(p, gemma_response); /* where the results would begin, the answer ends */
+            int ends = match(p, gemma_response); /* the answer ends where the results of calls would begin */
             *wait = ends < 0;
             if (ends > 0) drop_held(p, strlen(gemma_response));
             if (ends) return true;
@@ -735,7 +737,8 @@ whit_status whit_answer_set_tools(whit_chat_parser *p, const char *tools, size_t
     return WHIT_OK;
 }
 
-/* Bytes reserved before the first token, for the text and for bytes that are held back; longer text is reallocated. */
+/* Numbers of bytes that are reserved before the first token, for the text and for held bytes; longer text is
+ * reallocated. */
 enum { TEXT_BYTES = 1 << 16, HELD_BYTES = 1 << 12 };
 
 whit_status whit_answer_prepare(whit_chat_parser *p, uint32_t first_id, whit_error *error)
@@ -778,7 +781,7 @@ whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
     WHIT_NEED(p);
     if (p->message.size_bytes) return WHIT_OK;
     if (p->state == WHIT_ANSWER_CALLS) {
-        if (p->section_state == WHIT_SECTION_NEXT) { /* between calls: treat the section as closed */
+        if (p->section_state == WHIT_SECTION_NEXT) { /* between calls, the section is treated as closed */
             if (p->held.size_bytes &&
                 (match(p, "</tool_call>") < 0 || match(p, gemma_end) < 0 || match(p, deepseek_call_end) < 0))
                 drop_held(p, p->held.size_bytes);

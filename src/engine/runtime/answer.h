@@ -2,7 +2,7 @@
  * Internals of the answer parser, which splits a model's streamed output into thinking, text and tool calls.
  *
  * An answer is white space, an optional thinking section, then text with calls in it. Bytes that might become a
- * marker are held back until they cannot; text that looked like a call but is malformed is emitted as text. */
+ * marker are held back until more bytes decide. Text that looked like a call but is malformed is emitted as text. */
 #ifndef WHIT_RUNTIME_ANSWER_H
 #define WHIT_RUNTIME_ANSWER_H
 
@@ -14,23 +14,24 @@
 /* Incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
 typedef struct whit_call_reader {
     enum {
-        WHIT_CALL_OPEN,   /* before the opening brace */
-        WHIT_CALL_KEY,    /* before a key or the closing brace */
+        WHIT_CALL_OPEN,   /* the next byte is the opening brace */
+        WHIT_CALL_KEY,    /* the next byte begins a key or is the closing brace */
         WHIT_CALL_IN_KEY, /* inside the key's quotes */
         WHIT_CALL_COLON,
-        WHIT_CALL_VALUE,     /* before a value */
+        WHIT_CALL_VALUE,     /* the next byte begins a value */
         WHIT_CALL_NAME,      /* inside the name's quotes */
         WHIT_CALL_ARGUMENTS, /* inside the value of the arguments */
         WHIT_CALL_OTHER,     /* inside another value */
-        WHIT_CALL_NEXT,      /* after a value */
+        WHIT_CALL_NEXT,      /* the next byte follows a value */
     } state;
     char key[16];
     size_t n_key;
-    whit_buf name;                   /* as written, without quotes; decoded at its closing quote */
-    whit_buf arguments;              /* argument bytes that were not emitted yet */
-    whit_buf whole;                  /* all arguments emitted so far, validated as JSON at the end */
-    uint32_t depth;                  /* nesting depth inside the current value */
-    bool in_string, escaped, quoted; /* quoted: the arguments are a JSON text in a string */
+    whit_buf name;      /* name as written, without quotes; decoded at its closing quote */
+    whit_buf arguments; /* bytes of the arguments that were not emitted yet */
+    whit_buf whole;     /* all arguments emitted so far, validated as JSON at the end */
+    uint32_t depth;     /* nesting depth inside the current value */
+    /* in_string, escaped: place in a JSON string; quoted: the arguments are a JSON text in a string */
+    bool in_string, escaped, quoted;
     bool has_name, has_arguments, begun;
 } whit_call_reader;
 
@@ -42,30 +43,31 @@ struct whit_chat_parser {
     whit_chat_event_fn *on_event;
     void *user;
     enum {
-        WHIT_ANSWER_START, /* only white space so far */
+        WHIT_ANSWER_START, /* only white space was read so far */
         WHIT_ANSWER_THINKING,
         WHIT_ANSWER_TEXT,
         WHIT_ANSWER_CALLS,
     } state;
     enum {
-        WHIT_SECTION_OPEN, /* after the marker */
-        WHIT_SECTION_CALL, /* inside a call */
-        WHIT_SECTION_NEXT, /* after a call */
-        WHIT_SECTION_NAME, /* DeepSeek: in the name, up to the arguments */
-        WHIT_SECTION_TAGS, /* inside tagged arguments */
+        WHIT_SECTION_OPEN, /* the next byte follows the marker */
+        WHIT_SECTION_CALL, /* the next byte is inside a call */
+        WHIT_SECTION_NEXT, /* the next byte follows a call */
+        WHIT_SECTION_NAME, /* DeepSeek: the next byte belongs to the name, up to the arguments */
+        WHIT_SECTION_TAGS, /* the next byte is inside tagged arguments */
     } section_state;
-    bool list, bare;     /* list: the calls are in a JSON list; bare: a call without a marker */
-    bool after, stopped; /* after: follows thinking or calls, so white space before text is dropped */
-    whit_buf held;       /* bytes not parsed yet, or that may begin a marker */
+    bool list, bare;     /* list: the calls are in a JSON list; bare: the call has no marker */
+    bool after, stopped; /* after: follows thinking or calls, so that white space before text is dropped */
+    whit_buf held;       /* bytes that are not parsed yet, or that may begin a marker */
     whit_buf raw;        /* source text of a call that may still turn out malformed */
     whit_call_reader call;
     whit_gemma_reader gemma;
     whit_buf tools_text; /* the tools' JSON list; its schemas tell which tagged arguments are strings */
     whit_json tools;
     bool has_tools;
-    size_t searched;                            /* number of held bytes already searched for an end tag */
-    uint32_t n_calls, first_id;                 /* first_id: number in the id of the first call */
-    whit_buf content, thinking, calls, message; /* the answer so far; `message` is built at the end */
+    size_t searched; /* number of held bytes already searched for an end tag */
+    /* number of calls so far; first_id: number in the id of the first call */
+    uint32_t n_calls, first_id;
+    whit_buf content, thinking, calls, message; /* the parts of the answer so far; `message` is built at the end */
 };
 
 #endif

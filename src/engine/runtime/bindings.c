@@ -10,7 +10,7 @@ static void fill_struct(void *to, size_t size_bytes, const void *defaults, size_
     size_t n = size_bytes < known_bytes ? size_bytes : known_bytes;
     memcpy(to, defaults, n);
     memset((char *)to + n, 0, size_bytes - n);
-    memcpy(to, &size_bytes, sizeof size_bytes); /* struct_bytes, the first member */
+    memcpy(to, &size_bytes, sizeof size_bytes); /* the first member, struct_bytes */
 }
 
 #define DEFINE_INIT(name)                                                                                              \

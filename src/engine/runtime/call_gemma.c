@@ -25,7 +25,8 @@ static bool in_list(const whit_gemma_reader *r)
     return r->depth && r->lists >> r->depth & 1;
 }
 
-/* Compares the text at offset `at` with the mark. 1: equal, -1: may be once there are more bytes, 0: different. */
+/* Compares the text at offset `at` with the mark. Returns 1 if they are equal, -1 if more bytes could make them equal,
+ * 0 if they differ. */
 static int match_mark(const struct input *in, size_t at)
 {
     size_t left = in->n - at;
@@ -38,12 +39,12 @@ static const char *find_mark(const struct input *in, size_t from)
     return memmem(in->text + from, in->n - from, mark, MARK_BYTES);
 }
 
-/* Appends the content of a JSON string. */
+/* Appends the content of a JSON string without its quotes. */
 static bool write_text(const char *text, size_t n, whit_buf *out)
 {
     size_t begin = out->size_bytes;
     if (!whit_json_write_string(out, text, n)) return false;
-    memmove(out->data + begin, out->data + begin + 1, out->size_bytes - begin - 2); /* without its quotes */
+    memmove(out->data + begin, out->data + begin + 1, out->size_bytes - begin - 2); /* removes the quotes */
     out->size_bytes -= 2;
     return true;
 }
@@ -74,7 +75,7 @@ static whit_gemma_result open_container(whit_gemma_reader *r, struct input *in, 
     return whit_buf_append(out, &c, 1) ? WHIT_GEMMA_MORE : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Reads a key, bare or between marks, and its colon. *wait: more bytes are needed. */
+/* Reads a key, bare or between marks, and its colon. Sets *wait if more bytes are needed. */
 static whit_gemma_result read_key(whit_gemma_reader *r, struct input *in, whit_buf *out, bool *wait)
 {
     const char *key = in->text + in->at, *end = in->text + in->n;
@@ -106,7 +107,7 @@ static whit_gemma_result read_key(whit_gemma_reader *r, struct input *in, whit_b
                                                                                  : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Reads a number or a word up to the byte that ends it; a word that JSON does not have is a string. */
+/* Reads a number or a word up to the byte that ends it; a word that is not a word of JSON becomes a string. */
 static whit_gemma_result read_word(whit_gemma_reader *r, struct input *in, whit_buf *out, bool *wait)
 {
     const char *word = in->text + in->at;
@@ -135,8 +136,8 @@ static whit_gemma_result read_value(whit_gemma_reader *r, struct input *in, whit
     return whit_buf_append_str(out, "\"") ? WHIT_GEMMA_MORE : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Returns the number of bytes of a text without its end that may be a part of the mark or of a character that is not
- * complete. */
+/* Returns the number of bytes of a text that are certain: it leaves out an end that may be part of the mark, or of an
+ * incomplete UTF-8 character. */
 static size_t certain_bytes(const struct input *in)
 {
     size_t n = in->n, most = MARK_BYTES - 1;

@@ -10,13 +10,13 @@
 #define WHIT_GEMMA_MARK      "<|\"|>"
 #define WHIT_GEMMA_DEPTH_MAX 64
 
-/* Incremental reader of an object whose opening brace was read. */
+/* Incremental reader of an object after its opening brace. */
 typedef struct whit_gemma_reader {
     enum {
-        WHIT_GEMMA_KEY,   /* before a key */
-        WHIT_GEMMA_VALUE, /* before a value */
-        WHIT_GEMMA_TEXT,  /* inside a string */
-        WHIT_GEMMA_NEXT,  /* after a value */
+        WHIT_GEMMA_KEY,   /* the next byte begins a key */
+        WHIT_GEMMA_VALUE, /* the next byte begins a value */
+        WHIT_GEMMA_TEXT,  /* the next byte is inside a string */
+        WHIT_GEMMA_NEXT,  /* the next byte follows a value */
     } state;
     uint64_t lists; /* bit i: the container at depth i is a list */
     uint32_t depth; /* number of containers inside the outermost object */
@@ -36,9 +36,10 @@ whit_gemma_reader whit_gemma_begin(void);
 size_t whit_gemma_read(whit_gemma_reader *reader, const char *text, size_t n_bytes, whit_buf *out,
                        whit_gemma_result *result);
 
-/* The rule of a function's arguments, without the braces around them. If they are held, the properties of its schema in
- * the order of their names, as the template writes them; else any. `name` begins errors, which name the place of what
- * cannot be held. */
+/* Builds the rule of a function's arguments, without the braces around them. held: the arguments are constrained to the
+ * properties of the function's schema, in the order of their names, as the template writes them; otherwise any
+ * arguments are allowed. `name` begins error messages, which then name the place in the schema that no rule can
+ * express. */
 whit_status whit_call_gemma_rule(whit_automaton *graph, const whit_json *json, uint32_t parameters, bool held,
                                  const char *name, uint32_t *rule, whit_error *error);
 

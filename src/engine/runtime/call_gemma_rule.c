@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The grammar of Gemma 4's notation of arguments. Objects and lists are built here, by their schemas; strings are
- * what a schema accepts, verbatim; numbers, booleans and null are as in JSON. */
+ * Builds the grammar of Gemma 4's notation of arguments. The rules of objects and lists are built here from their
+ * schemas; strings are written verbatim, restricted by their schemas; numbers, booleans and null are as in JSON. */
 #include "base/phrase.h"
 #include "grammar/schema.h"
 #include "base/items.h"
@@ -17,10 +17,11 @@ struct builder {
     const whit_json *json;
     uint32_t parameters;
     const char *name;
-    uint32_t any_value, any_pairs; /* rules; WHIT_AUTOMATON_NONE until they exist */
+    /* rules for arbitrary values and members; WHIT_AUTOMATON_NONE until they are built */
+    uint32_t any_value, any_pairs;
     struct value {
         uint32_t schema, rule;
-    } values[VALUES_MAX]; /* schemas that have a rule, so that references may be recursive */
+    } values[VALUES_MAX]; /* rules of schemas that were built, so that references may be recursive */
     uint32_t n_values, n_nested;
     whit_error *error;
 };
@@ -68,7 +69,7 @@ static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
                                   whit_automaton_call(g, text_rule, whit_automaton_literal(g, WHIT_GEMMA_MARK, next)));
 }
 
-/* KEY:VALUE,KEY:VALUE, or nothing. */
+/* Defines `rule` as KEY:VALUE,KEY:VALUE, or nothing. */
 static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
 {
     whit_byte_set set = {0};
@@ -83,7 +84,7 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
     whit_automaton_define(g, rule, whit_automaton_split(g, ways, 2));
 }
 
-/* `min` to `max` values between brackets. */
+/* Builds a list: `min` to `max` values between brackets. */
 static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, uint32_t max, uint32_t next)
 {
     uint32_t end = whit_automaton_literal(g, "]", next), ways[2] = {end, end};
@@ -131,7 +132,7 @@ static bool is_one_of(const whit_json *json, uint32_t key, const char *const *wo
     return false;
 }
 
-/* Keywords that accept everything. */
+/* Returns whether a keyword only annotates a schema, and restricts no value. */
 static bool is_annotation(const whit_json *json, uint32_t key)
 {
     static const char *const words[] = {"title",    "description", "default",       "examples",  "example",
@@ -142,7 +143,7 @@ static bool is_annotation(const whit_json *json, uint32_t key)
     return is_one_of(json, key, words) || (n > 2 && memcmp(name, "x-", 2) == 0);
 }
 
-/* Refuses all keywords of a schema but annotations and these. */
+/* Refuses all keywords of a schema that are neither annotations nor in the list `known`. */
 static whit_status check_keywords(const struct builder *b, uint32_t schema, const struct place *at,
                                   const char *const *known)
 {
@@ -164,7 +165,7 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
 
 static whit_status value_rule(struct builder *b, uint32_t schema, const struct place *at, uint32_t *rule);
 
-/* The strings, or the JSON, that a schema accepts by itself. */
+/* Builds the rule of the strings, or of the JSON, that a schema accepts by itself. */
 static whit_status leaf_rule(struct builder *b, const struct place *at, bool is_text, uint32_t *rule)
 {
     return whit_call_leaf_rule(b->g, b->json, b->parameters, at->text, is_text ? WHIT_GEMMA_MARK : NULL, b->name, rule,
@@ -208,7 +209,7 @@ static whit_status check_required(const struct builder *b, uint32_t schema, uint
     return WHIT_OK;
 }
 
-/* The template's order of names: without regard to case. */
+/* Compares two names in the template's order, which ignores case. */
 static bool comes_before(const whit_json *json, uint32_t a, uint32_t b)
 {
     size_t n, m;
@@ -217,7 +218,7 @@ static bool comes_before(const whit_json *json, uint32_t a, uint32_t b)
     return order ? order < 0 : n < m;
 }
 
-/* The rule of an object's members, without the braces around them. */
+/* Builds the rule of an object's members, without the braces around them. */
 static whit_status members_rule(struct builder *b, uint32_t schema, const struct place *at, uint32_t *rule)
 {
     static const char *const known[] = {"type", "properties", "required", "additionalProperties", "nullable", NULL};
@@ -250,7 +251,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
     }
-    /* begins[1]: a member was written before, so that a comma precedes the next one. */
+    /* begins[1] is used if a member was written before, so that a comma precedes the next one. */
     uint32_t begins[2] = {WHIT_AUTOMATON_RET, WHIT_AUTOMATON_RET};
     while (n--) {
         uint32_t value;
@@ -272,7 +273,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
     return WHIT_OK;
 }
 
-/* A keyword that is a number of elements. */
+/* Reads a keyword whose value is a number of elements. */
 static whit_status read_count(const struct builder *b, uint32_t schema, const struct place *at, const char *keyword,
                               uint32_t *count)
 {
@@ -305,7 +306,7 @@ static whit_status list_way(struct builder *b, uint32_t schema, const struct pla
     return WHIT_OK;
 }
 
-/* Numbers, booleans or null of a schema that accepts other types, too. */
+/* Builds numbers, booleans or null for a schema that also accepts other types. */
 static whit_status scalar_way(struct builder *b, uint32_t schema, const char *type, uint32_t *way)
 {
     static const char *const bounds[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
@@ -326,7 +327,7 @@ static whit_status scalar_way(struct builder *b, uint32_t schema, const char *ty
     return status;
 }
 
-/* Values of one type of a schema; `is_only`: it accepts no other type. */
+/* Builds the values of one type of a schema; is_only: the schema accepts no other type. */
 static whit_status type_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t type, bool is_only,
                             uint32_t *way)
 {
@@ -354,8 +355,8 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
     return refuse_keyword(b, at, "type", "not a type that JSON has");
 }
 
-/* Builds alternatives for several types: the keywords of each are checked when it is built, so all must be known
- * here. */
+/* Builds alternatives for several types. The keywords of each type are checked when it is built, so keywords that only
+ * some types know are refused. */
 static whit_status types_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t types, uint32_t *way)
 {
     uint32_t ways[8], n = 0;
@@ -380,7 +381,7 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
     return WHIT_OK;
 }
 
-/* Returns whether a value is of a type, or of one of a list of types; WHIT_JSON_NONE: all are. */
+/* Returns whether a value is of a type, or of one of a list of types; every value is of the type WHIT_JSON_NONE. */
 static bool is_of_type(const whit_json *json, uint32_t type, uint32_t value)
 {
     static const char *const names[] = {
@@ -433,7 +434,7 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     return WHIT_OK;
 }
 
-/* Returns whether no value is of both types. */
+/* Returns whether no value can be of both types. */
 static bool differ(const whit_json *json, uint32_t a, uint32_t b)
 {
     static const char *const numbers[] = {"number", "integer", NULL};
@@ -442,7 +443,8 @@ static bool differ(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && (n != m || memcmp(x, y, n) != 0) && !(is_one_of(json, a, numbers) && is_one_of(json, b, numbers));
 }
 
-/* One of several schemas. Those of oneOf must be of different types: a value that two accept is not allowed. */
+/* Builds a choice between several schemas. Those of oneOf must be of different types, because a value that two of them
+ * accept is not allowed. */
 static whit_status choice_way(struct builder *b, uint32_t schema, const struct place *at, const char *keyword,
                               uint32_t *way)
 {
@@ -496,7 +498,7 @@ static whit_status resolve_reference(const struct builder *b, const struct place
     return WHIT_OK;
 }
 
-/* A schema without a type, $ref, enum or choice. */
+/* Builds the values of a schema without a type, $ref, enum or choice. */
 static whit_status untyped_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t *way)
 {
     static const char *const nothing[] = {"nullable", NULL};
@@ -573,7 +575,7 @@ static whit_status build_rule(struct builder *b, bool held, uint32_t *rule)
         *rule = b->any_pairs;
         return WHIT_OK;
     }
-    if (whit_json_type_of(b->json, b->parameters) <= WHIT_JSON_NULL) { /* a function without arguments */
+    if (whit_json_type_of(b->json, b->parameters) <= WHIT_JSON_NULL) { /* the function has no arguments */
         *rule = whit_automaton_rule(b->g);
         whit_automaton_define(b->g, *rule, WHIT_AUTOMATON_RET);
         return WHIT_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Compiles the way in which a model writes tool calls into a grammar: thinking, then text or calls.
+ * Compiles a grammar of answers with tool calls, in the syntax of the model: thinking, then text or calls.
  *
  * Free text ends where the marker that precedes calls is complete. There is one rule for each prefix of the marker
  * that the text may end with (the states of Knuth, Morris and Pratt), so that no call can bypass the grammar. */
@@ -77,17 +77,17 @@ static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, u
     return whit_automaton_code(g, ranges, n_ranges, next);
 }
 
-/* Builds free text up to the complete marker `text`, then the state given as its continuation, which covers everything
- * up to the end of the root rule; with WHIT_AUTOMATON_NONE the marker must not be completed. may_end: the answer may
- * end within the text. plain: the text begins with neither a brace nor a blank, so that it can't be a call without a
- * marker. */
+/* Builds free text up to the complete marker `text`, followed by the state given after it, which covers everything up
+ * to the end of the root rule; if that state is WHIT_AUTOMATON_NONE, the marker must not be completed. may_end: the
+ * answer may end within the text. plain: the text begins with neither a brace nor a blank, so that it cannot be a call
+ * without a marker. */
 static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind, bool may_end, bool plain)
 {
     static const uint32_t call_begins[] = {'{', ' ', '\t', '\r', '\n'};
     marker m = marker_of(text);
     uint32_t rules[MOST_MARK], begin = WHIT_AUTOMATON_NONE;
     for (uint32_t i = 0; i < m.n; i++) rules[i] = whit_automaton_rule(g);
-    for (uint32_t i = 0; i <= m.n; i++) { /* the last iteration makes the start of plain text */
+    for (uint32_t i = 0; i <= m.n; i++) { /* the last iteration builds the start of plain text */
         uint32_t ways[MOST_MARK + 2], told[MOST_MARK + 8], n_ways = 0, n_told = 0, n_matched = i < m.n ? i : 0;
         if (i == m.n && !plain) break;
         if (may_end) ways[n_ways++] = WHIT_AUTOMATON_RET;
@@ -151,7 +151,8 @@ static bool can_hold(builder *b, uint32_t schema)
     return ok;
 }
 
-/* Compiles the rule for the arguments of tool i; a tool without `parameters` takes an empty object if enforced. */
+/* Compiles the rule for the arguments of tool i. If arguments are enforced, those of a tool without `parameters` are an
+ * empty object. */
 static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint32_t *rule)
 {
     const whit_json *json = &b->tools;
@@ -160,7 +161,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     char name[64];
     size_t n = 0;
     snprintf(name, sizeof name, "tools[%u].function.parameters", i);
-    /* Models are not trained for the plain form: there arguments are constrained if their schema can be enforced. */
+    /* Models are not trained for the plain form of calls, so their arguments are constrained whenever the schema can be
+     * enforced. */
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_XML)
         return whit_call_tagged_rule(&b->graph, json, parameters, held, name, rule, b->error);
     if (whit_chat_template_style(b->chat)->syntax == WHIT_CALLS_GEMMA)
@@ -240,8 +242,8 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Literal pieces of a call syntax, in order: before the first call, before a name, between name and arguments, after
- * the arguments, between two calls (NULL: only one call is possible), after the last call. */
+/* Literal pieces of a call syntax, in the order of the text: before the first call, before a name, between name and
+ * arguments, after the arguments, between two calls (NULL: only one call is possible), after the last call. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;
@@ -269,7 +271,7 @@ static call_form form_of(whit_call_syntax syntax)
     return (call_form){"", "", "", "", NULL, ""};
 }
 
-/* Builds the end of a call after its arguments; Mistral's models may write an id there. */
+/* Builds the end of a call after its arguments. Mistral's models may write an id there. */
 static uint32_t behind_arguments(whit_automaton *g, const call_form *form, whit_call_syntax syntax, uint32_t next)
 {
     if (syntax != WHIT_CALLS_MISTRAL) return whit_automaton_literal(g, form->behind, next);
@@ -328,8 +330,8 @@ static whit_status build_answer(builder *b, uint32_t *begin)
     return WHIT_OK;
 }
 
-/* Builds the answer with the thinking section that the prompt has opened, or that the template knows and the prompt
- * has not closed. */
+/* Builds the whole answer. It begins with a thinking section if the prompt has opened one, or if the template knows
+ * such sections and the prompt has not closed one. */
 static whit_status build_whole(builder *b, const whit_chat_prompt *prompt, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
@@ -403,7 +405,7 @@ whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_gramm
     const char *spelled[8] = {NULL};
     whit_call_syntax syntax = whit_chat_template_style(chat)->syntax;
     size_t n = 0;
-    /* A generation that drops special tokens would drop the tokens of calls, too. */
+    /* If a generation drops special tokens, it would also drop those of calls. */
     if (whit_chat_template_keep_special(chat)) {
         whit_chat_template_thinking(chat, &spelled[0], &spelled[1]);
         n = 2;

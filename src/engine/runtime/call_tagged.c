@@ -38,21 +38,22 @@ whit_status whit_call_leaf_rule(whit_automaton *g, const whit_json *json, uint32
     whit_buf text = {.allocator = g->allocator};
     whit_buf_printf(&text, "{\"$ref\": \"whit:arguments#%s\"", pointer);
     whit_buf_append_str(&text, ", \"$defs\": {\"p\": {\"$id\": \"whit:arguments\", ");
-    whit_buf_append(&text, whole + 1, n - 1); /* the last of two $id counts, and then nothing is found: refused */
+    /* if the schema has its own $id, the last of the two counts: references then find nothing, and are refused */
+    whit_buf_append(&text, whole + 1, n - 1);
     whit_buf_append_str(&text, "}}");
     whit_status status = text.failed ? whit_fail_memory(error, "a schema of arguments", n) : WHIT_OK;
     const char *schema = whit_chars(&text);
     if (status == WHIT_OK)
         status = mark ? whit_json_schema_compile_texts(g, name, schema, text.size_bytes, mark, rule, error)
                       : whit_json_schema_compile(g, name, schema, text.size_bytes, rule, error);
-    /* Report the location as in the caller's schema. */
+    /* Report the place as it is in the caller's schema. */
     char *moved = status != WHIT_OK && error ? strstr(error->message, "#/$defs/p/") : NULL;
     if (moved) memmove(moved + 1, moved + 9, strlen(moved + 9) + 1);
     whit_buf_free(&text);
     return status;
 }
 
-/* The rule of one property's value. */
+/* Builds the rule of one property's value. */
 static whit_status value_rule(whit_automaton *g, const whit_json *json, uint32_t parameters, uint32_t key,
                               const char *name, uint32_t *rule, whit_error *error)
 {
@@ -88,7 +89,7 @@ static bool is_required(const whit_json *json, uint32_t parameters, uint32_t key
     return false;
 }
 
-/* Refuses keywords on the arguments object, other than properties, that the grammar would not enforce. */
+/* Refuses keywords of the arguments' schema, other than `properties`, that the grammar would not enforce. */
 static whit_status check_keywords(const whit_json *json, uint32_t parameters, const char *name, whit_error *error)
 {
     static const char *const refused[] = {"anyOf",
@@ -128,7 +129,7 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
     return WHIT_OK;
 }
 
-/* Names are written verbatim between "=" and ">". */
+/* Returns whether a name can be written verbatim between "=" and ">". */
 static bool is_plain_name(const char *text, size_t n)
 {
     bool ok = n > 0 && n <= 256;

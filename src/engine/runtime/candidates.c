@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Candidates: a heap that is popped into a sorted end, only as far as needed. */
+ * Candidates: a heap whose greatest keys are moved into a sorted end, only as far as needed. */
 #include "runtime/candidates.h"
 #include "base/mem.h"
 
-/* Sums of at most FEW candidates do not pass over the whole vocabulary. */
+/* Sums of at most FEW candidates are computed without a pass over the whole vocabulary. */
 enum { LANES = 16, BLOCK = 64, GREATEST_MAX = 256, FEW = 64 };
 
 whit_status whit_candidates_open(uint32_t n_vocab, const whit_allocator *allocator, whit_candidates *candidates,
@@ -44,14 +44,14 @@ bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool
     return n_bad == n_banned;
 }
 
-/* Maps a logit's bits to an integer of the same order (-0 is below 0), and back. Compilers use vectors for maxima of
- * integers. */
+/* Maps a logit's bits to an integer of the same order (-0 is below 0). Applied twice, it restores the bits. It is used
+ * because compilers vectorise the maximum of integers. */
 static inline int32_t ordered_bits(int32_t bits)
 {
     return bits ^ (bits >> 31 & INT32_MAX);
 }
 
-/* Returns the greatest of BLOCK logits; *is_finite becomes false if one is NaN or infinite. */
+/* Returns the greatest of BLOCK logits; sets *is_finite to false if one of them is NaN or infinite. */
 static float greatest_of_block(const float *logits, bool *is_finite)
 {
     const int32_t infinity = 0x7f800000;
@@ -73,7 +73,7 @@ static float greatest_of_block(const float *logits, bool *is_finite)
 /* Returns the k-th greatest of n numbers, 0 < k <= GREATEST_MAX, k <= n. */
 static float find_kth(const float *x, uint32_t n, uint32_t k)
 {
-    float kept[GREATEST_MAX]; /* descending */
+    float kept[GREATEST_MAX]; /* the greatest numbers so far, in descending order */
     uint32_t n_kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (n_kept == k && !(x[i] > kept[k - 1])) continue;
@@ -153,8 +153,8 @@ uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i)
     return keys[candidates->size - 1 - i];
 }
 
-/* The k greatest of the first n keys move to the front: a heap of the k greatest so far, least
- * first (complemented keys turn one heap into the other), meets every other key once. */
+/* Moves the k greatest of the first n keys to the front. A heap of the k greatest keys so far, the least of them first,
+ * is compared with every other key once; complementing the keys turns one kind of heap into the other. */
 static void select_greatest(uint64_t *keys, uint32_t n, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++) keys[i] = ~keys[i];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * The candidates of one pick: token ids ordered by logit, ties by id, the order built only as far
- * as someone looks.
+ * The candidates of one pick: token ids ordered by logit, ties by id. They are sorted lazily, only as far as the order
+ * is asked for.
  *
  * A candidate is a 64-bit key: the logit's bits, made to sort as unsigned numbers, over the
- * complement of the id. So one comparison orders by logit downward, then by id upward.
+ * complement of the id. One comparison of keys therefore orders by descending logit, then by ascending id.
  *
  *     keys:  [ heap, n_heap | free | n_sorted greatest, ascending ]   (size)
  *
- * Taking the next greatest moves it from the heap to the sorted end. Sums over candidates run in
- * token order over 16 virtual lanes (docs/dev/numerics.md), whatever the keys' order. */
+ * The next greatest key is moved from the heap to the sorted end. Sums over candidates are computed in token order over
+ * 16 virtual lanes (docs/dev/numerics.md), independently of the order of the keys. */
 #ifndef WHIT_RUNTIME_CANDIDATES_H
 #define WHIT_RUNTIME_CANDIDATES_H
 
 #include "base/status.h"
 
 typedef struct whit_candidates {
-    uint64_t *keys; /* (n_vocab) */
+    uint64_t *keys; /* (n_vocab) keys in the layout above */
     double *terms;  /* (n_vocab) terms of a sum being computed; zeros between calls */
-    float *maxima;  /* greatest logit of each block of ids: scratch of whit_candidates_load_greatest */
+    float *maxima;  /* scratch of whit_candidates_load_greatest: greatest logit of each block of ids */
     uint32_t n_vocab;
     uint32_t size, n_heap, n_sorted;
-    bool is_heap; /* false: [0, n_heap) has no order yet */
+    bool is_heap; /* keys [0, n_heap) form a heap; false: they have no order yet */
     const whit_allocator *allocator;
 } whit_candidates;
 
@@ -30,7 +30,7 @@ void whit_candidates_close(whit_candidates *candidates);
 
 static inline uint64_t whit_key(float logit, uint32_t id)
 {
-    logit += 0.0f; /* -0 becomes 0 */
+    logit += 0.0f; /* turns -0 into 0 */
     uint32_t bits;
     __builtin_memcpy(&bits, &logit, sizeof bits);
     bits ^= (uint32_t)((int32_t)bits >> 31) | 0x80000000u;
@@ -49,21 +49,22 @@ static inline float whit_key_logit(uint64_t key)
     return logit;
 }
 
-/* Takes all (n_vocab) logits; false where one is neither finite nor -infinity, which bans its id:
- * then *any_banned, and it is for the caller to leave those out. Until another function is called,
- * keys[id] belongs to id and may be replaced. */
+/* Loads all logits (n_vocab) as candidates. Returns false if a logit is neither finite nor -infinity. A logit of
+ * -infinity bans its id: *any_banned is then set, and the caller must remove these candidates. Until another function
+ * is called, keys[id] belongs to id and may be replaced. */
 bool whit_candidates_load(whit_candidates *candidates, const float *logits, bool *any_banned);
-/* Loads the k greatest of the logits (n_vocab) and some more, in one pass over them; false, with no candidates, if one
- * is not finite or the vocabulary is small for k. */
+/* Loads the k greatest of the logits (n_vocab) and some more, in one pass over them. Returns false, with no candidates,
+ * if a logit is not finite or the vocabulary is too small for k. */
 bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k);
 static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {
     return candidates->n_heap + candidates->n_sorted;
 }
-uint64_t whit_candidates_max(const whit_candidates *candidates); /* the largest key; needs one candidate */
+/* returns the largest key; there must be a candidate */
+uint64_t whit_candidates_max(const whit_candidates *candidates);
 /* Returns the key of the i-th greatest, i < count. */
 uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i);
-/* Keep the n greatest; the logits of at least `min_logit`; all except the n greatest. */
+/* Keep the n greatest candidates; those with a logit of at least `min_logit`; all except the n greatest. */
 void whit_candidates_keep(whit_candidates *candidates, uint32_t n);
 void whit_candidates_keep_from(whit_candidates *candidates, double min_logit);
 void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The chain of samplers. Every probability is exp((logit - greatest) / temperature) over its sum
- * among the candidates left at that point, in double precision. */
+ * The chain of samplers. Every probability is exp((logit - greatest) / temperature), divided by the sum of these terms
+ * over the candidates left at that point, in double precision. */
 #include "runtime/chain.h"
 #include "runtime/elementary.h"
 #include "base/mem.h"
 
 #include <float.h>
 
-enum { MIROSTAT_LOOK = 100 }; /* tokens from which mirostat 1 estimates the slope */
+enum { MIROSTAT_LOOK = 100 }; /* number of tokens from which mirostat 1 estimates the slope */
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
     for (size_t i = 0; i < n; i++) {
         if (o->bias_ids[i] < 0 || (uint32_t)o->bias_ids[i] >= chain->candidates.n_vocab)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d", o->bias_ids[i]);
-        if (!(o->bias_values[i] <= FLT_MAX)) /* minus infinity bans a token */
+        if (!(o->bias_values[i] <= FLT_MAX)) /* -infinity is allowed: it bans a token */
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias of token %d is not a number", o->bias_ids[i]);
     }
     chain->bias_ids = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_ids);
@@ -138,19 +138,20 @@ static double probability(const softmax *s, uint64_t key)
     return weight(whit_key_logit(key), s) / s->sum;
 }
 
-/* -ln p */
+/* Returns -ln p of a candidate. */
 static double surprise(const softmax *s, uint64_t key)
 {
     return whit_quick_log(s->sum) - ((double)whit_key_logit(key) - s->max) / s->temperature;
 }
 
-/* In nats: sum of p (-ln p). */
+/* Returns the entropy in nats: the sum of p (-ln p). */
 static double entropy(whit_candidates *c, const softmax *s)
 {
     return whit_quick_log(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
 }
 
-/* Draws one candidate by its probability: the cumulative sum follows the order. */
+/* Draws one candidate by its probability, by walking the candidates in order until their cumulative sum reaches the
+ * target. */
 static uint64_t draw(whit_chain *chain, const softmax *s)
 {
     whit_candidates *c = &chain->candidates;
@@ -182,7 +183,7 @@ static double square_distance(double logit, const void *context)
     return distance * distance;
 }
 
-/* Keeps candidates at most n standard deviations of the logits below the greatest. */
+/* Keeps the candidates whose logit is at most n_sigma standard deviations below the greatest. */
 static void top_n_sigma(whit_candidates *c, double n_sigma)
 {
     if (n_sigma <= 0.0) return;
@@ -192,10 +193,10 @@ static void top_n_sigma(whit_candidates *c, double n_sigma)
     whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) - n_sigma * sigma);
 }
 
-/* Locally typical sampling (Meister and others, 2022): keeps the candidates whose surprise is
- * nearest to the entropy, until their mass exceeds p. They are an interval of the order, grown from
- * the middle; between equal distances the more probable side is taken first. The margin puts a flat
- * distribution, whose surprises are the entropy but for rounding, on one side. */
+/* Locally typical sampling (Meister and others, 2022): keeps the candidates whose surprise is nearest to the entropy,
+ * until their mass exceeds p. These candidates are an interval of the order, grown from the middle; of two equal
+ * distances the more probable side is taken first. In a flat distribution all surprises equal the entropy but for
+ * rounding: the margin of 1e-9 puts them all on one side. */
 static void typical(whit_candidates *c, double p)
 {
     if (p >= 1.0) return;
@@ -203,7 +204,7 @@ static void typical(whit_candidates *c, double p)
     double middle = entropy(c, &s), mass = 0.0;
     uint32_t n = whit_candidates_count(c), begin = 0;
     while (begin < n && surprise(&s, whit_candidates_at(c, begin)) < middle - 1e-9) begin++;
-    uint32_t end = begin; /* [begin, end) stays */
+    uint32_t end = begin; /* the candidates [begin, end) are kept */
     do {
         double before = begin > 0 ? middle - surprise(&s, whit_candidates_at(c, begin - 1)) : INFINITY;
         double after = end < n ? surprise(&s, whit_candidates_at(c, end)) - middle : INFINITY;
@@ -234,7 +235,8 @@ static void min_p(whit_candidates *c, double p)
     whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) + whit_quick_log(p));
 }
 
-/* "Exclude top choices": now and then drops all choices of at least `threshold` but the last. */
+/* "Exclude top choices": with probability `chance`, drops all candidates of at least `threshold` except the least
+ * probable of them. */
 static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *rng)
 {
     if (chance <= 0.0 || threshold > 0.5 || whit_candidates_count(c) < 2) return;
@@ -245,7 +247,8 @@ static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *r
     if (n_top > 1) whit_candidates_drop_greatest(c, n_top - 1);
 }
 
-/* If `range` is given: a temperature between t - range and t + range, depending on the entropy. */
+/* If `range` is given, returns a temperature between t - range and t + range that depends on the entropy; else returns
+ * t. */
 static double dynamic_temperature(whit_candidates *c, double t, double range, double exponent)
 {
     uint32_t n = whit_candidates_count(c);
@@ -258,7 +261,8 @@ static double dynamic_temperature(whit_candidates *c, double t, double range, do
 
 /* ---- mirostat (Basu and others, 2020) ------------------------------------------------------ */
 
-/* Version 1: the exponent of Zipf's law, fitted to the most probable, says how many to keep. */
+/* Mirostat version 1: computes how many candidates to keep from the exponent of Zipf's law, fitted to the most probable
+ * ones. */
 static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu)
 {
     uint32_t n = whit_candidates_count(c);
@@ -272,8 +276,7 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     }
     if (xx == 0.0) return 1;
     double slope = xy / xx, beyond = slope - 1.0;
-    /* With a slope of 1 the formula's limit stands: its denominator / beyond tends to ln(n_vocab).
-     */
+    /* With a slope of 1, `beyond` is 0: the limit of the formula is used, which is ln(n_vocab). */
     double harmonic = beyond == 0.0 ? whit_quick_log(c->n_vocab) : (1.0 - whit_quick_pow(c->n_vocab, -beyond)) / beyond;
     double k = whit_quick_pow(whit_quick_pow(2.0, mu) / harmonic, 1.0 / slope);
     if (!(k > 1.0)) return 1;
@@ -322,7 +325,7 @@ static bool penalizes_repetition(const whit_sampler_options *o)
     return o->mirostat == 0 && o->dry_penalty_last_n != 0 && o->dry_multiplier != 0.0f && o->dry_base >= 1.0f;
 }
 
-/* Biases and penalties; leaves out banned tokens. */
+/* Applies biases and penalties, and removes banned tokens. */
 static void edit_logits(whit_chain *chain, bool any_banned)
 {
     const whit_sampler_options *o = &chain->options;

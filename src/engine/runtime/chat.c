@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The public chat interface over prompter, style and parser. */
+ * Implements the public chat interface with the prompter, the tool style and the answer parser. */
 #include "base/phrase.h"
 #include "runtime/chat.h"
 
@@ -20,7 +20,7 @@ struct whit_chat_template {
 struct whit_chat_prompt {
     whit_prompt prompt;
     const whit_allocator *allocator;
-    whit_buf tools; /* the list, where its schemas say how the answer is read */
+    whit_buf tools; /* the list of tools, kept if reading the answer depends on their schemas */
 };
 
 whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
@@ -114,7 +114,7 @@ bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt)
 
 /* ---- prompts --------------------------------------------------------------------------------- */
 
-/* Reads a request as values; system messages from the n_kept-th message on become the person's. */
+/* Reads a request as values; system messages from the n_kept-th message on become user messages. */
 static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, size_t n_kept,
                                whit_datum_pool *pool, whit_chat *values, whit_error *error)
 {
@@ -143,7 +143,7 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
         : whit_fail_memory(error, "the conversation", request->messages_bytes);
 }
 
-/* Renders into `text` and `segments`, which are emptied first. */
+/* Renders a request into `text` and `segments`, which are emptied first. */
 static whit_status render_values(const whit_chat_template *chat, const whit_chat_request *request, size_t n_kept,
                                  whit_buf *text, whit_buf *segments, whit_error *error)
 {
@@ -156,9 +156,9 @@ static whit_status render_values(const whit_chat_template *chat, const whit_chat
     return status;
 }
 
-/* Renders the messages as they are. Coding agents put system messages between the others, which some templates refuse
- * and others leave out, and some templates refuse all of them: then the late ones are given as the person's, and if
- * that fails, too, all of them. */
+/* Renders the messages as they are, if the template can. Coding agents put system messages between other messages,
+ * which some templates refuse or leave out; other templates refuse all system messages. Rendering is then retried with
+ * the late system messages as user messages, and after another failure with all of them. */
 static whit_status render_somehow(const whit_chat_template *chat, const whit_chat_request *request, whit_buf *text,
                                   whit_buf *segments, whit_error *error)
 {

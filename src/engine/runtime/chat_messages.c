@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Converts messages from clients' form to the template's: JSON to JSON, then to values. */
+ * Converts messages from the form of clients to the form of the template: first from JSON to JSON, then to values. */
 #include "base/phrase.h"
 #include "runtime/tool_style.h"
 
@@ -12,9 +12,9 @@ struct rewrite {
     const whit_tool_style *style;
     const whit_json *json;
     whit_buf *out;
-    uint32_t i_message; /* the message that is written, for errors */
-    uint32_t only_call; /* the message's call that is written; WHIT_JSON_NONE: all */
-    bool is_rest;       /* the message's content is written already */
+    uint32_t i_message; /* index of the message that is written, for errors */
+    uint32_t only_call; /* the only call of the message that is written; WHIT_JSON_NONE: all calls are */
+    bool is_rest;       /* the message's content was already written */
 };
 
 /* Copies the JSON text of a value. */
@@ -34,7 +34,7 @@ static bool is_one_of(const whit_json *json, uint32_t key, const char *const *na
     return false;
 }
 
-/* Members beside the named ones, each with a comma in front. */
+/* Copies the members of an object whose names are not listed, each after a comma. */
 static bool copy_others(const struct rewrite *r, uint32_t object, const char *const *names)
 {
     for (uint32_t key = whit_json_first(r->json, object); key != WHIT_JSON_NONE;
@@ -47,7 +47,7 @@ static bool copy_others(const struct rewrite *r, uint32_t object, const char *co
     return true;
 }
 
-/* An id of nine letters and digits that stands for any other (FNV-1a). */
+/* Writes an id of nine letters and digits: `id` itself if it is one, else one computed from its hash (FNV-1a). */
 static bool write_short_id(whit_buf *out, const char *id, size_t n)
 {
     char text[10];
@@ -121,7 +121,7 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Errors for kinds of parts that have no text. */
+/* Error messages for kinds of parts that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -142,7 +142,7 @@ static whit_status refuse_part(const struct rewrite *r, uint32_t part, uint32_t 
     return whit_json_fail(r->json, part, error, "messages[%u].content[%u]: %s", r->i_message, i, why);
 }
 
-/* A content in parts becomes their texts, a line each; the text of a refusal is its text. */
+/* Writes the texts of a content in parts, one per line; the text of a refusal counts as a text. */
 static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *ok, whit_error *error)
 {
     whit_buf joined = {.allocator = r->out->allocator};
@@ -184,8 +184,8 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     return WHIT_OK;
 }
 
-/* Returns whether a template writes messages of a role: a common role, one that its source contains in quotes, or
- * any. */
+/* Returns whether a template writes messages of a role: it does for a common role, for one that its source contains in
+ * quotes, and for any role if the style says so. */
 static bool role_is_written(const struct rewrite *r, uint32_t role)
 {
     static const char *const usual[] = {"system", "user", "assistant", "tool", "developer", NULL};
@@ -244,8 +244,8 @@ static bool is_same_text(const whit_json *json, uint32_t a, uint32_t b)
     return text_a && text_b && n_a == n_b && memcmp(text_a, text_b, n_a) == 0;
 }
 
-/* Returns the call to which a result belongs: the first with its id, else the call of the same index, at most the
- * last. */
+/* Returns the call to which a result belongs: the first call with the result's id, else the call with the index
+ * `place`, or the last one if there are fewer. */
 static uint32_t call_of_result(const struct rewrite *r, uint32_t calls, uint32_t result, uint32_t place)
 {
     uint32_t id = whit_json_get(r->json, result, "tool_call_id"), found = WHIT_JSON_NONE, i = 0;
@@ -262,8 +262,9 @@ static bool is_result(const struct rewrite *r, uint32_t at)
     return at != WHIT_JSON_NONE && whit_json_is(r->json, whit_json_get(r->json, at, "role"), "tool");
 }
 
-/* Returns whether a message has several calls, which are to be written singly. Longer runs of calls and results than
- * any agent makes are left to the template: each result is looked for among the calls. */
+/* Returns whether a message has several calls, which must be written singly. A run of calls and results longer than
+ * SINGLE_CALLS_MAX, which is more than agents make, is left to the template, because each result is searched for among
+ * all calls. */
 static bool has_several_calls(const struct rewrite *r, uint32_t message)
 {
     size_t n_calls = whit_json_count(r->json, whit_json_get(r->json, message, "tool_calls")), n_results = 0;
@@ -274,8 +275,8 @@ static bool has_several_calls(const struct rewrite *r, uint32_t message)
     return n_results <= SINGLE_CALLS_MAX;
 }
 
-/* Writes a message for each of the calls, with the results of the call after it; *at, a message with several calls,
- * becomes the last of the results that follow it. */
+/* Writes a message for each call of a message with several calls, followed by the results of that call. *at is the
+ * message, and becomes the last of the results that follow it. */
 static whit_status write_single_calls(struct rewrite *r, uint32_t *at, bool *ok, whit_error *error)
 {
     const uint32_t message = *at, calls = whit_json_get(r->json, message, "tool_calls");
@@ -316,7 +317,8 @@ static void add_marker(whit_builder *b, const char *text, bool is_data)
     whit_builder_bytes(b, text, strlen(text), is_data);
 }
 
-/* The markers are the template's, the rest is data; in the plain form all is data. */
+/* Appends calls to a message's content. The markers belong to the template and the rest is data; in the plain form
+ * everything is data. */
 static bool append_calls(whit_datum_pool *pool, const whit_tool_style *style, whit_datum *message,
                          const whit_datum *calls)
 {

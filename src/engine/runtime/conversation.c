@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Answers of a conversation: its messages become a prompt, the prompt a generation, and the generated text a message.
- * The messages themselves are in conversation_messages.c. */
+ * Generates the answers of a conversation: makes a prompt of its messages, runs a generation, and appends the generated
+ * text as a message. conversation_messages.c manages the messages themselves. */
 #include "runtime/conversation.h"
 
 #include "base/items.h"
@@ -46,7 +46,8 @@ void whit_conversation_close(whit_conversation *c)
     whit_free(c->allocator, c, sizeof *c);
 }
 
-/* Maximum number of tokens of prompt and answer together; practically unlimited in an endless session. */
+/* Returns the maximum number of tokens of prompt and answer together, which is practically unlimited in an endless
+ * session. */
 static size_t limit_of(const whit_conversation *c)
 {
     return c->session->options.endless ? UINT32_MAX / 2 : whit_session_context_size(c->session);
@@ -133,7 +134,8 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
     WHIT_TRY(whit_call_grammar_open(c->chat, c->prompt, c->vocabulary, &calls, &form->grammar, error));
     WHIT_TRY(whit_grammar_state_open(form->grammar, &form->state, error));
     form->stage = whit_grammar_stage(form->state);
-    form->stages[form->n_stages++] = &form->stage; /* last: it checks the tokens that the other stages allow */
+    /* the last stage, because it checks the tokens that the other stages allow */
+    form->stages[form->n_stages++] = &form->stage;
     return WHIT_OK;
 }
 
@@ -168,7 +170,7 @@ static size_t n_prompt_ids(const whit_conversation *c)
     return n;
 }
 
-/* Leaves out one more turn, up to the next question; false if only the last turn remains. */
+/* Leaves out one more turn, up to the next user message; false if only the last turn remains. */
 static bool leave_out_turn(whit_conversation *c)
 {
     size_t first = whit_conversation_n_system(c) + c->n_left_out;
@@ -180,8 +182,8 @@ static bool leave_out_turn(whit_conversation *c)
     return false;
 }
 
-/* Renders a prompt that leaves room for an answer. Once turns must go, enough of them go that the
- * next few questions need not drop any: every drop makes the rest of the prompt new. */
+/* Renders a prompt that leaves room for an answer. If turns must be left out, enough are that the next few prompts need
+ * not drop any: every drop changes the prefix, so that the rest of the prompt is computed anew. */
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
     size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->n_left_out;
@@ -211,16 +213,16 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
                      n_prompt_ids(c), n_ctx);
 }
 
-/* Makes the sequence the longest cached prefix of the prompt. At least the prompt's last token is evaluated, for its
- * logits. */
+/* Truncates the sequence to the longest common prefix with the prompt. At least the prompt's last token is evaluated,
+ * because its logits are needed. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
     size_t n_ids, n_held, common = 0;
     const int32_t *held = whit_conversation_ids(c, &n_held), *ids = whit_chat_prompt_ids(c->prompt, &n_ids);
-    if (c->session->options.endless) { /* the session does not know ids beyond its context */
+    if (c->session->options.endless) { /* the session does not store ids beyond its context */
         while (common < n_ids - 1 && common < n_held && held[common] == ids[common]) common++;
         WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
-        *n_kept = whit_session_position(c->session, c->sequence); /* maybe less */
+        *n_kept = whit_session_position(c->session, c->sequence); /* may be less than `common` */
     } else {
         WHIT_TRY(whit_session_reuse(c->session, c->sequence, ids, n_ids, n_kept, error));
     }
@@ -240,7 +242,7 @@ struct answering {
     whit_conversation *c;
     const whit_answer_options *options;
     whit_chat_parser *parser;
-    bool has_text, failed; /* failed: no memory for the text */
+    bool has_text, failed; /* failed: memory for the text was out */
 };
 
 static bool on_text(void *user, const char *text, size_t n)
@@ -256,7 +258,7 @@ static bool on_token(void *user, int32_t id)
 {
     struct answering *a = user;
     if (!a->options->ignore_end && id >= 0 && id == whit_chat_template_end(a->c->chat)) return false;
-    /* The last token may be more than the sequence can hold; it is not fed either. */
+    /* The last picked token may exceed the capacity of the sequence; it is not fed either. */
     if (a->c->held.size_bytes < limit_of(a->c) * sizeof id && !whit_buf_append(&a->c->held, &id, sizeof id))
         a->failed = true;
     return !a->failed;

@@ -16,10 +16,10 @@ typedef enum whit_role {
 
 typedef struct whit_message {
     whit_role role;
-    uint32_t n_calls; /* tool calls in it */
-    char *json;       /* one line; followed by a zero that json_bytes does not count */
+    uint32_t n_calls; /* number of tool calls in the message */
+    char *json;       /* the message on one line; followed by a zero that json_bytes does not count */
     size_t json_bytes;
-    size_t n_left_out; /* the list's n_left_out when the message was added */
+    size_t n_left_out; /* value of the conversation's n_left_out when the message was added */
 } whit_message;
 
 struct whit_conversation {
@@ -28,19 +28,19 @@ struct whit_conversation {
     const whit_allocator *allocator;
     uint32_t sequence;
     whit_buf messages; /* whit_message[] */
-    size_t n_left_out; /* how many messages, the oldest after the system message, are not in prompts */
+    size_t n_left_out; /* number of messages, the oldest after the system messages, that prompts leave out */
     whit_conversation_call call;
-    whit_buf call_texts;                 /* the texts of `call` */
-    whit_buf tools;                      /* the JSON list; empty: no tools */
-    bool is_strict;                      /* a tool is "strict" */
+    whit_buf call_texts;                 /* the strings that `call` points to */
+    whit_buf tools;                      /* JSON list of tools; empty: no tools */
+    bool is_strict;                      /* one of the tools is "strict" */
     whit_grammar_vocabulary *vocabulary; /* vocabulary for grammars of calls; NULL until needed */
     whit_chat_prompt *prompt;            /* the prompt of the last answer; NULL before it */
-    whit_buf held;  /* int32_t[]: the ids in the sequence, and maybe one more that was picked last */
+    whit_buf held;  /* int32_t[]: the ids in the sequence, and possibly the last picked one, which is not fed yet */
     size_t n_given; /* how many of these ids belong to the last prompt */
 };
 
 const whit_message *whit_messages_of(const whit_conversation *conversation);
-/* Returns the number of system messages at the beginning. */
+/* Returns the number of system messages at the beginning of the conversation. */
 size_t whit_conversation_n_system(const whit_conversation *conversation);
 /* Appends one message: valid JSON on one line. */
 whit_status whit_conversation_add(whit_conversation *conversation, whit_role role, uint32_t n_calls, const char *json,
@@ -50,10 +50,10 @@ bool whit_conversation_waits(const whit_conversation *conversation);
 /* Appends "[...]": the messages from `first` on, after the first n_system ones. False: out of memory. */
 bool whit_conversation_write(const whit_conversation *conversation, size_t n_system, size_t first, whit_buf *out);
 
-/* For session files. Returns the ids of the last turn: n_given ids of the prompt, then the picked ids; the last of them
+/* Returns the ids of the last turn, for session files: n_given ids of the prompt, then the picked ids; the last of them
  * may not be in the sequence. */
 const int32_t *whit_conversation_turn(const whit_conversation *conversation, size_t *n_ids, size_t *n_given);
-/* Declares that the sequence holds these ids (or all but the last). */
+/* Declares that the sequence contains these ids, or all of them but the last. */
 whit_status whit_conversation_resume(whit_conversation *conversation, const int32_t *ids, size_t n_ids,
                                      whit_error *error);
 /* Sets how many messages prompts leave out; false if there are fewer. */

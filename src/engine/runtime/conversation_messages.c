@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The messages of a conversation: appending, taking back, files, calls and their results. */
+ * The messages of a conversation: appends and removes them, reads them from files, and finds calls and their
+ * results. */
 #include "base/file.h"
 #include "base/items.h"
 #include "base/json.h"
@@ -93,7 +94,7 @@ whit_status whit_conversation_add(whit_conversation *c, whit_role role, uint32_t
     message.json = whit_strndup(c->allocator, json, json_bytes);
     if (message.json && whit_buf_append(&c->messages, &message, sizeof message)) return WHIT_OK;
     if (message.json) free_message(c, &message);
-    c->messages.failed = false; /* the list is whole, and memory may come back */
+    c->messages.failed = false; /* the list is intact, and a later allocation may succeed */
     return whit_fail_memory(error, "a message", json_bytes);
 }
 
@@ -129,7 +130,7 @@ whit_status whit_conversation_say(whit_conversation *c, const char *role, const 
     return status;
 }
 
-/* A result must follow calls, possibly with other results between them. */
+/* Returns whether a result may be appended: it must follow calls, possibly with other results in between. */
 static bool follows_calls(const whit_conversation *c)
 {
     size_t n = whit_conversation_count(c);
@@ -166,7 +167,8 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
     return status;
 }
 
-/* Appends the messages of a document; on failure the list is unchanged. `list_only`: a single message is refused. */
+/* Appends the messages of a document; on failure the list is unchanged. list_only: a document of a single message is
+ * refused. */
 static whit_status append_document(whit_conversation *c, const char *name, const char *text, size_t n_bytes,
                                    bool list_only, whit_error *error)
 {

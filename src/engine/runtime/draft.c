@@ -47,7 +47,7 @@ static void enter_pair(whit_draft *draft, size_t position)
 
 void whit_draft_push(whit_draft *draft, int32_t id)
 {
-    if (draft->n_tokens == draft->capacity) { /* the older half is dropped */
+    if (draft->n_tokens == draft->capacity) { /* drop the older half of the history */
         draft->n_tokens -= (draft->capacity + 1) / 2;
         memmove(draft->history, draft->history + (draft->capacity + 1) / 2, draft->n_tokens * sizeof *draft->history);
         memset(draft->latest, 0, draft->n_buckets * sizeof *draft->latest);
@@ -58,7 +58,7 @@ void whit_draft_push(whit_draft *draft, int32_t id)
     enter_pair(draft, draft->n_tokens++);
 }
 
-/* How many tokens before and at `position` equal the last ones of the text, at most WHIT_DRAFT_MATCH_MAX. */
+/* Returns how many tokens before and at `position` equal the last ones of the text, at most WHIT_DRAFT_MATCH_MAX. */
 static uint32_t count_matched(const whit_draft *draft, size_t position)
 {
     const int32_t *end = draft->history + draft->n_tokens - 1, *at = draft->history + position;

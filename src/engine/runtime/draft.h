@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * Prompt lookup: guesses that the last few tokens are followed by the tokens that followed their
- * previous occurrence in the text (Saxena, "Prompt Lookup Decoding", 2023). Guesses cost a wider step and are
- * checked token by token, so they change the speed only. */
+ * previous occurrence in the text (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked
+ * token by token, so they only change the speed. */
 #ifndef WHIT_RUNTIME_DRAFT_H
 #define WHIT_RUNTIME_DRAFT_H
 
 #include "base/mem.h"
 
-#define WHIT_DRAFT_MAX       31 /* tokens guessed at once */
-#define WHIT_DRAFT_MATCH_MAX 4  /* tokens that must agree, tried from long to short */
+#define WHIT_DRAFT_MAX       31 /* maximum number of tokens guessed at once */
+#define WHIT_DRAFT_MATCH_MAX 4  /* numbers of last tokens that must agree, tried from MAX down to MIN */
 #define WHIT_DRAFT_MATCH_MIN 2
 
 typedef struct whit_draft {
-    int32_t *history; /* (capacity) all tokens so far */
+    int32_t *history; /* (capacity) all tokens of the text so far */
     size_t n_tokens, capacity;
-    /* Pairs of tokens by their hash: the latest position of the second token plus 1, and for each position the one
-     * before it with the same hash; 0: no position. */
+    /* An index of pairs of tokens by their hash: `latest` has the latest position of a pair's second token plus 1,
+     * `earlier` has for each position the previous one with the same hash; 0: no position. */
     uint32_t *latest, *earlier; /* (n_buckets), (capacity) */
     size_t n_buckets;           /* a power of two */
     const whit_allocator *allocator;
-    /* Replaces the lookup, for tests; NULL: the lookup. */
+    /* Replaces the lookup, for tests; NULL: the lookup is used. */
     uint32_t (*script)(void *user, size_t n_tokens, uint32_t n_most, int32_t *ids);
     void *script_user;
 } whit_draft;
@@ -28,9 +28,10 @@ typedef struct whit_draft {
 whit_status whit_draft_open(size_t capacity, const whit_allocator *allocator, whit_draft *draft, whit_error *error);
 void whit_draft_close(whit_draft *draft);
 void whit_draft_push(whit_draft *draft, int32_t id);
-/* Writes at most n_most guesses, which follow the latest of the longest matches (of the 64 latest places), and repeat
- * where that place reaches the end of the text. Returns their number, 0 if the last tokens have no earlier occurrence.
- * *n_matched (may be NULL): tokens that agreed. */
+/* Writes at most n_most guesses: the tokens that follow the longest match with the last tokens, the latest one of
+ * several (the 64 latest places are searched). If the end of the text is reached, the guesses repeat from that place.
+ * Returns their number, 0 if the last tokens have no earlier occurrence. *n_matched (may be NULL): number of tokens
+ * that agreed. */
 uint32_t whit_draft_guess(const whit_draft *draft, uint32_t n_most, int32_t *ids, uint32_t *n_matched);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { ROWS = WHIT_DRAFTER_ROWS, BATCH = WHIT_DRAFTER_BATCH };
 
-/* Returns the plan value of a graph value; 0 if the plan has dropped it. */
+/* Returns the plan value that corresponds to a graph value; 0 if the plan has dropped it. */
 static uint32_t find_value(const whit_plan *plan, whit_ref value)
 {
     uint32_t v = plan->n_values;
@@ -19,8 +19,8 @@ static uint32_t find_value(const whit_plan *plan, whit_ref value)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Finds the value whose rows are kept: the input of the norm before the target's head, for all tokens of a pass if the
- * model selects rows right before it. */
+/* Finds the value whose rows are stored: the input of the norm before the target's head. If the model selects rows
+ * right before that norm, it is the input of the selection, which has all tokens of a pass. */
 static bool find_source(const whit_graph *graph, whit_drafter *drafter)
 {
     whit_ref value = graph->hidden;
@@ -76,7 +76,7 @@ static bool find_embedding(whit_drafter *drafter)
     return rows != 0;
 }
 
-/* Finds the target's last layer with keys whose window is layer `layer`'s; false if its heads do not fit. */
+/* Finds the target's last layer with keys that has the same window as layer `layer`; false if its heads do not fit. */
 static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, const whit_kv_layer *target)
 {
     const whit_layer_kind kind = whit_config_kind(&drafter->config, layer);
@@ -89,7 +89,8 @@ static bool find_owner(whit_drafter *drafter, uint32_t layer, uint32_t n_heads, 
     return owner && kind.window != 1 && owner->head_dim == kind.head_dim && n_heads % owner->n_kv_heads == 0;
 }
 
-/* Finds the layers whose keys and values the draft model reads; none if it has keys of its own. */
+/* Finds the target's layers whose keys and values the draft model reads; `owners` stays NULL if it has keys of its
+ * own. */
 static whit_status find_owners(whit_drafter *drafter, const whit_session_options *options, whit_error *error)
 {
     const whit_model *target = drafter->target, *model = drafter->model;
@@ -104,7 +105,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
             model->path);
     drafter->owners = whit_zalloc_array(drafter->allocator, drafter->config.n_layers, sizeof *drafter->owners);
     whit_kv_layer *layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *layers);
-    uint32_t n_queries[2] = {0}; /* heads of layers without and with a window: a cache has one number for each */
+    /* query heads of layers without and with a window: a cache class has a single number of them */
+    uint32_t n_queries[2] = {0};
     bool fits = drafter->owners && layers && whit_exec_kv_layers(&target->graph, layers, n_layers);
     for (uint32_t i = 0; fits && i < drafter->graph.n_nodes; i++) {
         const whit_node *node = &drafter->graph.nodes[i];
@@ -122,7 +124,8 @@ static whit_status find_owners(whit_drafter *drafter, const whit_session_options
                      model->path, target->path);
 }
 
-/* Checks the values that are exchanged with the target: rows that are fed, and the state for a further guess. */
+/* Checks the shapes of the values that are exchanged with the target: the rows that are fed, and the state for a
+ * further guess. */
 static whit_status check_values(whit_drafter *drafter, whit_error *error)
 {
     const whit_plan *plan = &drafter->plan;
@@ -150,7 +153,7 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
         if (drafter->kv_layers[i].state.n_channels || drafter->kv_layers[i].state.n_heads)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers",
                              drafter->model->path);
-        drafter->kv_layers[i].window = 0; /* its cache is short */
+        drafter->kv_layers[i].window = 0; /* the cache is short, so it needs no window */
     }
     const whit_plan_options plan = {.act = options->act, .keep_hidden = true, .no_fuse = options->no_fuse};
     WHIT_TRY(whit_plan_compile(&drafter->graph, &plan, drafter->allocator, &drafter->plan, error));
@@ -216,7 +219,7 @@ const char *whit_drafter_source(const whit_drafter *drafter)
     return drafter->target->graph.values[drafter->source - 1].name;
 }
 
-/* Takes the memory of the cache of the draft model's own layers. */
+/* Takes memory from the arena for the cache of the draft model's own layers. */
 static void place_cache(whit_drafter *drafter, whit_arena *arena)
 {
     const whit_kv_shape shape = {.type = WHIT_KV_F16,
@@ -234,8 +237,8 @@ static void place_cache(whit_drafter *drafter, whit_arena *arena)
     if (kv_memory) whit_kv_init(&drafter->kv, &shape, kv_memory);
 }
 
-/* Makes the draft model's cache a view of the target's: the same blocks, with the number of its own queries. A query at
- * the last position is that of the token after it: it sees one position less of a window. */
+/* Makes the draft model's cache a view of the target's: the same blocks, with its own number of query heads. A query at
+ * the last position stands for the token after it, so its window is one position shorter. */
 static void view_cache(whit_drafter *drafter, const whit_kv *target, whit_arena *arena)
 {
     drafter->kv = *target;
@@ -339,7 +342,7 @@ struct rows {
     uint32_t sequences[BATCH], positions[BATCH];
 };
 
-/* Adds a row: the token `id` and the hidden state before it. */
+/* Adds a row: the token `id` and the hidden state at the position before it. */
 static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence, uint32_t position, int32_t id,
                     const float *hidden)
 {
@@ -356,7 +359,7 @@ static void add_row(whit_drafter *drafter, struct rows *rows, uint32_t sequence,
     memcpy(row, hidden, width * sizeof *hidden);
 }
 
-/* Runs the draft model over rows of one sequence. The logits of the last one are wanted if `guesses`. */
+/* Runs the draft model over rows of one sequence. guesses: the logits of the last row are wanted. */
 static bool run_rows(whit_drafter *drafter, struct rows *rows, bool guesses, const volatile bool *cancel)
 {
     const uint32_t last = rows->n - 1, one = 1, sequence = rows->sequences[last];
@@ -384,8 +387,8 @@ static int32_t best_token(const whit_drafter *drafter)
     return (int32_t)best;
 }
 
-/* Resets the draft model's cache if it is empty, lacks rows that are no longer stored, or has no space. An empty
- * cache may belong to a sequence that began at a later position. */
+/* Resets the draft model's cache of a sequence if it is empty, lacks rows that are no longer stored, or is full. An
+ * empty cache may belong to a sequence that began at a later position. */
 static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens)
 {
     whit_drafter_sequence *s = &drafter->sequences[sequence];
@@ -397,7 +400,7 @@ static void begin_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_toke
     whit_kv_truncate(&drafter->kv, sequence, s->n_fed);
 }
 
-/* Feeds the rows that the draft model has not seen; the last is followed by `next`. */
+/* Feeds the rows that the draft model has not seen; `next` is the token after the last of them. */
 static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
                       const volatile bool *cancel)
 {
@@ -414,8 +417,8 @@ static bool feed_rows(whit_drafter *drafter, uint32_t sequence, uint32_t n_token
     return done;
 }
 
-/* Feeds what precedes the first guess: the rows that the draft model has not seen if it has its own cache, else the
- * last row. */
+/* Feeds the rows before the first guess: all rows that the draft model has not seen if it has its own cache, else only
+ * the last row. */
 static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, struct rows *rows,
                           const volatile bool *cancel)
 {
@@ -424,7 +427,7 @@ static bool feed_sequence(whit_drafter *drafter, uint32_t sequence, uint32_t n_t
         add_row(drafter, rows, sequence, n_tokens - 1, next, row_of(drafter, sequence, n_tokens - 1));
         return run_rows(drafter, rows, true, cancel);
     }
-    /* The row of the last token is fed again: the token after it may be another one than at the last call. */
+    /* The row of the last token is fed again, because the token after it may differ from the one at the last call. */
     if (s->n_fed && s->first + s->n_fed >= n_tokens) s->n_fed = n_tokens - 1 - s->first;
     begin_rows(drafter, sequence, n_tokens);
     return feed_rows(drafter, sequence, n_tokens, next, rows, cancel);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Draft models: guess the next tokens of a sequence from the model's last hidden states (docs/dev/drafts.md). A draft
- * model is a small graph that reads, for each token, the target's hidden state before it, and makes logits and the
- * state from which the token after is guessed. Guesses are checked by the target, so they change the speed only.
+ * model is a small graph that reads each token and the target's hidden state at the position before it, and computes
+ * logits and the state from which the following token is guessed. The target checks the guesses, so they only change
+ * the speed.
  *
  * The target's hidden states are copied after every pass, the newest WHIT_DRAFTER_ROWS of each sequence. The draft
  * model reads them when guesses are wanted, not before: a session that never guesses pays for the copies alone. If more
- * rows were passed over than are kept, it begins anew at the oldest of them. */
+ * hidden states were skipped than are stored, the draft model starts again at the oldest one that is stored. */
 #ifndef WHIT_RUNTIME_DRAFTER_H
 #define WHIT_RUNTIME_DRAFTER_H
 
@@ -15,16 +16,16 @@
 
 enum {
     WHIT_DRAFTER_ROWS = 256, /* number of hidden states stored per sequence */
-    WHIT_DRAFTER_BATCH = 32, /* rows of a pass of the draft model */
+    WHIT_DRAFTER_BATCH = 32, /* number of rows of a pass of the draft model */
     /* Maximum number of positions of the draft model's own cache; when it is full it is reset. */
     WHIT_DRAFTER_CTX = 4096,
 };
 
-/* State of a sequence in the draft model. Positions are the target's. */
+/* State of a sequence in the draft model. Positions are those of the target's sequence. */
 typedef struct whit_drafter_sequence {
     uint32_t begin, end; /* hidden states of positions [begin, end) are stored */
     uint32_t first;      /* position of the first row in the draft model's cache */
-    uint32_t n_fed;      /* rows in that cache */
+    uint32_t n_fed;      /* number of rows in the draft model's cache */
 } whit_drafter_sequence;
 
 typedef struct whit_drafter {
@@ -39,16 +40,16 @@ typedef struct whit_drafter {
     whit_exec_schedules schedules;
     whit_exec exec;
     whit_kv kv;        /* cache of the draft model's own layers */
-    bool reads_target; /* it has no keys of its own, and reads those of the target */
+    bool reads_target; /* the draft model has no keys of its own, and reads those of the target */
     uint32_t *owners;  /* (config.n_layers) the target's layers whose keys and values its layers read; NULL: none */
-    const whit_tensor *embedding; /* the target's table, for rows that begin with an embedding; NULL: they do not */
+    const whit_tensor *embedding; /* the target's embedding table, if rows begin with an embedding; else NULL */
     float embedding_scale;        /* factor of these embeddings */
-    uint32_t given;               /* plan value that the target's hidden states are written to */
+    uint32_t given;               /* value of the plan that the target's hidden states are written to */
     uint32_t n_sequences;
     uint32_t n_ctx_tokens; /* positions of a sequence in `kv` */
     uint32_t width;        /* elements of a hidden state */
-    whit_ref source;       /* the target's graph value before its final norm, whose rows are stored, */
-    const whit_node *norm; /* and that norm */
+    whit_ref source;       /* the target's graph value before its final norm, whose rows are stored */
+    const whit_node *norm; /* the target's final norm */
     bool exact_head;
     whit_drafter_sequence *sequences; /* (n_sequences) */
     float
@@ -56,23 +57,23 @@ typedef struct whit_drafter {
     int32_t *ids; /* (n_sequences, WHIT_DRAFTER_ROWS) tokens at the same positions */
 } whit_drafter;
 
-/* Opens the draft model of a session: the target's own block if model == target. Refuses in one line a model that does
- * not fit the target. `kernels` outlives it. */
+/* Opens the draft model of a session; if model == target, it is the target's own draft block. Refuses a model that does
+ * not fit the target with a message of one line. `kernels` must outlive the drafter. */
 whit_status whit_drafter_open(const whit_model *target, const whit_model *model, const whit_session_options *options,
                               const whit_kernels *kernels, whit_drafter **drafter, whit_error *error);
 void whit_drafter_close(whit_drafter *drafter);
 /* Returns the name of the target's value that its plan must keep. */
 const char *whit_drafter_source(const whit_drafter *drafter);
-/* Places its memory in the arena, which measures it or hands it out. target: the session's cache, which is placed
- * before. */
+/* Places the drafter's memory in the arena, which either measures it or hands it out. target: the session's cache,
+ * which must be placed before. */
 void whit_drafter_place(whit_drafter *drafter, const whit_session_options *options, const whit_kv *target,
                         whit_arena *arena);
 /* Copies the hidden states of a pass that the target's executor has just run. */
 void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whit_batch *batch);
-/* Forgets a sequence from position n_tokens on; 0: all of it. */
+/* Forgets the rows of a sequence from position n_tokens on; 0: all of them. */
 void whit_drafter_truncate(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens);
-/* Guesses the tokens after `next`, which follows the n_tokens of a sequence. Returns how many of at most n_most it has
- * written to ids, 0 if the last token's hidden state is not kept. */
+/* Guesses the tokens after `next`, which follows the n_tokens of a sequence. Returns how many of at most n_most were
+ * written to ids; 0 if the last token's hidden state is not stored. */
 uint32_t whit_drafter_guess(whit_drafter *drafter, uint32_t sequence, uint32_t n_tokens, int32_t next, uint32_t n_most,
                             int32_t *ids, const volatile bool *cancel);
 

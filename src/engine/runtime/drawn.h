@@ -5,9 +5,9 @@
 
 #include "whit.h"
 
-/* Log-probabilities after the samplers, of the last pick: entries[0] is its own, then come the n_top most likely of the
- * tokens that the samplers had left for the draw. Where fewer were left, the rest has id -1. Without a temperature the
- * pick alone was left. `entries` has room for 1 + n_top. */
+/* Writes the log-probabilities of the last pick, computed over the tokens that the samplers had left for the draw:
+ * entries[0] is that of the picked token, then come the n_top most likely tokens. If fewer were left, the remaining
+ * entries have id -1. Without a temperature only the picked token was left. `entries` has 1 + n_top elements. */
 void whit_sampler_drawn(whit_sampler *sampler, uint32_t n_top, whit_logprob *entries);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * exp, log and pow in double precision, from correctly rounded operations only, so that a seed
- * gives the same picks on every machine. A sampler without top-k takes a whole vocabulary of
- * exponentials: these need no fused multiply-add (a library call on baseline targets without FMA), unlike
- * kernels/math.h. */
+ * exp, log and pow in double precision, built from correctly rounded operations only, so that a seed gives the same
+ * picks on every machine. A sampler without top-k computes exponentials of a whole vocabulary. Unlike kernels/math.h,
+ * these functions need no fused multiply-add, which is a library call on baseline targets without FMA. */
 #ifndef WHIT_RUNTIME_ELEMENTARY_H
 #define WHIT_RUNTIME_ELEMENTARY_H
 
@@ -17,7 +16,7 @@ static inline double whit_bits_f64(uint64_t bits)
     return value;
 }
 
-/* 0 below -700, infinity above 709; so no subnormal ever appears. */
+/* Returns e^x: 0 below -700 and infinity above 709, so that no subnormal ever appears. */
 static inline double whit_quick_exp(double x)
 {
     if (!(x > -700.0)) return x != x ? x : 0.0;
@@ -25,7 +24,7 @@ static inline double whit_quick_exp(double x)
     double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* rounds x / ln 2 to an integer */
     double k = shifted - 0x1.8p52;
     double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* the first product is exact */
-    double p = 1.0 / 6227020800.0;                                    /* Taylor's series to r^13: |r| <= ln(2) / 2 */
+    double p = 1.0 / 6227020800.0;                                    /* Taylor's series up to r^13; |r| <= ln(2) / 2 */
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;
@@ -42,13 +41,13 @@ static inline double whit_quick_exp(double x)
     return p * whit_bits_f64((uint64_t)(1023 + (int64_t)k) << 52);
 }
 
-/* Natural logarithm of a normal, positive, finite number; -infinity for 0. */
+/* Returns the natural logarithm of a normal, positive, finite number; -infinity for 0. */
 static inline double whit_quick_log(double x)
 {
     if (x <= 0.0) return -INFINITY;
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    /* x = m 2^e with m in [sqrt(1/2), sqrt(2)) */
+    /* Split x into m 2^e with m in [sqrt(1/2), sqrt(2)). */
     uint64_t from_half = bits - 0x3fe6a09e667f3bcdu;
     int64_t e = (int64_t)from_half >> 52;
     double m = whit_bits_f64(bits - ((uint64_t)e << 52));
@@ -59,7 +58,7 @@ static inline double whit_quick_log(double x)
     return (double)e * 0x1.62e42feep-1 + ((double)e * 0x1.a39ef35793c76p-33 + log_m);
 }
 
-/* x to the y, x >= 0. */
+/* Returns x to the power of y, for x >= 0. */
 static inline double whit_quick_pow(double x, double y)
 {
     if (y == 0.0) return 1.0;

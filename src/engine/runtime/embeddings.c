@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pooled embeddings of many texts at once. Sums run in double precision and token order, so that they do not depend on
- * how many tokens a step takes, nor on the texts beside them.
+ * Pooled embeddings of many texts at once. Sums are computed in double precision and token order, so that a text's
+ * vector does not depend on the number of tokens per step or on the other texts.
  *
  * Texts are taken in order: a step has as many as fit its tokens and wanted rows, each in a sequence of its own. The
  * last of them may be continued by the next step, except in bidirectional models, where a text is computed in one
@@ -51,14 +51,14 @@ struct batch {
     const uint8_t *texts;
     size_t n_texts, stride_bytes;
     bool pools_prompt;
-    uint32_t n_sequences; /* from options.sequence on */
+    uint32_t n_sequences; /* number of sequences, from options.sequence on */
     uint32_t width, n_kept;
     whit_step_token *tokens; /* (n_tokens_max) */
     uint32_t n_tokens_max, n_wanted_max;
-    double *sum; /* (width) of the text whose rows are read */
+    double *sum; /* (width) sum of the rows of the text that is read */
     float *values;
-    size_t text, n_done; /* the first text that is not finished, and its tokens in earlier steps */
-    uint32_t sequence;   /* its sequence, counted from options.sequence */
+    size_t text, n_done; /* the first unfinished text, and how many of its tokens earlier steps have processed */
+    uint32_t sequence;   /* sequence of that text, counted from options.sequence */
 };
 
 /* Returns the sequence of the i-th text of a step: the first text stays in `first`, where an earlier step may have
@@ -83,7 +83,7 @@ static bool is_wanted(const struct batch *b, size_t i, const whit_embed_text *te
     return i == (b->options.pooling == WHIT_POOLING_CLS ? 0 : text->n_ids - 1);
 }
 
-/* Returns the number of rows that a text's vector is made of. */
+/* Returns the number of rows from which a text's vector is computed. */
 static size_t count_wanted(const struct batch *b, const whit_embed_text *text)
 {
     return b->options.pooling == WHIT_POOLING_MEAN ? text->n_ids - text->n_prompt : 1;
@@ -113,7 +113,7 @@ static size_t fill_step(struct batch *b)
     return n;
 }
 
-/* Writes the vector of a finished text; its rows were added up in `sum`. */
+/* Writes the vector of a finished text from `sum`, the sum of its rows. */
 static void write_vector(struct batch *b, const whit_embed_text *text)
 {
     const double n = (double)count_wanted(b, text);
@@ -223,7 +223,7 @@ static whit_status embed(struct batch *b, const whit_embed_options *options, whi
     if (!b->sum || !b->tokens) status = whit_fail_memory(error, "the embedding", b->n_tokens_max * sizeof *b->tokens);
     if (status == WHIT_OK) status = run_batch(b, error);
     for (uint32_t q = 0; status != WHIT_OK && q < b->n_sequences; q++)
-        whit_ignore(whit_session_truncate(s, b->options.sequence + q, 0, NULL)); /* the first error is told */
+        whit_ignore(whit_session_truncate(s, b->options.sequence + q, 0, NULL)); /* the first error is reported */
     whit_free(s->allocator, b->sum, b->width * sizeof *b->sum);
     whit_free(s->allocator, b->tokens, b->n_tokens_max * sizeof *b->tokens);
     return status;

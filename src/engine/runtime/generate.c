@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Loops over generations: one to its end, and one step of many. */
+ * Loops that run generations: whit_generate runs one to its end, whit_generations_step runs a step of many. */
 #include "runtime/generation.h"
 
 #include "base/clock.h"
 #include "base/options.h"
 
-enum { STEP_TOKENS = 512 }; /* maximum per step, so that cancelling is noticed */
+enum { STEP_TOKENS = 512 }; /* maximum number of tokens per step, so that a cancellation is noticed soon */
 
-/* Time of a step that began at start_ns, which is recorded in the session's costs. */
+/* Returns the time of a step that began at start_ns, and records it in the session's costs. */
 static uint64_t measure_step(whit_session *session, uint32_t n_columns, uint32_t n_prompt, uint64_t start_ns)
 {
     whit_step_costs *costs = &session->costs;
@@ -62,19 +62,21 @@ struct gathering {
     whit_step_token tokens[STEP_TOKENS];
     size_t capacity, n, n_logits, n_wanted;
     size_t n_columns;
-    size_t prompt_capacity, n_prompt; /* tokens of prompts that all steps of a call may feed, and have fed */
+    size_t prompt_capacity, n_prompt; /* number of prompt tokens that all steps of a call may feed, and have fed */
     size_t n_unfinished;
-    size_t share; /* tokens that every prompt may feed, regardless of the others */
+    size_t share; /* number of tokens that every prompt may feed, regardless of the others */
 };
 
-/* Returns the space in a step if `spare` of it is reserved for the others: at least 1 if there is any. */
+/* Returns the space that is left in a step if `spare` of it is reserved for other generations: at least 1 if there is
+ * any. */
 static size_t room_beside(size_t room, size_t spare)
 {
     if (room > spare) return room - spare;
     return room < 1 ? room : 1;
 }
 
-/* Adds a generation's next tokens to the step, at most `room` of them, but leaves spare_logits logits to the others. */
+/* Adds a generation's next tokens to the step, at most `room` of them, and leaves spare_logits logits to the other
+ * generations. */
 static void gather(struct gathering *step, whit_generation *g, size_t room, size_t spare_logits)
 {
     const size_t logits = room_beside(step->n_logits - step->n_wanted, spare_logits);
@@ -116,15 +118,16 @@ static bool is_waiting(const whit_generation *g)
     return !g->finished && !g->served;
 }
 
-/* Returns the number of tokens that the step keeps for a prompt: an even share, or what the prompt has left. */
+/* Returns the number of tokens that the step reserves for a prompt: an even share, or the rest of the prompt if that is
+ * less. */
 static size_t reserve_of(const struct gathering *step, const whit_generation *g)
 {
     size_t n_left = g->n_prompt - g->n_fed;
     return n_left < step->share ? n_left : step->share;
 }
 
-/* Adds the waiting prompts that need logits for their next token, or the others. *reserved: tokens kept for all
- * prompts that are not yet in the step. */
+/* Adds the waiting prompts whose next token needs logits (needing), or the other waiting prompts. *reserved: number of
+ * tokens reserved for all prompts that are not yet in the step. */
 static void gather_prompts(struct gathering *step, whit_generation *const *all, size_t n, bool needing,
                            size_t *n_needing, size_t *reserved)
 {
@@ -139,8 +142,8 @@ static void gather_prompts(struct gathering *step, whit_generation *const *all, 
     }
 }
 
-/* Runs one step of the session: the generating sequences first, then prompts whose next token needs logits, then the
- * other prompts, a token of each at least. *n_waiting: number of generations that did not fit. */
+/* Runs one step of the session: first the generating sequences, then the prompts whose next token needs logits, then
+ * the other prompts, with at least one token of each. *n_waiting: number of generations that did not fit. */
 static whit_status step_many(whit_session *session, whit_generation *const *all, size_t n, struct gathering *step,
                              whit_step_report *report, size_t *n_waiting, whit_error *error)
 {

@@ -5,15 +5,15 @@
  * pass through the stages and the sampler in order, as long as each pick equals the guess, so that every
  * pick sees the state that it would see without guesses.
  *
- * Callbacks run in the host's floating-point environment: steps and picks switch to ours themselves. */
+ * Callbacks run in the host's floating-point environment; only steps and picks switch to the library's environment. */
 #include "runtime/generation.h"
 
 #include "base/clock.h"
 #include "base/options.h"
 
-#define TEXT_BYTES       4096 /* reserved at opening for text that is held back */
+#define TEXT_BYTES       4096 /* number of bytes reserved at opening for text that is held back */
 #define MAX_TOP_LOGPROBS 1024
-#define KEPT_TOKENS      65536 /* history bound of endless sessions: at least the newest half of this is kept */
+#define KEPT_TOKENS      65536 /* bound of the history in endless sessions: at least the newest half of it is kept */
 
 static whit_status read_options(const whit_session *session, const whit_generate_options *given, size_t n_ids,
                                 whit_generate_options *o, whit_error *error)
@@ -36,7 +36,8 @@ static whit_status read_options(const whit_session *session, const whit_generate
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of tokens that are present are not known");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
-    if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1; /* more than fit */
+    /* more tokens than fit into the context */
+    if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1;
     if (o->n_draft_tokens == WHIT_DRAFT_BY_COST) return WHIT_OK;
     if (o->n_draft_tokens > WHIT_DRAFT_MAX) o->n_draft_tokens = WHIT_DRAFT_MAX;
     /* With recurrent layers a step can be rolled back completely only up to WHIT_STATE_BACK_TOKENS tokens. */
@@ -74,8 +75,8 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
     return g->logprobs ? WHIT_OK : whit_fail_memory(error, "log-probabilities", g->n_logprobs * sizeof *g->logprobs);
 }
 
-/* Feeds the prompt to the detokenizer without printing it: spaces and characters that it leaves incomplete are
- * completed by the generated tokens. */
+/* Feeds the prompt to the detokenizer and discards its text: generated tokens complete the spaces and characters that
+ * the prompt leaves incomplete. */
 static whit_status prime(whit_generation *g, const int32_t *ids, size_t n_ids, whit_error *error)
 {
     const char *text;
@@ -163,8 +164,8 @@ static bool give_text(whit_generation *g)
     return !n || g->options.on_text(g->options.user, text, n);
 }
 
-/* Finishes the generation: emits the text that was held back, except after a stop string or if the host asked to
- * stop, and removes unconfirmed guesses from the sequence. */
+/* Finishes the generation: emits the text that was held back, except after a stop string or if the host asked to stop,
+ * and removes unconfirmed guesses from the sequence. */
 static whit_status finish_generation(whit_generation *g, whit_finish how, whit_error *error)
 {
     whit_status status = WHIT_OK;
@@ -187,7 +188,7 @@ static whit_status finish_generation(whit_generation *g, whit_finish how, whit_e
     return flushed != WHIT_OK ? flushed : added;
 }
 
-/* Finishes the generation with an error, which it stores. */
+/* Finishes the generation with an error, which is stored in it. */
 static whit_status fail_generation(whit_generation *g, whit_status status, const whit_error *reason, whit_error *error)
 {
     g->error = *reason;
@@ -205,7 +206,7 @@ static uint32_t n_top_of(const whit_generation *g)
                                                                                     : whit_sampler_n_top(g->sampler);
 }
 
-/* Copies at most n_most guesses of the draft model, which makes them at the first call of a step. */
+/* Copies at most n_most guesses of the draft model, which computes them at the first call of a step. */
 static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
 {
     whit_session *s = g->session;
@@ -223,19 +224,19 @@ static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
     return n;
 }
 
-/* Drafts tokens; the number of guesses minimises the expected cost. */
+/* Drafts tokens; the number of guesses is the one with the least expected time per token. */
 static uint32_t guess_by_cost(whit_generation *g, uint32_t n_most)
 {
     const whit_session *s = g->session;
     const float odds = whit_draft_odds_of(&g->model.odds, WHIT_DRAFT_MATCH_MODEL);
     uint64_t guess_ns = whit_step_costs_guess(&s->costs);
-    if (!guess_ns) guess_ns = whit_step_costs_columns(&s->costs, 1) / 2 + 1; /* unknown: rather too much */
+    if (!guess_ns) guess_ns = whit_step_costs_columns(&s->costs, 1) / 2 + 1; /* unknown: assume a long time */
     const uint32_t n = guess_by_model(g, whit_draft_choose(&s->draft, &s->costs, odds, n_most, guess_ns));
     whit_draft_odds_watch(&g->model.odds, g->guessed, n, WHIT_DRAFT_MATCH_MODEL);
     return n;
 }
 
-/* Guesses tokens to follow the certain one, no more than can be used; returns their number. */
+/* Guesses tokens to follow the certain one, not more than can be used, and returns their number. */
 static uint32_t guess(whit_generation *g, size_t capacity)
 {
     const whit_session *s = g->session;
@@ -394,7 +395,8 @@ static whit_status advance(whit_generation *g, size_t i_wanted, int32_t *id, whi
     return WHIT_OK;
 }
 
-/* Picks from the step's logits in order; n_settled counts the confirmed tokens. */
+/* Picks from the step's logits in order, as long as picks equal the guesses; each equal pick confirms a token in
+ * n_settled. */
 static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     for (uint32_t row = 0;; row++) {
@@ -411,7 +413,7 @@ static whit_status look(whit_generation *g, size_t i_wanted, whit_error *error)
     }
 }
 
-/* Records log-probabilities of prompt tokens: the logits of each give the probability of the next. */
+/* Records the log-probabilities of prompt tokens: the logits at each token give the probability of the next one. */
 static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_error *error)
 {
     uint32_t n_top = g->options.n_top_logprobs;
@@ -423,7 +425,7 @@ static whit_status look_at_prompt(whit_generation *g, size_t i_wanted, whit_erro
     return WHIT_OK;
 }
 
-/* Counts the right guesses of a step and books them where their number is chosen by cost. */
+/* Counts the right guesses of a step, and books them if their number is chosen by cost. */
 static void count_guesses(whit_generation *g, uint32_t n_right)
 {
     g->n_right = n_right;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Internals of a generation, and the part of its protocol that scheduling loops use. */
+ * Internals of a generation, and the functions with which scheduling loops (whit_generations_step) run it. */
 #ifndef WHIT_RUNTIME_GENERATION_H
 #define WHIT_RUNTIME_GENERATION_H
 
@@ -10,35 +10,35 @@ struct whit_generation {
     whit_session *session;
     whit_sampler *sampler;
     const whit_allocator *allocator;
-    whit_generate_options options; /* copies of the options; stop strings are in `held`, stages below */
-    whit_stage *stages;            /* (n_stages) copies */
-    float *edited;                 /* (n_vocab) logits that stages edit; NULL without */
-    whit_logprob *logprobs;        /* (n_logprobs) NULL: not kept */
-    whit_logprob *prompt_logprobs; /* log-probabilities of the (n_prompt) prompt tokens, if wanted */
+    whit_generate_options options; /* copy of the options; stop strings are copied into `held`, stages into `stages` */
+    whit_stage *stages;            /* (n_stages) copies of the caller's stages */
+    float *edited;                 /* (n_vocab) logits that stages edit; NULL without stages */
+    whit_logprob *logprobs;        /* (n_logprobs) log-probabilities of picked tokens; NULL: not kept */
+    whit_logprob *prompt_logprobs; /* (n_prompt) log-probabilities of the prompt's tokens; NULL: not wanted */
     size_t n_logprobs, n_prompt_logprobs;
-    whit_detokenizer *detokenizer; /* NULL without a tokenizer */
+    whit_detokenizer *detokenizer; /* detokenizer of the model; NULL: it has no tokenizer */
     whit_held held;
     whit_draft all; /* the prompt's ids, then those generated */
     size_t n_prompt, n_fed;
-    uint32_t n_settled; /* tokens of the sequence that are confirmed: before or in the output */
-    uint32_t n_offered; /* tokens offered for the next step, after the confirmed ones */
-    uint32_t n_guessed; /* how many of the offered tokens, at the end, are guesses */
-    int32_t next;       /* the first offered token once the prompt is fed */
+    uint32_t n_settled; /* number of confirmed tokens in the sequence: those of the prompt, or in the output */
+    uint32_t n_offered; /* number of tokens, after the confirmed ones, that are offered for the next step */
+    uint32_t n_guessed; /* number of guesses, which are the last of the offered tokens */
+    int32_t next;       /* the first offered token after the whole prompt was fed */
     int32_t guessed[WHIT_DRAFT_MAX];
-    whit_draft_odds odds; /* odds of lookups */
+    whit_draft_odds odds; /* odds that guesses by lookup are right */
     /* Guesses of the draft model. They are made once for each position, however often a step asks for them. */
     struct {
         whit_draft_odds odds;
         int32_t ids[WHIT_DRAFT_MAX];
         uint32_t n;       /* number of guesses that follow `next` */
-        bool is_made;     /* since the last accepted step */
+        bool is_made;     /* the guesses were made after the last accepted step */
         uint64_t made_ns; /* time that drafting them took */
     } model;
     int32_t end_ids[16];
     bool finished, refused; /* refused: on_text asked to stop */
-    uint32_t n_right;       /* how many guesses of the last step were right */
+    uint32_t n_right;       /* number of guesses of the last step that were right */
     bool is_alone;          /* no other sequence has a part in the step */
-    bool served;            /* whit_generations_step: has tokens in this call */
+    bool served;            /* whit_generations_step: the generation has tokens in this call */
     size_t i_wanted;        /* whit_generations_step: index of its first logits */
     uint64_t start_ns, fed_ns;
     whit_generate_result result;
@@ -50,12 +50,13 @@ static inline bool whit_generation_in_prompt(const whit_generation *g)
     return g->n_fed < g->n_prompt;
 }
 
-/* Checks before offering that the sequence is unchanged and has room for a token; fails the generation if not. */
+/* Checks, before tokens are offered, that the sequence is unchanged and has room for a token; fails the generation if
+ * not. */
 whit_status whit_generation_check(whit_generation *generation, whit_error *error);
-/* Like whit_generation_tokens, in two parts: returns the number of tokens, then token i. */
+/* Split whit_generation_tokens in two: _want returns the number of tokens, _wanted returns token i. */
 uint32_t whit_generation_want(whit_generation *generation, size_t capacity, size_t n_logits);
 whit_step_token whit_generation_wanted(const whit_generation *generation, uint32_t i);
-/* Finishes the generation with an external error, such as a step's. */
+/* Ends the generation with an error that arose outside of it, such as in a step. */
 void whit_generation_fail(whit_generation *generation, whit_status status, const whit_error *reason);
 
 #endif

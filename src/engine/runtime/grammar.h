@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Vocabularies for grammars out of tokenizers. */
+ * Builds the vocabularies of grammars from tokenizers. */
 #ifndef WHIT_RUNTIME_GRAMMAR_H
 #define WHIT_RUNTIME_GRAMMAR_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Generated text before it is released: text that might become a stop string is held back until it cannot.
+ * The stop-sequence filter: generated text that might be the beginning of a stop string is held back until more text
+ * decides.
  *
  *     text:  [ taken | final, not taken yet | held back ]  */
 #ifndef WHIT_RUNTIME_HELD_H
@@ -14,7 +15,8 @@ typedef struct whit_stop_string {
 
 typedef struct whit_held {
     whit_buf text;
-    size_t n_taken, n_final; /* offsets in `text`: returned to the caller; final */
+    /* offsets in `text`: ends of the text that was returned to the caller, and of the final text */
+    size_t n_taken, n_final;
     whit_stop_string *stops; /* (n_stops) copies, followed by their texts */
     size_t n_stops, stops_bytes, longest_stop;
     bool stopped;  /* a stop string was found: further text is dropped */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * The tokens a sampler has seen, and what repeating them costs: llama.cpp's penalties and DRY.
+ * The tokens that a sampler has seen, and the penalties for repeating them: those of llama.cpp, and DRY.
  *
  * A ring of the last n_history tokens. Both penalties edit newly loaded candidates, and only
- * those of tokens that occur in their window. Nothing is allocated after opening. */
+ * the candidates of tokens that occur in their window. Nothing is allocated after opening. */
 #ifndef WHIT_RUNTIME_HISTORY_H
 #define WHIT_RUNTIME_HISTORY_H
 
 #include "runtime/candidates.h"
 
 typedef struct whit_history {
-    int32_t *ring;           /* (n_history) */
-    int32_t *recent;         /* (n_history) the window, latest first, while DRY looks at it */
-    uint32_t *matches;       /* (n_history) how many tokens match the latest ones, from each place on */
-    uint32_t *per_id;        /* (n_vocab) zeros between calls */
-    const uint8_t *breakers; /* (n_vocab / 8 rounded up) bits: tokens that no repetition spans;
-                                NULL: none; the caller's */
+    int32_t *ring;   /* (n_history) the last tokens */
+    int32_t *recent; /* (n_history) tokens of DRY's window, latest first */
+    /* (n_history) for each place of DRY's window, the number of tokens from there on that match the latest ones */
+    uint32_t *matches;
+    uint32_t *per_id; /* (n_vocab) counts of the ids in a window; zeros between calls */
+    /* (n_vocab / 8 rounded up) bits: tokens that no repetition spans; owned by the caller; NULL: no such tokens */
+    const uint8_t *breakers;
     uint32_t n_vocab, n_history;
-    uint32_t head, n_tokens; /* next place to write; tokens in the ring */
+    uint32_t head, n_tokens; /* next place to write; number of tokens in the ring */
     const whit_allocator *allocator;
 } whit_history;
 
@@ -26,12 +27,12 @@ void whit_history_close(whit_history *history);
 void whit_history_push(whit_history *history, uint32_t id);
 void whit_history_clear(whit_history *history);
 
-/* Over the last `window` tokens: a logit is divided by `repeat` (multiplied where it is negative),
- * then lowered by `frequency` per occurrence and by `presence` once. */
+/* Penalises the tokens of the last `window` tokens: a logit is divided by `repeat` (multiplied if it is negative), then
+ * lowered by `frequency` for each occurrence and by `presence` once. */
 void whit_history_penalize(whit_history *history, whit_candidates *candidates, uint32_t window, float repeat,
                            float frequency, float presence);
-/* "Don't repeat yourself": a token that would lengthen to n + 1 a repetition of the last n tokens,
- * n >= allowed, is lowered by multiplier * base^(n - allowed). Repetitions end at breakers. */
+/* Applies DRY ("Don't repeat yourself"): if a token would lengthen a repetition of the last n tokens to n + 1, with n
+ * >= allowed, its logit is lowered by multiplier * base^(n - allowed). Repetitions end at breakers. */
 void whit_history_penalize_repetition(whit_history *history, whit_candidates *candidates, uint32_t window,
                                       float multiplier, float base, uint32_t allowed);
 

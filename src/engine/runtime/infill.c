@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Prompts that ask for the text between two texts, for models trained with fill-in-the-middle tokens (Bavarian et al.
- * 2022, arXiv:2207.14255). Models do not state their tokens for it, so these are found by name. */
+ * 2022, arXiv:2207.14255). Models do not declare these tokens, so they are found by name. */
 #include "runtime/model.h"
 #include "base/items.h"
 #include "runtime/text.h"
@@ -21,7 +21,7 @@ static const struct style styles[] = {
     {"[PREFIX]", "[SUFFIX]", NULL, true}, /* Codestral */
 };
 
-/* *id: the single token whose text is exactly `text`, or -1. */
+/* Sets *id to the single token whose text is exactly `text`, or to -1. */
 static whit_status find_token(const whit_model *model, const char *text, int32_t *id, whit_error *error)
 {
     *id = -1;
@@ -41,7 +41,7 @@ static whit_status has_style(const whit_model *model, const struct style *style,
     if (prefix < 0) return WHIT_OK;
     WHIT_TRY(find_token(model, style->suffix, &suffix, error));
     if (style->middle) WHIT_TRY(find_token(model, style->middle, &middle, error));
-    /* If all are unknown, they are the same id. */
+    /* Tokens that are all unknown would have the same id, so equal ids mean that the model lacks the style. */
     *has = suffix >= 0 && middle != -1 && prefix != suffix && prefix != middle && suffix != middle;
     return WHIT_OK;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Log-probabilities of tokens: log softmax of logits, in double precision and token order, so that
- * they are the same on every machine. */
+ * Log-probabilities of tokens: the log softmax of logits, computed in double precision and token order, so that they
+ * are the same on every machine. */
 #include "base/fpenv.h"
 #include "base/status.h"
 #include "runtime/elementary.h"
 
-/* Not finite where a logit is not. */
+/* Returns log(sum of exp(logit)); not finite if a logit is not finite. */
 static double log_sum(const float *logits, uint32_t n, double greatest)
 {
     double sum = 0;
@@ -13,7 +13,7 @@ static double log_sum(const float *logits, uint32_t n, double greatest)
     return sum - sum == 0 ? greatest + whit_quick_log(sum) : sum;
 }
 
-/* The n greatest of the vocabulary, by insertion: n is small. */
+/* Finds the n greatest logits of the vocabulary by insertion, because n is small. */
 static void find_top(const float *logits, uint32_t n_vocab, uint32_t n, whit_logprob *top)
 {
     uint32_t found = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Checkpoints of a session: their number, when they are made, and which one is evicted. */
+ * The checkpoints (marks) of a session: decides how many there are, when they are made, and which one is evicted. */
 #include "base/options.h"
 #include "runtime/session.h"
 #include "runtime/split.h"
 
 enum {
     BLOCK = WHIT_KV_BLOCK_TOKENS,
-    INTERVAL_MIN = 1024,    /* default of n_mark_tokens, at least */
-    MESSAGE_TOKENS_MIN = 48 /* the end of a message is marked if the last mark is as many tokens back */
+    INTERVAL_MIN = 1024,    /* smallest default of n_mark_tokens */
+    MESSAGE_TOKENS_MIN = 48 /* smallest distance from the last mark at which the end of a message is marked */
 };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Returns the number of marks. A budget of bytes buys no more than one for each block of all contexts. */
+/* Returns the number of marks. A budget of bytes yields at most one mark for each block of all contexts. */
 static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
 {
     if (!o->state_bytes) return o->n_marks;
@@ -22,7 +22,7 @@ static uint32_t count_marks(const whit_session_options *o, uint64_t mark_bytes)
     return n > WHIT_MARKS_MAX ? WHIT_MARKS_MAX : (uint32_t)n;
 }
 
-/* Returns the interval of marks: one context takes at most half of them. */
+/* Returns the interval of marks, chosen so that one context uses at most half of them. */
 static uint32_t interval_of(const whit_session_options *o, uint32_t n)
 {
     if (o->n_mark_tokens) return o->n_mark_tokens;
@@ -55,7 +55,7 @@ bool whit_session_is_to_mark(const whit_session *s, uint32_t sequence, uint32_t 
     return n_tokens >= s->last_mark[sequence] + MESSAGE_TOKENS_MIN && whit_model_is_end(s->model, id);
 }
 
-/* Returns whether a mark's prefix is the beginning of a sequence with at least as many tokens. */
+/* Returns whether a mark's prefix is the beginning of a sequence, which has at least as many tokens. */
 static bool is_beginning(const whit_session *s, uint32_t i, uint32_t sequence)
 {
     const whit_mark *m = &s->marks.items[i];
@@ -117,7 +117,7 @@ static void evict_mark(whit_marks *marks, uint32_t i)
     marks->n_evicted++;
 }
 
-/* Returns a free place for a mark, if need be after evicting the least valuable one. */
+/* Returns a free place for a mark; evicts the least valuable mark if no place is free. */
 static uint32_t find_place(whit_session *s)
 {
     whit_marks *marks = &s->marks;
@@ -134,7 +134,7 @@ static uint32_t find_place(whit_session *s)
     return least;
 }
 
-/* Makes `mark` follow the latest earlier mark of the sequence's prefix. */
+/* Makes the latest earlier mark of the sequence's prefix the parent of `mark`. */
 static void find_parent(const whit_session *s, uint32_t sequence, whit_mark *mark)
 {
     uint32_t latest = 0;
@@ -186,7 +186,8 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Returns whether a mark is worth saving with a sequence whose end serves the newest positions by itself. */
+/* Returns whether a mark is worth saving with a sequence: the tail of the sequence's end already serves its newest
+ * positions. */
 static bool is_worth_saving(const whit_session *s, uint32_t i, uint32_t sequence, const uint32_t *chosen, uint32_t n)
 {
     const whit_mark *m = &s->marks.items[i];

@@ -7,7 +7,7 @@
  * and answers, after tokens that end a message, at the ends of prefixes that could not be reused, and every
  * `interval` tokens. Their number is fixed when the session is opened (`state_bytes`).
  *
- * Eviction: the mark with the least value gives way. Without a mark, the tokens since the nearest earlier mark of its
+ * Eviction: the mark with the least value is evicted. Without a mark, the tokens since the nearest earlier mark of its
  * prefix (`gap`) must be computed again. The value is gap x (1 + uses) x t / (t + age), where age counts marks made or
  * used since its last use, and t is four times the number of marks; it is 0 if the blocks before the tail are gone. The
  * newest WHIT_MARKS_RECENT marks of each sequence are worth 64 times as much: the next prompt most likely resumes
@@ -17,30 +17,30 @@
 
 #include "kv/tail.h"
 
-#define WHIT_MARKS_MAX    4096 /* most marks of a session */
-#define WHIT_MARKS_RECENT 3    /* end of the last prompt, of a message, of the answer */
+#define WHIT_MARKS_MAX    4096 /* maximum number of marks of a session */
+#define WHIT_MARKS_RECENT 3    /* ends of the last prompt, of a message and of the answer */
 
 typedef struct whit_mark {
     uint8_t key[WHIT_HASH_BYTES]; /* key of the blocks before `first` */
-    uint32_t n_tokens;            /* 0: free */
+    uint32_t n_tokens;            /* position of the mark; 0: the mark is free */
     uint32_t first;               /* index of the block with which its ids begin */
     uint32_t reach;               /* during a search: the position at which it can resume, or 0 */
-    uint32_t gap;                 /* tokens since the nearest earlier mark of the same prefix */
+    uint32_t gap;                 /* number of tokens since the nearest earlier mark of the same prefix */
     uint32_t n_uses;              /* how often a sequence resumed here */
-    uint64_t when;                /* time of its creation or last use */
-    uint64_t number, parent;      /* serial number, and that of the nearest earlier mark; 0: no such mark */
+    uint64_t when;                /* value of `clock` at the mark's creation or last use */
+    uint64_t number, parent;      /* serial numbers of this mark and of the nearest earlier one; 0: no such mark */
 } whit_mark;
 
 typedef struct whit_marks {
-    uint32_t n;          /* 0 where the cache needs none */
-    uint32_t n_ids;      /* maximum ids of a tail */
+    uint32_t n;          /* number of marks, used and free; 0 if the cache needs none */
+    uint32_t n_ids;      /* maximum number of ids of a tail */
     uint32_t interval;   /* every multiple of this position is marked */
     uint64_t mark_bytes; /* memory of one mark */
     uint64_t tail_bytes; /* maximum size of a tail */
     uint64_t clock;
-    uint64_t n_made, n_used, n_evicted; /* counts since the session was opened */
+    uint64_t n_made, n_used, n_evicted; /* numbers of marks made, used and evicted since the session was opened */
     whit_mark *items;                   /* (n) */
-    int32_t *ids;                       /* (n, n_ids) from block `first` on */
+    int32_t *ids;                       /* (n, n_ids) ids of each mark from block `first` on */
     uint8_t *tails;                     /* (n, tail_bytes) */
 } whit_marks;
 

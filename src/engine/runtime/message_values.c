@@ -3,7 +3,7 @@
 
 enum { TEXT_BYTES_MAX = 1 << 30 };
 
-/* Writes a string with the fewest escapes, as the server's requests have it. */
+/* Writes a string with the fewest escapes, in the form of the server's requests. */
 static bool write_short(const char *text, size_t n, whit_buf *out)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -20,7 +20,7 @@ static bool write_short(const char *text, size_t n, whit_buf *out)
     return whit_buf_append_str(out, "\"");
 }
 
-/* Calls itself for each level: the reader of the JSON has bounded the depth. */
+/* The function calls itself for each level of nesting: the JSON reader has limited the depth. */
 bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, whit_buf *out)
 {
     size_t n;
@@ -90,7 +90,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Returns whether a prompt contains the text, without the blanks around it that templates trim. */
+/* Returns whether a prompt contains the text. Blanks around the text are ignored, because templates trim them. */
 static bool prompt_has(const char *prompt, size_t n_bytes, const whit_text *text)
 {
     const char *begin = text->bytes;
@@ -112,7 +112,8 @@ bool whit_message_has_late_system(const whit_datum *messages, const char *prompt
     return true;
 }
 
-/* Joins a message's text to that of the last of n messages, if that is the person's. *joined: it was. */
+/* Joins a message's text to that of the last of n messages, if the latter is a user message. *joined: whether it
+ * was. */
 static bool join_to_last(whit_datum_pool *pool, whit_datum *items, size_t n, const whit_datum *message, bool *joined)
 {
     const whit_text *first = n ? whit_message_text(&items[n - 1], "content") : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Opening a model: an .ndf file in place; any other format after a conversion, cached on disk or in memory, so that all
- * models run the same way. */
+ * Opens a model: an .ndf file is used in place, and any other format is converted first, into a cache on disk or in
+ * memory, so that all models run the same way. */
 #include "runtime/model.h"
 
 #include "base/file.h"
@@ -73,8 +73,8 @@ static whit_status open_in_memory(whit_model *model, const char *path, const whi
     return whit_ndf_open_fd(whit_ndf_writer_fd(model->in_memory), path, model->allocator, &model->file, error);
 }
 
-/* An entry of the cache; one that this program would not have written (damaged, or of another
- * version under the same name) is no entry. */
+/* Opens an entry of the cache. Returns false for an entry that this program would not have written, because it is
+ * damaged or was written by another version under the same name. */
 static bool open_entry(whit_model *model, const char *path)
 {
     whit_config config;
@@ -85,7 +85,8 @@ static bool open_entry(whit_model *model, const char *path)
     return false;
 }
 
-/* Writes a name of everything beside the source that its conversion depends on; "" for the usual conversion. */
+/* Writes a name that depends on everything, besides the source, that affects its conversion; "" for the usual
+ * conversion. */
 static void name_conversion(const whit_model_options *options, char name[2 * WHIT_HASH_BYTES + 1])
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -95,14 +96,14 @@ static void name_conversion(const whit_model_options *options, char name[2 * WHI
     whit_hash_begin(&hash, "whit.family");
     if (options->family_program) whit_hash_add(&hash, options->family_program, strlen(options->family_program));
     for (size_t i = 0; i < options->n_overrides; i++) {
-        whit_hash_add(&hash, "", 1); /* no program and no override has a zero byte */
+        whit_hash_add(&hash, "", 1); /* the zero byte distinguishes "no program" from an override */
         whit_hash_add(&hash, options->overrides[i], strlen(options->overrides[i]));
     }
     whit_hash_end(&hash, digest);
     whit_hash_hex(digest, name);
 }
 
-/* Gives WHIT_OK with model->file NULL where the cache cannot be used. */
+/* Opens a model through the cache. If the cache cannot be used, returns WHIT_OK with model->file NULL. */
 static whit_status open_cached(whit_model *model, const char *path, const whit_model_options *options,
                                whit_error *error)
 {
@@ -123,10 +124,10 @@ static whit_status open_cached(whit_model *model, const char *path, const whit_m
         if (status == WHIT_OK) {
             whit_cache_note_source(&entry, path);
             status = whit_ndf_open(entry.path, model->allocator, &model->file, error);
-            if (status == WHIT_ERROR_IO) status = WHIT_OK; /* somebody removed it: convert in memory */
+            if (status == WHIT_ERROR_IO) status = WHIT_OK; /* another process removed it: convert in memory */
             whit_cache_trim(&entry, WHIT_CACHE_LIMIT_BYTES);
         } else if (status == WHIT_ERROR_IO) {
-            status = WHIT_OK; /* a full disk, for example: convert in memory instead, or fail there */
+            status = WHIT_OK; /* such as a full disk: convert in memory instead, or fail there */
         }
     }
     whit_cache_unlock(&entry);
@@ -179,7 +180,7 @@ static whit_status begin_model(const char *path, const whit_allocator *allocator
     return model->path ? WHIT_OK : whit_fail_memory(error, "a file name", strlen(path));
 }
 
-/* Opens the parts of a model whose file is open; on failure, now or before, nothing is left. */
+/* Opens the parts of a model whose file is open. If `status` or this fails, the model is closed. */
 static whit_status finish_model(whit_status status, whit_model *model, whit_model **out, whit_error *error)
 {
     if (status == WHIT_OK) status = open_parts(model, error);
@@ -201,7 +202,7 @@ whit_status whit_model_open(const char *path, const whit_model_options *options,
     WHIT_TRY(looks_like_ndf(path, &is_ndf, error));
     WHIT_NEED_ARRAY(own.overrides, own.n_overrides);
     for (size_t i = 0; i < own.n_overrides; i++) WHIT_NEED(own.overrides[i]);
-    /* With another program or overrides, an .ndf is converted like any source. */
+    /* An .ndf file with another program or with overrides is converted like any source. */
     is_ndf &= !own.family_program && !own.n_overrides;
     whit_model *model = NULL;
     whit_status status = begin_model(path, own.allocator, &model, error);
@@ -340,7 +341,8 @@ bool whit_model_has_draft_block(const whit_model *model)
 const char *whit_model_metadata(const whit_model *model, const char *key)
 {
     const char *text = whit_table_get_string(whit_ndf_meta(model->file), key);
-    /* "general.architecture" is copied from the source; a model that whit itself made lacks it: return its family. */
+    /* "general.architecture" is copied from the source. A model that whit made itself lacks it, so its family is
+     * returned. */
     if (!(text && *text) && key && !strcmp(key, "general.architecture")) return model->config.family;
     return text;
 }

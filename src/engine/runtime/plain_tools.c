@@ -13,7 +13,7 @@ static const char introduction[] =
     "answer "
     "in plain text. The tools, one a line:\n";
 
-/* The whole text is marked as data, so that no part of it becomes a special token. */
+/* Appends the description of a list of tools. All of it is marked as data, so that no part becomes a special token. */
 static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whit_error *error, whit_status *status)
 {
     whit_json json = {0};
@@ -48,7 +48,7 @@ static bool turn_result(whit_datum_pool *pool, whit_datum *message)
         whit_message_set_text(pool, message, "role", whit_text_new(pool, "user", 4, false));
 }
 
-/* Adds the description to the list's first message, or in a new message before it. */
+/* Adds the description to the list's first message, or in a new system message before it. */
 static bool add_description(const whit_tool_style *style, const whit_text *about, whit_datum_pool *pool,
                             whit_datum *items, size_t *n)
 {
@@ -80,7 +80,7 @@ whit_status whit_plain_tools_write(const whit_tool_style *style, const char *too
         whit_datum message = messages->list->items[i];
         bool is_result = whit_message_has_role(&message, "tool");
         if (is_result) ok = turn_result(pool, &message);
-        /* Many templates want roles to alternate. */
+        /* Join adjacent user messages, because many templates want roles to alternate. */
         if (ok && was_result && whit_message_has_role(&message, "user"))
             ok = whit_message_set_text(pool, &items[n - 1], "content",
                                        whit_message_join(pool, whit_message_text(&items[n - 1], "content"), "\n",

@@ -7,8 +7,8 @@
 
 struct whit_program {
     whit_lang *lang;
-    whit_quat_kernels quat; /* default kernels, if the caller gave none */
-    float *history;         /* (n_history): the last tokens, oldest first */
+    whit_quat_kernels quat; /* the default kernels, used if the caller gave none */
+    float *history;         /* (n_history) the last tokens, oldest first */
     uint32_t n_history, n_held;
     int64_t n_generated;
     int32_t last;
@@ -24,7 +24,7 @@ static void remember(whit_program *program, int32_t id)
         memmove(program->history, program->history + program->n_held - kept, kept * sizeof *program->history);
         program->n_held = kept;
     }
-    program->history[program->n_held++] = (float)id; /* exact: ids are below 2^24 */
+    program->history[program->n_held++] = (float)id; /* the conversion is exact, because ids are below 2^24 */
     program->last = id;
 }
 
@@ -40,7 +40,7 @@ static whit_status change_logits(void *user, float *logits, uint32_t n_vocab, wh
     WHIT_TRY(whit_lang_run(lang, error));
     bool is_any_allowed = false;
     for (uint32_t i = 0; i < n_vocab; i++) {
-        if (!(logits[i] < __builtin_inff())) /* infinite or NaN; -inf forbids a token */
+        if (!(logits[i] < __builtin_inff())) /* infinite or NaN; -infinity is allowed and forbids a token */
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
                              "the program makes logits that are not finite (step %lld, token %u)",
                              (long long)program->n_generated, i);
@@ -113,7 +113,8 @@ whit_status whit_program_open_tier(const char *name, const char *text, size_t te
 whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
                               const whit_program_options *options, whit_program **program, whit_error *error)
 {
-    const whit_program_tier tier = {.tier = WHIT_LANG_CLOSURES}; /* hosts may refuse executable pages */
+    /* no machine code, because hosts may refuse executable pages */
+    const whit_program_tier tier = {.tier = WHIT_LANG_CLOSURES};
     return whit_program_open_tier(name, text, text_bytes, options, &tier, program, error);
 }
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Programs that run for every token (whit/program.h), with a choice of what runs them. */
+ * Programs that run for every token (whit/program.h), with a choice of the tier (interpreter or compiled code) that
+ * runs them. */
 #ifndef WHIT_RUNTIME_PROGRAM_H
 #define WHIT_RUNTIME_PROGRAM_H
 
 #include "lang/core/lang.h"
 #include "whit/program.h"
 
-/* Every tier and all kernels give the same bits. */
+/* A tier, and the kernels that a program uses. All tiers and kernels give the same bits. */
 typedef struct whit_program_tier {
-    int tier;                      /* WHIT_LANG_ */
+    int tier;                      /* a tier's constant, WHIT_LANG_... */
     const whit_lang_jit *jit;      /* compiler for WHIT_LANG_NATIVE; NULL: not available */
-    const whit_quat_kernels *quat; /* outlive the program */
+    const whit_quat_kernels *quat; /* kernels of quaternary vectors; must outlive the program */
 } whit_program_tier;
 
-/* As whit_program_open. */
+/* Does the same as whit_program_open, with the given tier. */
 whit_status whit_program_open_tier(const char *name, const char *text, size_t text_bytes,
                                    const whit_program_options *options, const whit_program_tier *tier,
                                    whit_program **program, whit_error *error);

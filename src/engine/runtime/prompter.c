@@ -16,8 +16,8 @@ struct whit_prompter {
     char *bos_token, *eos_token; /* NULL if the model lacks it */
     whit_template_time now;
     const char *thinking_open, *thinking_close;
-    int32_t turn_end; /* -1: none */
-    char stop[64];    /* "": none */
+    int32_t turn_end; /* id of the token that ends a turn; -1: none */
+    char stop[64];    /* text that ends a turn; "": none */
 };
 
 size_t whit_prompt_n_ids(const whit_prompt *prompt)
@@ -38,7 +38,8 @@ void whit_prompt_free(whit_prompt *prompt)
 
 /* ---- rendering ------------------------------------------------------------------------------ */
 
-/* Qwen3 and SmolLM3 call it enable_thinking, Granite and DeepSeek thinking. */
+/* The templates of Qwen3 and SmolLM3 call the variable enable_thinking, those of Granite and DeepSeek call it
+ * thinking. */
 bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *extra)
 {
     whit_datum value = whit_datum_bool(thinking == WHIT_THINKING_ON);
@@ -65,7 +66,7 @@ whit_status whit_prompter_render_chat(const whit_prompter *p, const whit_chat *g
 static whit_status encode_segments(const whit_prompter *p, const whit_buf *text, const whit_buf *segments,
                                    whit_buf *ids, whit_error *error)
 {
-    /* The same two numbers under other names. */
+    /* Both structs have the same two numbers under different names. */
     _Static_assert(sizeof(whit_template_segment) == sizeof(whit_text_range), "one layout");
     whit_encode_options options = {.parse_special = true,
                                    .plain = WHIT_ITEMS(const whit_text_range, segments),
@@ -78,7 +79,7 @@ static const char *find_word(const char *text, size_t n, const char *word)
     return n ? memmem(text, n, word, strlen(word)) : NULL;
 }
 
-/* Finds whether the template's own text after the last message has opened a thinking section, and closed it. */
+/* Finds whether the template's text after the last message opens a thinking section, and whether it closes it. */
 static void find_section(const whit_prompter *p, const whit_buf *segments, whit_prompt *prompt)
 {
     whit_template_segment last = {0};
@@ -109,7 +110,8 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
         {"<think>", "</think>"},     {"<thinking>", "</thinking>"}, {"<reasoning>", "</reasoning>"},
         {"<thought>", "</thought>"}, {"[THINK]", "[/THINK]"},       {"<seed:think>", "</seed:think>"},
     };
-    static const char gemma[] = "<|channel>thought\n"; /* a template writes the line feed as an escape */
+    /* the template's source has the line feed as an escape sequence */
+    static const char gemma[] = "<|channel>thought\n";
     p->thinking_open = marks[0][0];
     p->thinking_close = marks[0][1];
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -124,8 +126,9 @@ static void find_thinking(whit_prompter *p, const char *source, size_t n)
     }
 }
 
-/* Renders a probe to find the text between an answer and the next question: its first special token ends a turn;
- * without one the text itself does, if it is not blank. A template that refuses the probe leaves both unset. */
+/* Renders a probe to find the text between an answer and the next question. The first special token in it ends a turn;
+ * if it has no special token, the text itself does, unless it is blank. If the template refuses the probe, both stay
+ * unset. */
 static whit_status find_turn_end(whit_prompter *p, whit_error *error)
 {
     static const char answer[] = "zbzbzb", next[] = "kdkdkd",
@@ -202,7 +205,7 @@ const char *whit_prompter_thinking_close(const whit_prompter *p)
 
 /* ---- open and close ------------------------------------------------------------------------- */
 
-/* Copies the spelling of a special token; *token stays as it is if the model does not have it. */
+/* Copies the spelling of a special token; leaves *token unchanged if the model does not have the token. */
 static whit_status copy_token(const whit_prompter *p, int32_t id, char **token, whit_error *error)
 {
     size_t n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Scores of texts: by a classification head, or by the logits of "yes" and "no" after a text. */
+ * Scores texts by a classification head, or by the logits of "yes" and "no" after a text. */
 #include "runtime/session.h"
 
 #include "base/fpenv.h"
 #include "base/options.h"
 #include "kernels/math.h"
 
-/* exp(a[0]) / sum over i of exp(a[i]). */
+/* Returns the softmax of a[0]: exp(a[0]) / sum over i of exp(a[i]). */
 static float first_probability(const float *a, uint32_t n)
 {
     double sum = 0, largest = (double)a[0];
@@ -85,6 +85,6 @@ whit_status whit_rerank_strided(whit_session *s, const void *texts, size_t n_tex
             status = whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu is empty: give at least one token", i);
         if (status == WHIT_OK) status = score_by_tokens(s, &text, &o, &scores[i], error);
     }
-    if (status != WHIT_OK) whit_ignore(whit_session_truncate(s, o.sequence, 0, NULL)); /* the first error is told */
+    if (status != WHIT_OK) whit_ignore(whit_session_truncate(s, o.sequence, 0, NULL)); /* the first error is reported */
     return status;
 }

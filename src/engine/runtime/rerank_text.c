@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The text that a rerank model scores, made of a query and a document.
  *
- * Encoders take "[CLS] query [SEP] document [SEP]", those without token types (XLM-RoBERTa) with a second separator
- * between the two. Models that judge take a template, in which a person's texts are never read as special tokens. */
+ * Encoders take "[CLS] query [SEP] document [SEP]"; those without token types (XLM-RoBERTa) have a second separator
+ * between the two. Generative models take a template, in which the user's texts are never read as special tokens. */
 #include "runtime/session.h"
 
 #include "base/items.h"
@@ -33,7 +33,7 @@ static size_t count_ids(const whit_buf *ids)
     return ids->size_bytes / sizeof(int32_t);
 }
 
-/* Drops the last tokens of `ids`, at most those from `first` on, so that n_after more fit into n_max (0: no limit). */
+/* Drops the last tokens of `ids`, but none before `first`, so that n_after more tokens fit into n_max (0: no limit). */
 static void cut_ids(whit_buf *ids, size_t first, size_t n_after, size_t n_max)
 {
     const size_t n = count_ids(ids);
@@ -53,7 +53,7 @@ static whit_status encode_pair(const whit_model *model, const whit_rerank_pair *
     const size_t n_query = count_ids(ids);
     whit_status status = encode_text(model, pair->document, pair->document_bytes, false, false, &bare, error);
     if (status == WHIT_OK) status = encode_text(model, "", 0, true, false, &whole, error);
-    /* The special tokens around an empty text: the last one separates. */
+    /* Find the separator: the last of the special tokens around an empty text. */
     if (status == WHIT_OK && count_ids(&whole) && n_query)
         memcpy(&end, whole.data + whole.size_bytes - sizeof end, sizeof end);
     if (status == WHIT_OK && end < 0)
@@ -73,7 +73,7 @@ static whit_status encode_pair(const whit_model *model, const whit_rerank_pair *
 
 /* ---- models that judge ------------------------------------------------------------------------- */
 
-/* Appends [at, end) of a template with the pair's texts in their places. */
+/* Appends [at, end) of a template, with the pair's texts in place of {query} and {instruction}. */
 static void fill_in(const whit_rerank_pair *pair, const char *at, const char *end, whit_buf *text)
 {
     static const char *const places[] = {"{query}", "{instruction}"};
@@ -113,7 +113,7 @@ static whit_status encode_judged(const whit_model *model, const whit_rerank_pair
     whit_status status = encode_text(model, template, (size_t)(begin - template), false, true, ids, error);
     if (status == WHIT_OK) status = encode_text(model, rest, strlen(rest), false, true, &tail, error);
     fill_in(pair, begin, document, &text);
-    /* The tokens of the text without the document are a lower bound of what a cut leaves. */
+    /* A cut keeps at least the tokens of the text without the document. */
     whit_buf frame = {.allocator = model->allocator};
     if (status == WHIT_OK) status = encode_text(model, whit_chars(&text), text.size_bytes, false, false, &frame, error);
     const size_t first = count_ids(ids) + count_ids(&frame);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prefix cache: finds closed KV blocks of this session, in use or left by ended sequences, by what they were
- * computed from.
+ * Prefix cache: finds closed KV blocks of this session, in use or left by ended sequences, by a key of everything that
+ * they were computed from.
  *
  * The key of a block is a hash over the previous block's key and its own ids. The chain starts from a hash over the
  * model, the types of cache and activations, and the adapters that the sequence has mounted. */
@@ -100,8 +100,8 @@ void whit_session_count_blocks(const whit_session *s, uint32_t *n_blocks, uint32
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-/* Sets `reach` of each mark whose ids start after n_blocks blocks with this key: how far it matches `ids`, if its tail
- * can serve that position. */
+/* Sets `reach` of each mark whose ids start after n_blocks blocks with this key: the position up to which it matches
+ * `ids`, or 0 if its tail cannot serve that position. */
 static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_blocks, const uint8_t key[WHIT_HASH_BYTES],
                           const int32_t *ids, uint32_t n_ids)
 {
@@ -119,13 +119,14 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
 
 /* A prefix at which the sequence can resume. */
 struct found {
-    uint32_t n_tokens, n_known; /* n_known: how many of the ids are in closed blocks */
+    uint32_t n_tokens, n_known; /* n_known: number of ids whose closed blocks are in the prefix cache */
     whit_mark *mark;            /* the mark whose tail is needed; NULL: whole blocks suffice */
 };
 
 /* State of the walk along the blocks, for each KV class. */
 struct walk {
-    uint32_t n_there[WHIT_KV_CLASSES_MAX]; /* length of the gapless run of stored blocks that ends here */
+    /* length of the run of stored blocks, without gaps, that ends at this block */
+    uint32_t n_there[WHIT_KV_CLASSES_MAX];
     bool has_sinks[WHIT_KV_CLASSES_MAX];
 };
 
@@ -149,7 +150,7 @@ static void take_marks(whit_session *s, const struct walk *walk, uint32_t n_bloc
     }
 }
 
-/* Finds the longest prefix of these ids, at most n_ids of them, at which the sequence can resume: every class has the
+/* Finds the longest prefix of `ids`, at most n_ids of them, at which the sequence can resume: every class has the
  * blocks that the next query attends to, and a mark has the tail if one is needed. */
 static struct found find_prefix(whit_session *s, uint32_t sequence, const int32_t *ids, uint32_t n_ids)
 {
@@ -187,7 +188,7 @@ static struct found find_prefix(whit_session *s, uint32_t sequence, const int32_
     return found;
 }
 
-/* Replaces the content of a sequence by the prefix that `find` returned. */
+/* Replaces the content of a sequence by the prefix that find_prefix returned. */
 static void adopt(whit_session *s, uint32_t sequence, const int32_t *ids, struct found found)
 {
     whit_kv *kv = &s->kv;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The public sampler: the chain, joined to a model's vocabulary. */
+ * The public sampler: it connects the chain of samplers with a model's vocabulary. */
 #include "runtime/chain.h"
 #include "runtime/drawn.h"
 #include "runtime/model.h"

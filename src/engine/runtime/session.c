@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sessions: one arena sized when opened, then steps that serve any number of sequences at once. */
+ * Sessions: all memory is in one arena, whose size is fixed at opening; each step then serves any number of sequences
+ * at once. */
 #include "runtime/session.h"
 
 #include "base/file.h"
@@ -20,7 +21,8 @@
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-/* Refuses operations that a model cannot do if it only computes vectors or attends to both sides. */
+/* Refuses options that a model cannot serve because it only computes vectors, or because its tokens attend to both
+ * sides. */
 static whit_status check_vectors(const whit_model *model, const whit_session_options *o, whit_error *error)
 {
     const whit_config *c = &model->config;
@@ -69,7 +71,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
     if (o->n_kv_window > 1u << 20)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
-    const uint32_t n_all = (o->n_ctx_tokens - 1) / WHIT_KV_BLOCK_TOKENS + 1; /* all that an endless token sees */
+    /* number of blocks that a token of an endless session attends to */
+    const uint32_t n_all = (o->n_ctx_tokens - 1) / WHIT_KV_BLOCK_TOKENS + 1;
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > WHIT_MARKS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
@@ -146,7 +149,7 @@ static whit_status measure_tails(whit_session *s, whit_error *error)
     return WHIT_OK;
 }
 
-/* Takes all memory of a session from the arena, which counts it or hands it out. */
+/* Takes all memory of a session from the arena, which either counts it or hands it out. */
 static void place_arrays(whit_session *s, whit_arena *arena)
 {
     const whit_config *c = &s->model->config;
@@ -225,9 +228,9 @@ static bool is_multiplied(const whit_plan *plan, uint32_t tensor)
     return false;
 }
 
-/* Nearly all of a model is read for every token; an embedding that is no head, and what only the
- * survivors of a screen need, are not. A session is its KV cache, filled from one end, and what passes
- * from step to step, filled from one end too. */
+/* Tells the system which memory will be read. Nearly all of a model is read for every token, except an embedding that
+ * is not also the head, and the weights that only the survivors of a screen need. Of a session's memory, the KV cache
+ * and the values that pass from step to step are each filled from their beginning. */
 static void expect_reads(const whit_session *s)
 {
     const whit_weights *weights = &s->model->weights;
@@ -260,7 +263,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
     if (status == WHIT_OK) {
         if (s->arena_bytes >= HUGE_PAGE_BYTES) whit_system_interleave(s->arena, s->arena_bytes);
         whit_arena arena = {.memory = s->arena};
-        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations, whose functions belong to the host */
+        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations, because their functions belong to the host */
         place_arrays(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);
@@ -374,10 +377,10 @@ void whit_session_count_experts(const whit_session *s, whit_expert_counts *count
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* The tokens of a step in the caller's array. */
+/* The tokens of a step, in the caller's array. */
 struct step_tokens {
     const uint8_t *first;
-    size_t stride_bytes; /* at least the size of the struct's first version */
+    size_t stride_bytes; /* size of the caller's struct, at least that of its first version */
 };
 
 static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
@@ -423,9 +426,9 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
     return WHIT_OK;
 }
 
-/* Rows of one sequence must be adjacent in a pass; the caller's tokens may interleave sequences,
- * each in its own order, so a stable sort by sequence suffices. Batches are small and
- * mostly sorted already, so this is an insertion sort. */
+/* Sorts the rows of a pass by sequence, because rows of one sequence must be adjacent. The caller's tokens may
+ * interleave sequences, each in its own order, so the sort must be stable. Batches are small and mostly sorted already,
+ * so this is an insertion sort. */
 static void sort_rows(whit_session *s, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
@@ -462,7 +465,7 @@ static whit_status extend(whit_session *s, const whit_batch *batch, whit_error *
     return WHIT_OK;
 }
 
-/* Sets is_damaged for the sequences whose logits, or vectors, are not finite; returns whether there are any. */
+/* Sets is_damaged for the sequences whose logits or vectors are not finite; returns whether there are any. */
 static bool find_damage(whit_session *s, const whit_batch *batch)
 {
     const uint32_t value = s->plan.output ? s->plan.output : s->plan.hidden;
@@ -476,7 +479,7 @@ static bool find_damage(whit_session *s, const whit_batch *batch)
     return found;
 }
 
-/* After a pass: enters closed blocks into the prefix cache, makes pending marks and frees blocks before the windows. */
+/* Enters closed blocks into the prefix cache after a pass, makes pending marks, and frees blocks before the windows. */
 static void settle(whit_session *s, const whit_batch *batch)
 {
     for (uint32_t i = 0, first = 0; i < batch->n_rows; i++) {
@@ -506,7 +509,7 @@ static void undo(whit_session *s, uint32_t sequence)
         whit_session_go_back(s, sequence, whit_session_tokens_of(s, sequence), position);
 }
 
-/* Runs one pass. `each`: damaged sequences do not fail it. */
+/* Runs one pass. each: damaged sequences do not make it fail. */
 static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t begin, uint32_t n, bool each,
                             whit_error *error)
 {
@@ -565,8 +568,8 @@ static size_t tokens_of_pass(whit_session *s, struct step_tokens tokens, size_t 
     return is_marked ? end : n;
 }
 
-/* In a bidirectional model all tokens of a text attend to each other: a text is computed in one pass, from its
- * beginning. */
+/* Refuses tokens that continue a text of a bidirectional model: all tokens of a text attend to each other, so a text is
+ * computed in one pass, from its beginning. */
 static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whit_error *error)
 {
     if (!s->model->config.bidirectional) return WHIT_OK;
@@ -579,7 +582,7 @@ static whit_status check_whole_texts(const whit_session *s, size_t n_tokens, whi
         s->model->path, s->options.n_batch_tokens);
 }
 
-/* Sends a step to the other ranks, unless it is cancelled already. */
+/* Sends a step to the other ranks, unless it is already cancelled. */
 static whit_status tell_step(const whit_session *s, struct step_tokens tokens, size_t n_tokens, bool each,
                              whit_error *error)
 {
@@ -732,7 +735,7 @@ static whit_status check_mounts(const whit_session *s, const void *mounts, size_
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter was opened for another model");
         if (!s->kernels.all_finite(&mount.scale, 1))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
-        if (mount.scale == 0) continue; /* adding +0 would turn -0 into +0 */
+        if (mount.scale == 0) continue; /* skipped, because adding +0 would turn -0 into +0 */
         if (mounting->n == WHIT_MOUNTS_MAX)
             return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
         mounting->mounts[mounting->n++] =

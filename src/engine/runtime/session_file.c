@@ -18,8 +18,8 @@ struct whit_session_file {
     const whit_allocator *allocator;
     whit_ndf_log log;
     whit_session_record record;
-    bool is_lost;                   /* the file's content is unknown, or differs from `record` */
-    whit_buf bias_ids, bias_values; /* biases of the options returned last */
+    bool is_lost;                   /* the content of the file is unknown, or differs from `record` */
+    whit_buf bias_ids, bias_values; /* biases in the options that were returned last */
 };
 
 static whit_status create(const whit_session *s, uint32_t sequence, const char *path, const char *purpose,
@@ -36,7 +36,7 @@ static whit_status create(const whit_session *s, uint32_t sequence, const char *
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Returns the last tail whose full blocks are all among the n_blocks stored ones; NULL if not found. */
+/* Returns the last tail whose full blocks are all among the first n_blocks blocks; NULL if not found. */
 static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_blocks)
 {
     const whit_tail_view *tails = WHIT_ITEMS(const whit_tail_view, &file->record.tails);
@@ -46,15 +46,16 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
     return NULL;
 }
 
-/* A file with correct hashes may hold any bytes; kernels must only read blocks that a cache can produce. */
+/* Fails because a block is invalid. A file with correct hashes may contain any bytes, but kernels must only read blocks
+ * that a cache can produce. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache are not what any cache holds",
                      file->log.path);
 }
 
-/* Restores a tail of a packed cache. Afterwards the sequence stands at the tail's position, but its closed blocks are
- * still to be read. */
+/* Restores a tail of a packed cache. Afterwards the sequence is at the tail's position, but its closed blocks are not
+ * read yet. */
 static whit_status read_tail(const whit_session_file *file, const whit_tail_view *tail, whit_error *error)
 {
     whit_kv *kv = &file->session->kv;
@@ -84,8 +85,8 @@ static whit_status read_piece(const whit_session_file *file, uint64_t offset, co
                                                                                                 : not_made(file, error);
 }
 
-/* Reads and validates a closed block on one of the session's threads: its memory is usually new to this process, and
- * clearing its pages takes longer than filling them. */
+/* Reads and validates a closed block on one of the session's threads. Several threads are used because the memory is
+ * usually new to this process, and clearing its pages takes longer than filling them. */
 static whit_status read_block(void *context, uint32_t worker, uint32_t block, whit_error *error)
 {
     (void)worker;
@@ -97,8 +98,8 @@ static whit_status read_block(void *context, uint32_t worker, uint32_t block, wh
     return WHIT_OK;
 }
 
-/* Makes marks of the file's newest tails before `last`. They need no blocks now: whoever resumes at a mark looks for
- * them. */
+/* Makes marks of the file's newest tails before `last`. The blocks before a tail are not needed yet, because they are
+ * looked up when a sequence resumes at the mark. */
 static whit_status read_marks(const whit_session_file *file, const whit_tail_view *last, whit_error *error)
 {
     enum { TAILS_MAX = 4 };
@@ -113,7 +114,8 @@ static whit_status read_marks(const whit_session_file *file, const whit_tail_vie
     return WHIT_OK;
 }
 
-/* Reads the first n_blocks blocks, and the tail if the cache needs one; without that tail nothing is read. */
+/* Reads the first n_blocks blocks, and the tail if the cache needs one; if that tail is not in the file, nothing is
+ * read. */
 static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_error *error)
 {
     whit_session *s = file->session;
@@ -126,7 +128,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     if (n) memcpy(whit_session_tokens_of(s, file->sequence), file->record.ids.data, n * sizeof(int32_t));
     if (tail) WHIT_TRY(read_marks(file, tail, error));
     WHIT_TRY(tail ? read_tail(file, tail, error) : whit_kv_begin_at(kv, file->sequence, n_blocks, error));
-    /* the blocks of a group are contiguous */
+    /* The blocks of a group are contiguous. */
     WHIT_TRY(whit_pool_try(s->pool, read_block, file, n_blocks, WHIT_KV_GROUP_BLOCKS, error));
     s->positions[file->sequence] = n;
     whit_session_forget_drafts(s, file->sequence, 0);
@@ -135,7 +137,7 @@ static whit_status read_blocks(whit_session_file *file, uint32_t n_blocks, whit_
     return WHIT_OK;
 }
 
-/* Recomputes the positions that are not in blocks; the bits are the same. */
+/* Recomputes the positions that are not in blocks; the results have the same bits. */
 static whit_status feed(const whit_session_file *file, uint32_t from, uint32_t to, whit_error *error)
 {
     const int32_t *ids = WHIT_ITEMS(const int32_t, &file->record.ids);
@@ -167,7 +169,7 @@ static whit_status restore(whit_session_file *file, whit_error *error)
 
 /* ---- loading -------------------------------------------------------------------------------- */
 
-/* Opens or creates a file for a sequence, which is unchanged, and reads what the file says of its turns. */
+/* Opens or creates a file for a sequence, and reads its record of turns. The sequence is unchanged. */
 static whit_status open_file(whit_session *s, uint32_t sequence, const char *path, const char *purpose,
                              whit_session_file **out, whit_error *error)
 {
@@ -268,7 +270,7 @@ bool whit_session_file_sampler(whit_session_file *file, whit_sampler_options *op
 
 /* ---- saving --------------------------------------------------------------------------------- */
 
-/* n_present: tokens of the sequence after the turn. */
+/* Checks a turn that is to be appended. n_present: number of tokens of the sequence after the turn. */
 static whit_status check_turn(const whit_session_file *file, const whit_session_turn *turn, size_t n_present,
                               whit_error *error)
 {
@@ -289,7 +291,7 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
     return whit_session_adapters_check(&file->record, file->session, file->sequence, error);
 }
 
-/* Appends the settings unless they equal the ones of the turn before. */
+/* Appends the settings unless they equal those of the turn before. */
 static whit_status add_settings(const whit_session_file *file, const whit_session_turn *turn, whit_buf *head,
                                 uint64_t *n_bytes, whit_error *error)
 {
@@ -324,7 +326,7 @@ static whit_status build_head(const whit_session_file *file, const whit_session_
     return WHIT_OK;
 }
 
-/* saved: the tail, if a mark has it; NULL: the sequence's. */
+/* Writes the tail of a turn: `saved` if a mark has it, or the sequence's own tail if `saved` is NULL. */
 static whit_status write_tail(whit_session_file *file, const whit_turn_header *h, const uint8_t *saved,
                               whit_error *error)
 {
@@ -358,8 +360,8 @@ static whit_status write_turn(whit_session_file *file, const whit_turn_header *h
     return status;
 }
 
-/* Returns the number of ids in common with the file, at most n_given: picked tokens are always stored with the turn
- * that picked them. */
+/* Returns the length of the common prefix with the file's ids, at most n_given: picked tokens are always stored with
+ * the turn that picked them. */
 static size_t n_common(const whit_session_file *file, const whit_session_turn *turn)
 {
     size_t n = whit_session_record_n_ids(&file->record), common = 0;
@@ -369,8 +371,9 @@ static size_t n_common(const whit_session_file *file, const whit_session_turn *t
     return common;
 }
 
-/* Returns whether a turn that ends with n_present tokens and adds to n_keep of the file's stores its tail. The tail of
- * recurrent layers is large: a turn that ends soon after a stored one is computed again when the file is loaded. */
+/* Returns whether the file stores the tail of a turn that keeps n_keep of the file's ids and ends with n_present
+ * tokens. The tail of recurrent layers is large: a turn that ends soon after a stored tail is recomputed when the file
+ * is loaded. */
 static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, size_t n_keep, size_t n_present)
 {
     enum { AGAIN_MAX = 64 };
@@ -381,7 +384,7 @@ static bool is_tail_stored(const whit_session_file *file, uint32_t n_stored, siz
 }
 
 /* Appends a turn that leaves the sequence with n_present tokens. saved_tail: the tail at that position, if a mark has
- * it; NULL: the sequence is there. */
+ * it; NULL: the sequence is at that position. */
 static whit_status append_turn(whit_session_file *file, const whit_session_turn *turn, size_t n_present,
                                const uint8_t *saved_tail, whit_error *error)
 {

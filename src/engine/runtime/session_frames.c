@@ -57,7 +57,7 @@ whit_status whit_session_settings_build(const whit_sampler_options *options, uin
     whit_buf ids = {.allocator = out->allocator}, values = {.allocator = out->allocator};
     whit_table_set_u64(&table, "sampler.seed", options->seed);
     whit_table_set_u64(&table, "sampler.n_history_tokens", options->n_history_tokens);
-    if (n_stages) whit_table_set_u64(&table, "sampler.n_stages", n_stages); /* before the sampler */
+    if (n_stages) whit_table_set_u64(&table, "sampler.n_stages", n_stages); /* the stages that run before the sampler */
     for (int i = 0; i < N_SETTINGS; i++) {
         const char *at = (const char *)options + settings[i].offset;
         if (settings[i].is_int)
@@ -274,7 +274,7 @@ static uint64_t up(uint64_t n, uint64_t multiple)
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* Offsets of a turn's parts in its data. place_parts returns false if they do not fit. */
+/* Offsets of a turn's parts in its data. place_parts returns false if the parts do not fit. */
 typedef struct turn_parts {
     uint64_t settings, note, end, blocks, tail;
 } turn_parts;
@@ -295,7 +295,7 @@ static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_par
     return whit_in_bounds(at->tail, h->tail_bytes, data_bytes);
 }
 
-/* Returns why the counts of a turn contradict the record before it, or NULL. */
+/* Returns a message why the counts of a turn contradict the record before it, or NULL. */
 static const char *check_turn(const whit_session_record *record, const whit_turn_header *h, const int32_t *ids)
 {
     uint64_t n_before = whit_session_record_n_ids(record);
@@ -361,7 +361,8 @@ whit_status whit_session_record_add(whit_session_record *record, const whit_turn
     return WHIT_OK;
 }
 
-/* `data` holds the n_bytes that precede the blocks; the frame has data_bytes in all. */
+/* Reads a turn and adds it to the record. `data` holds the n_bytes that precede the blocks; the frame has data_bytes in
+ * all. */
 static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64_t offset, const uint8_t *data,
                              size_t n_bytes, uint64_t data_bytes, whit_turn_fn *on_turn, void *user, whit_error *error)
 {
@@ -397,7 +398,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
     return whit_session_record_add(record, &turn, error);
 }
 
-/* *n_bytes: how many bytes of a frame's data precede its blocks. */
+/* Sets *n_bytes to the number of bytes of a frame's data that precede its blocks. */
 static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t offset, uint64_t data_bytes,
                               size_t *n_bytes, whit_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replaying a session file: the same tokens fed, the same picks expected. */
+ * Replays a session file: feeds the same tokens, and checks that the same tokens are picked. */
 #include "base/phrase.h"
 #include "runtime/session.h"
 #include "runtime/session_frames.h"
@@ -7,7 +7,7 @@
 #include "base/items.h"
 #include "base/options.h"
 
-/* Rows per step when picked tokens are fed again; logits do not depend on it. */
+/* Number of rows per step when picked tokens are fed again; logits do not depend on it. */
 enum { ROWS = 64 };
 
 struct replaying {
@@ -110,8 +110,8 @@ static whit_status compare_blocks(struct replaying *r, const whit_session_record
 }
 
 /* Makes the replay's recurrent layers commit the position `wanted` instead of `own`, and leaves the sequence at
- * n_tokens. The committed position depends on the greatest length of a sequence. A file does not contain tokens that
- * were taken back, such as guesses: token 0 replaces them. */
+ * n_tokens. The committed position depends on the greatest length that a sequence had. A file does not contain tokens
+ * that were removed again, such as guesses: token 0 replaces them. */
 static whit_status commit_position(struct replaying *r, uint32_t n_tokens, uint32_t own, uint32_t wanted,
                                    whit_error *error)
 {
@@ -164,7 +164,7 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     r->ids.size_bytes = h->n_keep * sizeof(int32_t);
     if (!whit_buf_append(&r->ids, turn->ids, h->n_ids * sizeof(int32_t)))
         return whit_fail_memory(error, "a session", r->ids.size_bytes);
-    /* The logits of the last given token are needed again. */
+    /* The logits of the last given token are needed, so that token is fed again. */
     uint64_t n_held = n_ids > n_given && h->n_keep == n_given && n_given ? n_given - 1 : h->n_keep;
     if (whit_session_position(r->session, 0) > n_held)
         WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
@@ -204,7 +204,8 @@ static int find_name(const char *const *names, int n, const char *name)
 static uint32_t choose_context(const whit_model *model, const whit_session_record *record, uint64_t n_tokens)
 {
     enum { CONTEXT_MIN = 64 };
-    const uint32_t n_back = model->config.conv_taps ? WHIT_STATE_BACK_TOKENS : 0; /* for commit_position */
+    /* tokens that commit_position appends */
+    const uint32_t n_back = model->config.conv_taps ? WHIT_STATE_BACK_TOKENS : 0;
     const uint32_t n = (uint32_t)(n_tokens < CONTEXT_MIN ? CONTEXT_MIN : n_tokens) + n_back;
     uint64_t n_made = 0;
     if (!whit_table_get_u64(&record->about, "session.context", &n_made) || n_made < n_tokens ||

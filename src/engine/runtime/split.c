@@ -5,7 +5,7 @@
 #include "base/options.h"
 
 /* A call that rank 0 makes and sends to the others. The tokens of a short step are part of the message; other data
- * follow. */
+ * follow it. */
 enum { TOKENS_INSIDE = 8 };
 struct order {
     uint32_t call, session, n, elem_bytes;
@@ -16,7 +16,7 @@ struct order {
     } with;
 };
 
-/* A rank's success, or its error message. */
+/* The result of a call on one rank: its status, and the error message if it failed. */
 struct outcome {
     int32_t status;
     whit_error error;
@@ -77,7 +77,7 @@ whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_er
 static struct order order_of(const whit_session *session, whit_split_call call)
 {
     struct order order;
-    memset(&order, 0, sizeof order); /* padding is sent, too */
+    memset(&order, 0, sizeof order); /* all bytes are set, because padding is sent, too */
     order.call = call;
     order.session = session ? session->split_number : 0;
     return order;
@@ -122,7 +122,7 @@ whit_status whit_split_lose(const whit_session *session, whit_error *error)
 whit_status whit_split_agree(whit_session *session, bool *is_damaged, whit_error *error)
 {
     const uint32_t n = session->options.n_sequences;
-    bool *verdict = session->is_damaged; /* (n), then whether the step is cancelled */
+    bool *verdict = session->is_damaged; /* (n + 1) damaged sequences, and then whether the step is cancelled */
     if (whit_split_leads(session->model)) verdict[n] = whit_flag_is_set(session->options.cancel);
     WHIT_TRY(broadcast(session->model->split, verdict, (n + 1) * sizeof *verdict, error));
     session->model->split->n_passes++;
@@ -158,14 +158,14 @@ static whit_status open_told(whit_model *model, const struct order *order, whit_
     const whit_status joined = whit_split_join(model, status, error);
     if (joined != WHIT_OK) {
         whit_session_close(session);
-        return model->split->is_lost ? joined : WHIT_OK; /* rank 0 says why, and continues */
+        return model->split->is_lost ? joined : WHIT_OK; /* rank 0 reports the error; this rank continues */
     }
     session->split_number = order->session;
     model->split->sessions[order->session] = session;
     return WHIT_OK;
 }
 
-/* Makes a call that rank 0 has sent. If it fails, it also fails on rank 0, which reports the error. */
+/* Makes a call that rank 0 has sent. Errors are ignored, because the call also fails on rank 0, which reports them. */
 static void make_call(whit_session *session, const struct order *order, const void *data)
 {
     whit_error ignored;

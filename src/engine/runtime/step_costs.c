@@ -3,8 +3,9 @@
 
 enum {
     SAMPLES_ENOUGH = 3,
-    FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before any measurement */
-    PROMPT_SHARE = 4,  /* columns : prompt tokens, in time, if the columns alone exceed the budget */
+    FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before anything was measured */
+    /* ratio of the time of columns to that of prompt tokens, if the columns alone exceed the budget */
+    PROMPT_SHARE = 4,
 };
 
 /* ---- samples ------------------------------------------------------------------------------------- */
@@ -40,9 +41,10 @@ static uint32_t class_of(uint32_t n_tokens)
 
 /* ---- predictions ----------------------------------------------------------------------------------- */
 
-/* ns of a prompt token in a piece of that class; 0: unknown. Smaller classes overestimate it: their least counts until
- * the class has samples enough, of which one may be disturbed. A larger class underestimates it, since smaller pieces
- * use a tile of weights less often: a quarter is added for each halving, until the rate has doubled. */
+/* Returns the predicted ns of a prompt token in a piece of a class; 0: unknown. Smaller classes overestimate it: the
+ * least of their times is used until the class has enough samples, of which one may be disturbed. A larger class
+ * underestimates it, because smaller pieces reuse a tile of weights less often: a quarter is added for each halving,
+ * until the rate has doubled. */
 static uint64_t prompt_rate(const whit_step_costs *costs, uint32_t class)
 {
     if (costs->prompts[class].n >= SAMPLES_ENOUGH) return median_sample(&costs->prompts[class]);
@@ -74,7 +76,7 @@ uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_column
     if (below == n_columns || !n_columns) return least;
     if (above < WHIT_COST_COLUMNS && above > below) {
         uint64_t most = median_sample(&costs->columns[above]);
-        if (!below) return most; /* steps with fewer columns take no longer */
+        if (!below) return most; /* steps with fewer columns take no longer than this one */
         return most <= least ? least : least + (most - least) * (n_columns - below) / (above - below);
     }
     if (!below) return 0;
@@ -117,7 +119,8 @@ void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_
         if (n_columns && n_columns < WHIT_COST_COLUMNS) add_sample(&costs->columns[n_columns], ns);
         return;
     }
-    /* Prompt tokens take the rest after the predicted time of the columns, each at least a quarter of an even share. */
+    /* Prompt tokens get the rest of the time after the predicted time of the columns, each at least a quarter of an
+     * even share. */
     uint64_t columns_ns = whit_step_costs_columns(costs, n_columns), each_ns = ns / ((uint64_t)n_columns + n_prompt);
     if (!columns_ns) columns_ns = each_ns * n_columns;
     uint64_t rest_ns = ns > columns_ns ? (ns - columns_ns) / n_prompt : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Text and tokens of a model: the public functions over the tokenizer room. */
+ * The public functions that convert between text and tokens of a model, implemented with its tokenizer. */
 #include "runtime/text.h"
 
 #include "runtime/model.h"
@@ -7,8 +7,8 @@
 #include <pthread.h>
 
 #define IDLE_TOKENIZERS 8
-/* Buffer capacity that an idle tokenizer keeps: the first one's is enough for its table of words (1 MiB), the others'
- * for ordinary texts. */
+/* Maximum capacity of the buffers that an idle tokenizer keeps: for the first one enough for its table of words (1
+ * MiB), for the others enough for ordinary texts. */
 #define FIRST_KEEPS_BYTES ((size_t)2 << 20)
 #define OTHERS_KEEP_BYTES ((size_t)64 << 10)
 
@@ -16,7 +16,7 @@ struct whit_tokenizers {
     pthread_mutex_t lock;
     whit_tokenizer *idle[IDLE_TOKENIZERS];
     uint32_t n_idle;
-    uint8_t *breakers; /* NULL until needed */
+    uint8_t *breakers; /* bits of the tokens that end a repetition; NULL until needed */
     size_t breakers_bytes;
     const whit_allocator *allocator;
 };
@@ -193,7 +193,7 @@ void whit_detokenizer_close(whit_detokenizer *d)
 
 /* ---- tokens that end a repetition ---------------------------------------------------------------- */
 
-/* llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
+/* Returns whether a text contains one of llama.cpp's DRY breakers: newline, colon, double quote, asterisk. */
 static bool has_breaker(const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -221,7 +221,7 @@ whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, w
     whit_tokenizers *tokenizers = model->tokenizers;
     size_t n_bytes = ((size_t)model->config.n_vocab + 7) / 8;
     *bits = NULL;
-    if (!tokenizers) return WHIT_OK; /* no text, no breakers */
+    if (!tokenizers) return WHIT_OK; /* a model without a tokenizer has no text and no breakers */
     pthread_mutex_lock(&tokenizers->lock);
     *bits = tokenizers->breakers;
     pthread_mutex_unlock(&tokenizers->lock);
@@ -230,7 +230,7 @@ whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, w
     if (!found) return whit_fail_memory(error, "the sampler", n_bytes);
     whit_status status = find_breakers(model, found, error);
     pthread_mutex_lock(&tokenizers->lock);
-    if (status == WHIT_OK && !tokenizers->breakers) { /* else another thread was faster, and found the same */
+    if (status == WHIT_OK && !tokenizers->breakers) { /* otherwise another thread was faster, and found the same bits */
         tokenizers->breakers = found;
         tokenizers->breakers_bytes = n_bytes;
         found = NULL;

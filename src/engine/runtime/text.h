@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A tokenizer object serves one thread at a time: a model keeps unused ones and makes another if all are in use. */
+ * Tokenizers of a model. A tokenizer object serves one thread at a time, so a model keeps unused ones and makes another
+ * if all are in use. */
 #ifndef WHIT_RUNTIME_TEXT_H
 #define WHIT_RUNTIME_TEXT_H
 
@@ -10,11 +11,11 @@ typedef struct whit_tokenizers whit_tokenizers;
 whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers, whit_error *error);
 void whit_tokenizers_close(whit_tokenizers *tokenizers);
 
-/* The tokens that end a repetition (DRY): bits, (n_vocab / 8 rounded up), found once for a model and kept with it.
- * NULL: no token is one. */
+/* Sets *bits to the tokens that end a repetition (DRY): (n_vocab / 8 rounded up) bytes, computed once for a model and
+ * kept with it. NULL: no token does. */
 whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, whit_error *error);
 
-/* As whit_tokenize, with ranges of plain (user) text; appends int32_t to `ids`. */
+/* Encodes a text as whit_tokenize does, with ranges of plain (user) text, and appends the ids to `ids` (int32_t[]). */
 whit_status whit_model_encode(const whit_model *model, const char *text, size_t text_bytes,
                               const whit_encode_options *options, whit_buf *ids, whit_error *error);
 

@@ -22,7 +22,7 @@ static whit_call_syntax find_syntax(const whit_prompter *p)
     return WHIT_CALLS_TAGGED;
 }
 
-/* Words that do not occur in any template's own text. */
+/* Words of probes, which do not occur in the text of any template. */
 #define PROBE_NAME "qaqaqa"
 #define PROBE_KEY  "zbzbzb"
 #define PROBE_CALL                                                                                                     \
@@ -47,7 +47,8 @@ static const char probe_tools[] =
     "[{\"type\": \"function\", \"function\": {\"name\": \"" PROBE_NAME "\", \"description\": \"x\", \"parameters\": "
     "{\"type\": \"object\", \"properties\": {\"" PROBE_KEY "\": {\"type\": \"integer\"}}}}}]";
 
-/* Renders messages in a style. *ok is false if the template refuses them or the text lacks one of the words. */
+/* Renders messages in a style. Sets *ok to false if the template refuses them or the rendered text lacks one of the
+ * words. */
 static whit_status try(const whit_prompter *p, const whit_tool_style *style, const char *messages, const char *tools,
                        const char *const *words, bool *ok, whit_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * How a chat template wants messages and tool calls, and how its model writes calls: found by rendering
- * probes and by the markers in its source. */
+ * The tool style: the form in which a chat template expects messages and tool calls, and in which its model writes
+ * calls. It is detected by rendering probes and by the markers in the template's source. */
 #ifndef WHIT_RUNTIME_TOOL_STYLE_H
 #define WHIT_RUNTIME_TOOL_STYLE_H
 
@@ -19,28 +19,29 @@ typedef enum whit_call_syntax {
 
 typedef struct whit_tool_style {
     whit_call_syntax syntax;
-    bool takes_tools;    /* writes the list of tools */
-    bool takes_system;   /* writes system messages */
+    bool takes_tools;    /* the template writes the list of tools */
+    bool takes_system;   /* the template writes system messages */
     bool is_plain;       /* tools are described, and calls written, without the template (plain_tools.h) */
-    bool renders_calls;  /* writes the calls of messages; else they are put into contents */
-    bool arguments_text; /* wants arguments as JSON text, not as an object */
-    bool content_null;   /* wants null, not empty, content beside calls */
-    bool single_calls;   /* refuses or drops calls after a message's first: each becomes a message of its own */
-    bool short_ids;      /* wants ids of nine letters and digits */
-    bool developer;      /* knows the role "developer" */
-    bool any_role;       /* writes messages of roles that it does not know */
-    /* The template's source, owned by the prompter; contains the names of the roles that it knows. */
+    bool renders_calls;  /* the template writes the calls of messages; else they are put into contents */
+    bool arguments_text; /* the template expects arguments as JSON text, not as an object */
+    bool content_null;   /* the template expects null, not empty, content beside calls */
+    /* the template refuses or drops calls after a message's first, so that each call gets a message of its own */
+    bool single_calls;
+    bool short_ids; /* the template expects ids of nine letters and digits */
+    bool developer; /* the template knows the role "developer" */
+    bool any_role;  /* the template writes messages of roles that it does not know */
+    /* Source of the template, owned by the prompter; it contains the names of the roles that the template knows. */
     const char *source;
     size_t source_bytes;
 } whit_tool_style;
 
 whit_status whit_tool_style_find(const whit_prompter *prompter, whit_tool_style *style, whit_error *error);
 
-/* Gives a template without tools the plain form of them; other templates are unchanged. */
+/* Makes a template without tools use the plain form of tools (plain_tools.h); other templates are unchanged. */
 void whit_tool_style_make_plain(whit_tool_style *style);
 
-/* Converts JSON messages to values as the template expects them; `what` begins error lines. Calls that the template
- * cannot write are appended to contents in the model's syntax. */
+/* Converts JSON messages to values in the form that the template expects; `what` begins error messages. Calls that the
+ * template cannot write are appended to contents in the model's syntax. */
 whit_status whit_tool_style_messages(const whit_tool_style *style, const char *json, size_t n_bytes,
                                      whit_datum_pool *pool, whit_datum *messages, whit_error *error);
 
