@@ -19,7 +19,8 @@ WHIT_API WHIT_CHECKED whit_status whit_adapter_open(const whit_model *model, con
                                                     whit_error *error);
 WHIT_API void whit_adapter_close(whit_adapter *adapter);
 WHIT_API uint32_t whit_adapter_rank(const whit_adapter *adapter); /* the largest rank of its matrices */
-/* Like whit_model_mapping, for the adapter's own file; false if it is stored in the model's file. */
+/* Returns the mapping of the adapter's own file as whit_model_mapping does; false if the adapter is stored in the
+ * model's file. */
 WHIT_API bool whit_adapter_mapping(const whit_adapter *adapter, const void **address, size_t *size_bytes,
                                    const char **path);
 
@@ -30,9 +31,9 @@ typedef struct whit_mount {
     float scale; /* its strength: 1 is as made, 0 is as if it were not there */
 } whit_mount;
 
-/* Mounts adapters (n at most WHIT_MOUNTS_MAX, together their sum) on a sequence in place of those it
- * has, until the next call; n = 0 unmounts all. They must stay open while mounted. The call is cheap and does not
- * affect other sequences. Tokens that the sequence already holds are not recomputed. */
+/* Mounts adapters (n at most WHIT_MOUNTS_MAX, together their sum) on a sequence in place of the adapters that it has,
+ * until the next call; n = 0 unmounts all. They must stay open while mounted. The call is cheap and does not affect
+ * other sequences. Tokens that the sequence already holds are not recomputed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_mount_strided(whit_session *session, uint32_t sequence,
                                                              const void *mounts, size_t n, size_t stride_bytes,
                                                              whit_error *error);

@@ -62,7 +62,8 @@ typedef struct whit_allocator {
     void *user;
 } whit_allocator;
 
-/* Called now and then during long work with a share in [0, 1]; return false to cancel. */
+/* A function that long work calls now and then with the share that is done, in [0, 1]. It returns false to cancel the
+ * work. */
 typedef bool whit_progress_fn(void *user, const char *what, double share);
 
 #ifdef __cplusplus

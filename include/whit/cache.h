@@ -27,7 +27,7 @@ typedef void whit_cache_event_fn(void *user, const whit_cache_event *event);
  * arrays of an event are valid during the call, which must not use the session. Layers whose windows differ store
  * different blocks: events are about a class of layers without a window, if the model has one. */
 WHIT_API void whit_session_watch_cache(whit_session *session, whit_cache_event_fn *on_event, void *user);
-/* Number of blocks that the session has memory for, and how many of them the prefix cache can find. */
+/* Counts the blocks that the session has memory for, and how many of them the prefix cache can find. */
 WHIT_API void whit_session_count_blocks(const whit_session *session, uint32_t *n_blocks, uint32_t *n_found);
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ static inline whit_call_options whit_call_options_default(void)
     return options;
 }
 
-/* The vocabulary of the template's model, in which the special tokens that calls and thinking are written
- * with have their text: generations with such a grammar keep special tokens in the text where
+/* Opens the vocabulary of the template's model, in which the special tokens that calls and thinking are written with
+ * have their text: generations with such a grammar keep special tokens in the text where
  * whit_chat_template_keep_special says so. The template's model outlives it. */
 WHIT_API WHIT_CHECKED whit_status whit_call_vocabulary_open(const whit_chat_template *chat,
                                                             whit_grammar_vocabulary **vocabulary, whit_error *error);

@@ -34,19 +34,19 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
     return options;
 }
 
-/* WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
+/* Opens the template. WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_template_open(const whit_model *model,
                                                           const whit_chat_template_options *options,
                                                           whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
-/* The Jinja source, source_bytes of it; not terminated. */
+/* Returns the Jinja source, source_bytes of it; not terminated. */
 WHIT_API const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes);
-/* Whether requests may have tools; with tool_fallback any template takes them. */
+/* Returns whether requests may have tools; with tool_fallback any template takes them. */
 WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
-/* Whether they are described without the template (tool_fallback): a grammar should hold calls then
+/* Returns whether tools are described without the template (tool_fallback): a grammar should hold calls then
  * (whit_call_grammar_open), because the model was not trained for them. */
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
-/* Whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
+/* Returns whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
 /* Settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in addition to
  * the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
@@ -79,8 +79,9 @@ static inline whit_chat_request whit_chat_request_default(void)
     return request;
 }
 
-/* Special tokens written in contents, tools and variables are not honoured. Roles: system, developer
- * (system where the template does not know it), user, assistant, tool. */
+/* A prompt that was rendered from a request. Special tokens written in contents, tools and variables of the request are
+ * not honoured. Roles of messages: system, developer (system where the template does not know it), user, assistant,
+ * tool. */
 typedef struct whit_chat_prompt whit_chat_prompt;
 WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
                                                    whit_chat_prompt **prompt, whit_error *error);
@@ -115,7 +116,9 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template
                                                         whit_chat_parser **parser, whit_error *error);
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
                                                         whit_error *error);
-WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* at the end */
+WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* call it at the
+                                                                                                        * end of the
+                                                                                                        * answer */
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
  * "tool_calls"}, the latter two if present. Valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Belongs to the session's thread; session and template outlive it. */
+/* A conversation belongs to the session's thread; session and template outlive it. */
 typedef struct whit_conversation whit_conversation;
 
 WHIT_API WHIT_CHECKED whit_status whit_conversation_open(whit_session *session, uint32_t sequence,
@@ -39,7 +39,8 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_set_system(whit_conversation
 WHIT_API size_t whit_conversation_count(const whit_conversation *conversation);
 /* Returns message i as one line of JSON, not terminated, valid until the messages change; NULL if i >= count. */
 WHIT_API const char *whit_conversation_message(const whit_conversation *conversation, size_t i, size_t *json_bytes);
-/* Removes all messages after the first n. Messages that prompts left out to make room for them are seen again. */
+/* Removes all messages after the first n. Prompts then contain messages again that they left out to make room for the
+ * removed ones. */
 WHIT_API void whit_conversation_keep(whit_conversation *conversation, size_t n);
 /* Removes the last question and all that follows it; returns the number of removed messages. */
 WHIT_API size_t whit_conversation_undo(whit_conversation *conversation);
@@ -70,7 +71,8 @@ typedef struct whit_conversation_call {
 
 /* Returns the first call of the last answer that has no result yet; NULL if there is no such call or no memory. */
 WHIT_API const whit_conversation_call *whit_conversation_next_call(whit_conversation *conversation);
-/* Appends the result of that call. WHIT_ERROR_ARGUMENT if there is no such call. */
+/* Appends the result of the call that whit_conversation_next_call returns. WHIT_ERROR_ARGUMENT if there is no such
+ * call. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_return(whit_conversation *conversation, const char *text,
                                                            size_t text_bytes, whit_error *error);
 
@@ -88,14 +90,14 @@ typedef struct whit_answer_options {
     size_t n_stages;
     whit_chat_event_fn *on_event; /* text, thinking and calls, as they become final; may be NULL */
     whit_text_fn *on_text;        /* the answer as the model writes it, with markers; may be NULL */
-    void *user;                   /* for both */
-    /* Calls are held by a grammar if they are required or single, if a tool is "strict", or if the template does not
+    void *user;                   /* passed to on_event and on_text */
+    /* A grammar constrains calls if they are required or single, if a tool is "strict", or if the template does not
      * know tools and there are no stages (see whit_call_options). */
     whit_call_choice choice;
     const char *call_name; /* the only function that may be called, which is then required; NULL: any */
-    bool single_call;      /* one call at most; held, too */
+    bool single_call;      /* one call at most, which the grammar enforces */
     bool keep_all;         /* leave out no messages: an error (limit) if n_room tokens do not remain for the answer */
-    uint32_t n_room;       /* default 1 */
+    uint32_t n_room;       /* tokens that must remain for the answer with keep_all; default 1 */
     uint32_t n_thinking_tokens; /* the thinking section ends after as many tokens; 0: no limit */
 } whit_answer_options;
 static inline whit_answer_options whit_answer_options_default(void)
@@ -118,7 +120,7 @@ typedef struct whit_answer {
     whit_finish finish;
     uint32_t n_left_out; /* messages that this prompt is the first to leave out */
     bool full;           /* the answer ended because the context is full */
-    bool is_held;        /* a grammar held the calls */
+    bool is_held;        /* a grammar constrained the calls */
 } whit_answer;
 static inline whit_answer whit_answer_default(void)
 {

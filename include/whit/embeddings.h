@@ -15,13 +15,13 @@ typedef enum whit_pooling {
     WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
     WHIT_POOLING_OWN,  /* as the files of the model say; mean if they do not */
 } whit_pooling;
-/* The pooling that a model's files name; WHIT_POOLING_OWN if they name none. A rerank model's is that of the hidden
- * state which its head scores. */
+/* Returns the pooling that a model's files name; WHIT_POOLING_OWN if they name none. For a rerank model it is the
+ * pooling of the hidden state which its head scores. */
 WHIT_API whit_pooling whit_model_pooling(const whit_model *model);
-/* Whether the mean of a text's tokens includes those of its instruction; false if the model's files say so
+/* Returns whether the mean of a text's tokens includes those of its instruction; false if the model's files say so
  * (include_prompt of sentence-transformers). */
 WHIT_API bool whit_model_pools_prompt(const whit_model *model);
-/* Number of scores that a rerank model's head gives; 0: the model makes vectors. */
+/* Returns the number of scores that a rerank model's head gives; 0: the model makes vectors. */
 WHIT_API uint32_t whit_model_n_labels(const whit_model *model);
 
 typedef struct whit_embed_options {
@@ -63,9 +63,9 @@ static inline whit_status whit_embed_texts(whit_session *session, const whit_emb
     return whit_embed_texts_strided(session, texts, n_texts, sizeof *texts, options, values, error);
 }
 
-/* How the scores of texts are made. A model with a classification head of one label gives the label's raw score, one
- * with more labels the probability of the first. Any other model judges by two tokens: the probability of `yes` where
- * only yes or no may follow the text; the session then has logits (without only_vectors). */
+/* Options for scoring texts. A model with a classification head of one label gives the label's raw score, one with more
+ * labels the probability of the first. Any other model judges by two tokens: the probability of `yes` where only yes or
+ * no may follow the text; the session then has logits (without only_vectors). */
 typedef struct whit_rerank_options {
     size_t struct_bytes;
     uint32_t sequence; /* as in whit_embed_options */
@@ -79,7 +79,8 @@ static inline whit_rerank_options whit_rerank_options_default(void)
     options.yes = options.no = -1;
     return options;
 }
-/* Writes a score for each text, which holds query and document as the model's family writes them. Sessions as above. */
+/* Writes a score for each text, which holds query and document as the model's family writes them. The session is opened
+ * as for whit_embed_texts. */
 WHIT_API WHIT_CHECKED whit_status whit_rerank_strided(whit_session *session, const void *texts, size_t n_texts,
                                                       size_t stride_bytes, const whit_rerank_options *options,
                                                       float *scores, whit_error *error);
@@ -123,10 +124,10 @@ WHIT_API WHIT_CHECKED whit_status whit_rerank_tokens(const whit_model *model, co
  * WHIT_ERROR_UNSUPPORTED if they are not one token each. */
 WHIT_API WHIT_CHECKED whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options,
                                                      whit_error *error);
-/* Whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */
+/* Returns whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */
 WHIT_API bool whit_model_makes_text(const whit_model *model);
 
-/* The same as whit_embed_texts for one text, in one sequence. */
+/* Computes one text's vector in one sequence, as whit_embed_texts does. */
 WHIT_API WHIT_CHECKED whit_status whit_embed(whit_session *session, const int32_t *ids, size_t n_ids,
                                              const whit_embed_options *options, float *values, whit_error *error);
 

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Holds the experts' part of a model's file within bytes_max: pages of an expert are prefetched as soon as a router has
- * chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their bits. A
- * budget below what one layer reads at a time is exceeded by that. To be called once, before the first step.
+/* Keeps the experts' part of a model's file within bytes_max of memory: pages of an expert are prefetched as soon as a
+ * router has chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their
+ * bits. A budget smaller than what one layer reads at a time is exceeded. Call it once, before the first step.
  * WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
 WHIT_API WHIT_CHECKED whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max,
                                                              whit_error *error);
@@ -21,7 +21,7 @@ typedef struct whit_expert_counts {
     uint64_t bytes_max, bytes; /* the budget, and bytes of the experts that may be in memory now */
     uint64_t all_bytes;        /* bytes of all experts */
     uint64_t n_read, n_given;  /* experts that were asked for, and given back, since the limit was set */
-    uint64_t read_bytes;       /* bytes of the former */
+    uint64_t read_bytes;       /* bytes of the experts that were asked for */
 } whit_expert_counts;
 WHIT_API void whit_session_count_experts(const whit_session *session, whit_expert_counts *counts);
 

@@ -9,11 +9,11 @@
 extern "C" {
 #endif
 
-/* One number of the model by its name; -1 if it has no such number. "parameters", "bits" (of a weight in the layers,
- * scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width", "rope_theta", "norm_epsilon",
- * "window", "experts", "experts_used". */
+/* Returns the number of the model that has this name; -1 if it has no such number. Names: "parameters", "bits" (of a
+ * weight in the layers, scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width",
+ * "rope_theta", "norm_epsilon", "window", "experts", "experts_used". */
 WHIT_API double whit_model_number(const whit_model *model, const char *name);
-/* The name of the type that most weights of the matrices have, such as "t2"; a constant. */
+/* Returns the name of the type that most weights of the matrices have, such as "t2"; a constant. */
 WHIT_API const char *whit_model_weight_type(const whit_model *model);
 
 #ifdef __cplusplus

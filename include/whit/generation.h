@@ -18,13 +18,15 @@ typedef enum whit_finish {
     WHIT_FINISH_FAILED,    /* see whit_generation_error */
 } whit_finish;
 
-/* Text as it becomes final; return false to stop. Stop strings are held back, never shown. */
+/* A function that receives text as it becomes final; it returns false to stop. Stop strings are held back, never
+ * shown. */
 typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
-/* An id as it is picked, before its text; return false to end before it, as before an end token. */
+/* A function that receives an id as it is picked, before its text; it returns false to end before it, as before an end
+ * token. */
 typedef bool whit_token_fn(void *user, int32_t id);
 
-/* Changes logits before a token is picked: a grammar, a program. Only tokens that are part of the output
- * are ever accepted, in order, so drafts need no way back. */
+/* Changes logits before a token is picked: a grammar, a program. It accepts only tokens that are part of the output, in
+ * order, so guesses never have to be taken back. */
 typedef struct whit_stage {
     size_t struct_bytes;
     void *user;
@@ -104,7 +106,7 @@ WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_samp
  * is not fetched piles up. */
 typedef struct whit_generation whit_generation;
 
-/* Session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */
+/* Opens a generation; session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
                                                        size_t n_ids, const whit_generate_options *options,
                                                        whit_generation **generation, whit_error *error);
@@ -135,25 +137,28 @@ static inline whit_status whit_generation_tokens(whit_generation *generation, wh
 {
     return whit_generation_tokens_strided(generation, tokens, capacity, sizeof *tokens, n_logits, n_tokens, error);
 }
-/* After a step with those tokens: picks from their logits, which begin at `i_wanted` of the step. Calls
- * on_token and on_text. On an error the generation is finished, and whit_generation_error returns the same error. */
+/* Call it after a step with the tokens of whit_generation_tokens. It picks tokens from their logits, which begin at
+ * `i_wanted` of the step, and calls on_token and on_text. On an error the generation is finished, and
+ * whit_generation_error returns the same error. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted,
                                                          whit_error *error);
 /* Finishes an unfinished generation: emits text that was held back and removes guesses from the sequence. */
 WHIT_API void whit_generation_cancel(whit_generation *generation);
 
 WHIT_API bool whit_generation_finished(const whit_generation *generation);
-/* Final text since the last call, without on_text; valid until the generation's next change. */
+/* Returns the final text since the last call, for a generation without on_text; valid until the generation's next
+ * change. */
 WHIT_API const char *whit_generation_text(whit_generation *generation, size_t *text_bytes);
-/* All ids: the prompt's, then those generated. */
+/* Returns all ids: the prompt's, then those generated. */
 WHIT_API const int32_t *whit_generation_ids(const whit_generation *generation, size_t *n_ids);
 /* Returns 1 + n_top_logprobs entries, as from whit_logprobs, for the i-th generated token; NULL if not kept. */
 WHIT_API const whit_logprob *whit_generation_logprobs(const whit_generation *generation, size_t i);
-/* The same for the i-th token of the prompt, from 1 on: the first follows nothing. Needs prompt_logprobs. */
+/* Returns the same entries for the i-th token of the prompt, i at least 1, since the first token follows nothing. Needs
+ * prompt_logprobs. */
 WHIT_API const whit_logprob *whit_generation_prompt_logprobs(const whit_generation *generation, size_t i);
-/* Counts and times so far; `finish` once it is finished. */
+/* Reports the counts and times so far; `finish` is valid once the generation is finished. */
 WHIT_API void whit_generation_result(const whit_generation *generation, whit_generate_result *result);
-/* Returns why it failed; NULL if it did not. */
+/* Returns why the generation failed; NULL if it did not. */
 WHIT_API const whit_error *whit_generation_error(const whit_generation *generation);
 
 #ifdef __cplusplus

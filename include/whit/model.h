@@ -40,7 +40,7 @@ static inline whit_model_options whit_model_options_default(void)
 /* Opens an .ndf in place, or any readable source through the conversion cache. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open(const char *path, const whit_model_options *options,
                                                   whit_model **model, whit_error *error);
-/* The same for bytes in memory, 64-byte aligned, that stay until the model is closed. */
+/* Opens the bytes of an .ndf in memory, 64-byte aligned, which stay until the model is closed. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                                          const whit_allocator *allocator, whit_model **model,
                                                          whit_error *error);
@@ -51,13 +51,13 @@ WHIT_API WHIT_CHECKED whit_status whit_model_set_name(whit_model *model, const c
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
 WHIT_API uint32_t whit_model_context_size(const whit_model *model);   /* as trained, in tokens */
 WHIT_API uint32_t whit_model_embedding_size(const whit_model *model); /* elements of a text's vector */
-/* One field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
+/* Returns one field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
  * always present: the family, if the source does not name it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);
-/* The model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
+/* Returns the model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
 WHIT_API const uint8_t *whit_model_identity(const whit_model *model);
-/* Mapped files, for hosts that want to name one when it is cut short under them (SIGBUS):
- * returns the i-th range and its path; false if i is not less than their number. */
+/* Returns the i-th mapped range and the path of its file; false if i is not less than the number of ranges. Hosts can
+ * name a file with it that is cut short while it is mapped (SIGBUS). */
 WHIT_API bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes,
                                  const char **path);
 

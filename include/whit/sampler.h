@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 typedef struct whit_sampler whit_sampler;
-/* llama.cpp's chain, names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
- * top_p, min_p, xtc, temperature. */
+/* llama.cpp's chain, names, order and defaults: penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc,
+ * temperature. A number at a member is its default. */
 typedef struct whit_sampler_options {
     size_t struct_bytes;
     uint64_t seed;              /* default 0 */
@@ -26,14 +26,14 @@ typedef struct whit_sampler_options {
     float xtc_probability;      /* 0: off */
     float xtc_threshold;        /* 0.1 */
     float repeat_penalty;       /* 1: off */
-    float presence_penalty;     /* 0 */
-    float frequency_penalty;    /* 0 */
+    float presence_penalty;     /* 0: off */
+    float frequency_penalty;    /* 0: off */
     int32_t penalty_last_n;     /* 64; 0 is off, -1 the whole context */
     float dry_multiplier;       /* 0: off */
     float dry_base;             /* 1.75 */
     int32_t dry_allowed_length; /* 2 */
     int32_t dry_penalty_last_n; /* -1: the whole context */
-    int32_t mirostat;           /* 0: off; 1, 2 */
+    int32_t mirostat;           /* 0: off; 1 or 2: the version */
     float mirostat_tau;         /* 5 */
     float mirostat_eta;         /* 0.1 */
     const int32_t *bias_ids;    /* logit biases, n_biases of them; copied at open */
@@ -81,8 +81,9 @@ typedef struct whit_logprob {
     int32_t id;
     float logprob;
 } whit_logprob;
-/* From (n_vocab) logits, all of them exact (n_top 0): entries[0] belongs to `id`, and the n_top most likely
- * follow, greatest first, ties by id. n_top at most n_vocab; `entries` has room for 1 + n_top. */
+/* Computes log-probabilities from (n_vocab) logits, all of them exact (n_top 0): entries[0] belongs to `id`, and the
+ * n_top most likely tokens follow, greatest first, ties by id. n_top is at most n_vocab; `entries` has room for 1 +
+ * n_top. */
 WHIT_API WHIT_CHECKED whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
                                                 whit_logprob *entries, whit_error *error);
 

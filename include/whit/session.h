@@ -41,10 +41,11 @@ typedef struct whit_session_options {
     bool keep_hidden;            /* keep final hidden states, for whit_session_hidden */
     bool exact_head;             /* read the whole head also where n_top is set */
     bool no_fuse;                /* run every operation by itself: the same bits, slower; for checks */
-    const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": none */
+    const char *cpu;             /* cap of the ISA level, as WHIT_CPU; NULL or "": no cap */
     const volatile bool *cancel; /* looked at between layers; may be set from a signal handler or a thread */
-    bool endless;                /* tokens without end: beyond the context a token sees the newest ones alone, */
-    uint32_t n_sinks;            /* and the first n_sinks, at most 64; default 4 (docs/use/context.md) */
+    bool endless;                /* tokens without end: beyond the context a token attends to the newest ones and to the
+                                  * first n_sinks */
+    uint32_t n_sinks;            /* at most 64; default 4 (docs/use/context.md) */
     uint32_t n_kv_window;        /* packed caches: full blocks of 64 before a token that it reads in f16; default 1 */
     uint32_t n_marks;       /* packed caches, recurrent layers: checkpoints to go back to, at most 4,096; default 4 */
     uint64_t state_bytes;   /* memory for checkpoints, which then decides how many there are; 0: n_marks decides */
@@ -91,8 +92,8 @@ static inline whit_status whit_session_step(whit_session *session, const whit_st
     return whit_session_step_strided(session, tokens, n_tokens, sizeof *tokens, error);
 }
 WHIT_API const float *whit_session_logits(const whit_session *session, size_t i_wanted);
-/* The values of the same tokens that a text's vector is pooled from, (whit_model_embedding_size) f32: the hidden state
- * after the final norm, or after the dense layers of a model that has them. Needs keep_hidden. */
+/* Returns the values that a text's vector is pooled from, for a wanted token, (whit_model_embedding_size) f32: the
+ * hidden state after the final norm, or after the dense layers of a model that has them. Needs keep_hidden. */
 WHIT_API const float *whit_session_hidden(const whit_session *session, size_t i_wanted);
 WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t sequence);
 /* Forgets the tokens of a sequence from `n_tokens` on (0: all). A model with sliding windows, and an endless session,
@@ -101,8 +102,8 @@ WHIT_API uint32_t whit_session_position(const whit_session *session, uint32_t se
  * there. */
 WHIT_API WHIT_CHECKED whit_status whit_session_truncate(whit_session *session, uint32_t sequence, uint32_t n_tokens,
                                                         whit_error *error);
-/* Makes sequence `to` the first n_tokens of `from`, or fewer as above; memory of the common prefix is shared. If both
- * are the same sequence, it is truncated. */
+/* Makes sequence `to` the first n_tokens of `from`, or fewer as whit_session_truncate may; memory of the common prefix
+ * is shared. If both are the same sequence, it is truncated. */
 WHIT_API WHIT_CHECKED whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to,
                                                      uint32_t n_tokens, whit_error *error);
 /* Makes a sequence the longest prefix of `ids` that is cached: in itself, in other sequences, or in blocks of
@@ -121,16 +122,17 @@ WHIT_API WHIT_CHECKED whit_status whit_session_mark(whit_session *session, uint3
 typedef struct whit_mark_counts {
     size_t struct_bytes;
     uint32_t n_marks, n_marks_max;      /* checkpoints that exist, and that there is memory for */
-    uint64_t mark_bytes;                /* memory of one; 0: this cache needs no checkpoints */
+    uint64_t mark_bytes;                /* bytes of one checkpoint; 0: this cache needs no checkpoints */
     uint64_t n_made, n_used, n_evicted; /* since the session was opened */
 } whit_mark_counts;
 WHIT_API void whit_session_count_marks(const whit_session *session, whit_mark_counts *counts);
-/* The counts (n_marks_max, mark_bytes) that a session with these options would have. */
+/* Predicts the counts (n_marks_max, mark_bytes) that a session with these options would have. */
 WHIT_API WHIT_CHECKED whit_status whit_session_predict_marks(const whit_model *model,
                                                              const whit_session_options *options,
                                                              whit_mark_counts *counts, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
-WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* all but for adapters */
+WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* bytes of the session's memory, except that for
+                                                                        * adapters */
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ typedef struct whit_session_replay {
     /* The first thing that differs: */
     uint32_t turn;
     uint64_t position;   /* position in the sequence */
-    int32_t id, id_here; /* if a token differs: the file's, and the one computed here; else both -1 */
+    int32_t id, id_here; /* if a token differs: the file's id, and the id computed here; else both -1 */
 } whit_session_replay;
 static inline whit_session_replay whit_session_replay_default(void)
 {

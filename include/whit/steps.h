@@ -14,8 +14,8 @@ extern "C" {
  * most) as pay, by the guesses that were right so far and the measured times of the session's steps. */
 #define WHIT_DRAFT_BY_COST UINT32_MAX
 
-/* Whether a model has a block that predicts one more token (multi-token prediction), so that it can be its own draft
- * model. */
+/* Returns whether a model has a block that predicts one more token (multi-token prediction), so that it can be its own
+ * draft model. */
 WHIT_API bool whit_model_has_draft_block(const whit_model *model);
 
 /* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which outlives it:
@@ -24,7 +24,7 @@ WHIT_API WHIT_CHECKED whit_status whit_session_open_drafting(const whit_model *m
                                                              const whit_session_options *options,
                                                              const whit_model *drafter, whit_session **session,
                                                              whit_error *error);
-/* Bytes that the draft model adds to such a session. */
+/* Predicts the bytes that the draft model adds to such a session. */
 WHIT_API WHIT_CHECKED whit_status whit_session_predict_drafter_bytes(const whit_model *model,
                                                                      const whit_session_options *options,
                                                                      const whit_model *drafter, size_t *bytes,
@@ -37,7 +37,7 @@ typedef struct whit_step_report {
     uint32_t n_prompt_tokens;   /* tokens of prompts */
     uint32_t n_prompts_waiting; /* prompts that have tokens left after it */
     uint64_t taken_ns;
-    uint64_t predicted_ns;               /* predicted before it from the steps so far; 0: nothing was known */
+    uint64_t predicted_ns;               /* time that earlier steps predicted for this one; 0: no prediction */
     uint32_t n_guessed, n_guessed_right; /* tokens that were guessed, and how many of them were right */
 } whit_step_report;
 static inline whit_step_report whit_step_report_default(void)

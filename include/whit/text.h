@@ -22,8 +22,8 @@ WHIT_API WHIT_CHECKED whit_status whit_tokenize(const whit_model *model, const c
 WHIT_API WHIT_CHECKED whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, size_t prefix_bytes,
                                                        const char *suffix, size_t suffix_bytes, int32_t *ids,
                                                        size_t capacity, size_t *n_ids, whit_error *error);
-WHIT_API int32_t whit_model_bos(const whit_model *model);             /* -1 if absent */
-WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* end of text or turn */
+WHIT_API int32_t whit_model_bos(const whit_model *model);             /* id of the BOS token; -1 if absent */
+WHIT_API bool whit_model_is_end(const whit_model *model, int32_t id); /* whether the id ends a text or a turn */
 
 /* Returns the bytes that a token appends to a text, which may be a part of a character; special tokens as they are
  * written. *n_bytes is their number, even if it exceeds `capacity` (then WHIT_ERROR_LIMIT, and the content of `bytes`
@@ -36,7 +36,7 @@ WHIT_API WHIT_CHECKED whit_status whit_token_bytes(const whit_model *model, int3
 typedef struct whit_detokenizer whit_detokenizer;
 WHIT_API WHIT_CHECKED whit_status whit_detokenizer_open(const whit_model *model, bool skip_special,
                                                         whit_detokenizer **detokenizer, whit_error *error);
-/* The text that became final with `id`; owned by the stream, valid until its next call. */
+/* Returns the text that became final with `id`; owned by the stream, valid until its next call. */
 WHIT_API WHIT_CHECKED whit_status whit_detokenizer_push(whit_detokenizer *detokenizer, int32_t id, const char **text,
                                                         size_t *text_bytes, whit_error *error);
 WHIT_API WHIT_CHECKED whit_status whit_detokenizer_flush(whit_detokenizer *detokenizer, const char **text,
