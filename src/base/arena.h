@@ -12,7 +12,7 @@ typedef struct whit_arena {
     bool overflow; /* the sum overflowed */
 } whit_arena;
 
-/* The next n * elem_bytes, 64-byte aligned; NULL while counting. */
+/* Returns the next n * elem_bytes, 64-byte aligned; NULL while counting. */
 static inline void *whit_arena_take(whit_arena *arena, uint64_t n, uint64_t elem_bytes)
 {
     uint64_t bytes, end;

@@ -6,14 +6,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* In a new process, before it does anything else: has it ended by a signal when the thread of `parent` that made it
- * ends, and ends it at once if `parent` has ended before. Calls only what may be called between fork and exec. */
+/* Binds a new process to its parent; call it before the process does anything else. The process ends by a signal when
+ * the thread of `parent` that made it ends, and at once if `parent` has already ended. Calls only what may be called
+ * between fork and exec. */
 static inline void whit_bind_to_parent(int end_signal, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0) != 0 || getppid() != parent) _exit(127);
 }
 
-/* fork() whose child is bound to this process. */
+/* Calls fork(), and binds the child to this process. */
 static inline pid_t whit_fork_bound(int end_signal)
 {
     const pid_t parent = getpid(), child = fork();

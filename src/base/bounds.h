@@ -12,7 +12,7 @@ static inline int64_t whit_within(int64_t x, int64_t low, int64_t high)
     return x > high ? high : x;
 }
 
-/* Greatest common divisor; gcd(a, 0) = a. */
+/* Returns the greatest common divisor; gcd(a, 0) = a. */
 static inline uint64_t whit_common_divisor(uint64_t a, uint64_t b)
 {
     while (b) {

@@ -14,7 +14,7 @@ const char *whit_isa_name(whit_isa isa)
     return isa < WHIT_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-/* Each level of a family includes the lower ones. */
+/* Returns the number of the level's family (0: generic code); each level of a family includes the lower ones. */
 static int isa_family(whit_isa isa)
 {
     if (isa >= WHIT_ISA_RVV) return 4;
@@ -53,7 +53,7 @@ static void detect_isa(whit_cpu *cpu)
 {
     unsigned a, b, c, d, c1, b7, c7, d7, a71 = 0;
     if (!__get_cpuid(1, &a, &b, &c1, &d)) return;
-    bool has_xsave = c1 >> 27 & 1; /* OSXSAVE */
+    bool has_xsave = c1 >> 27 & 1; /* OSXSAVE: the operating system saves the vector registers */
     if (!has_xsave || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7)) return;
     if (a >= 1) __get_cpuid_count(7, 1, &a71, &b, &c, &d);
 
@@ -117,7 +117,7 @@ static void detect_model(whit_cpu *cpu)
 
 static void detect_isa(whit_cpu *cpu)
 {
-#ifdef WHIT_HAVE_RVV /* the compiler knew vectors */
+#ifdef WHIT_HAVE_RVV /* defined if the compiler knew vectors */
     if (whit_system_has_vectors()) cpu->isa = WHIT_ISA_RVV;
 #else
     (void)cpu;
@@ -130,7 +130,7 @@ static void detect_model(whit_cpu *cpu)
     if (!file) return;
     char line[256];
     for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++)
-        if (sscanf(line, "uarch : %63[^\n]", cpu->model) == 1) break; /* "uarch : sifive,u74-mc" */
+        if (sscanf(line, "uarch : %63[^\n]", cpu->model) == 1) break; /* e.g. "uarch : sifive,u74-mc" */
     fclose(file);
 }
 
@@ -175,7 +175,7 @@ static double quota_of(const char *folder)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* Is `word` in a list with commas? */
+/* Returns whether `word` is in a list whose items are separated by commas. */
 static bool names(const char *list, const char *word)
 {
     for (size_t n; *list; list += n + (list[n] == ',')) {
@@ -191,7 +191,7 @@ double whit_cpu_quota(const char *list, const char *mount)
     char line[600];
     FILE *file = fopen(list, "re");
     if (!file) return 0;
-    /* "HIERARCHY:CONTROLLERS:/PATH"; version 2 has no controllers. */
+    /* Each line is "HIERARCHY:CONTROLLERS:/PATH"; version 2 has no controllers. */
     for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++) {
         char folder[1100];
         line[strcspn(line, "\n")] = 0;
@@ -227,7 +227,8 @@ void whit_cpu_detect(whit_cpu *cpu)
     whit_cpu_detect_isa(cpu);
     detect_model(cpu);
     whit_system_cores(cpu);
-    /* Threads beyond the quota would be stopped in the middle of their work, and the others wait. */
+    /* Threads beyond the quota would be stopped in the middle of their work, and the other threads would wait for
+     * them. */
     double quota = whit_system_quota();
     cpu->n_threads = cpu->n_cores ? cpu->n_cores : 1;
     if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;

@@ -55,10 +55,10 @@ double whit_cpu_quota(const char *list, const char *mount);
 uint64_t whit_memory_available(void);
 
 const char *whit_isa_name(whit_isa isa); /* "avx512" */
-/* A cap as WHIT_CPU names it. NULL, "" and a level of the other family set no limit; false for a
- * name that is not a level. *isa becomes the strongest level both allow, `isa` being the machine's. */
+/* Lowers *isa, the machine's level, to the strongest level that it and a cap as in WHIT_CPU both allow. NULL, "" and a
+ * level of the other family set no limit; false for a name that is not a level. */
 bool whit_isa_cap(const char *cap, whit_isa *isa);
-/* May code of level `needed` run where `available` is the strongest level? */
+/* Returns whether code of level `needed` may run where `available` is the strongest level. */
 bool whit_isa_allows(whit_isa available, whit_isa needed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files: read-only maps, atomic writes, folders. Everything the operating system says passes here. */
+ * Files: read-only maps, atomic writes, folders. Refusals of the operating system become messages here. */
 #ifndef WHIT_BASE_FILE_H
 #define WHIT_BASE_FILE_H
 
@@ -14,7 +14,7 @@ typedef struct whit_map {
     const whit_allocator *allocator;
 } whit_map;
 
-/* Refuses folders, devices and empty files by name. */
+/* Maps the whole file. Folders, other files that are not regular, and empty files are refused. */
 whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error);
 /* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
@@ -27,7 +27,7 @@ void whit_map_close(whit_map *map);
 /* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
  * process counts as smaller. Ranges outside the map are ignored. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
-/* The same for a part of a file's mapping, whatever map it belongs to. */
+/* Releases the memory of a part of a file's mapping like whit_map_drop, whatever map the part belongs to. */
 void whit_map_release(const void *begin, size_t size_bytes);
 /* Hints how a part of a map will be read. All of it repeatedly: the system is asked for huge pages, which stream from
  * memory a third faster and load faster from disk. A little here and there: the system is asked to keep the process
@@ -48,13 +48,13 @@ typedef struct whit_writer {
     bool is_new;     /* never replaces another file */
     bool is_special; /* `path` is a device or a pipe, open as `special` */
     int special;
-    uint8_t *pending; /* gathers: the n_pending bytes before offset_bytes, not yet written */
+    uint8_t *pending; /* gathering: the n_pending bytes before offset_bytes, which are not yet written */
     size_t n_pending;
     const whit_allocator *allocator;
 } whit_writer;
 
 whit_status whit_writer_open(const char *path, const whit_allocator *allocator, whit_writer *writer, whit_error *error);
-/* The same for a file that only its owner may read (mode 0600); the commit does not replace an existing file. */
+/* Opens a writer for a file that only its owner may read (mode 0600); the commit does not replace an existing file. */
 whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
                                      whit_error *error);
 /* From now on, appended pieces are gathered and written in large blocks that end at multiples of two megabytes, so that
@@ -64,19 +64,20 @@ whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error);
 whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
                            whit_error *error);
-/* fsync, rename, fsync of the folder; closes. Memory files stay open: take writer->fd, then discard. */
+/* Flushes the file to disk (fsync), renames it, flushes its folder, and closes it. Memory files stay open: take
+ * writer->fd, then discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
-/* For a file that is made in several steps, each of which needs its name: `path` with links resolved, and a
- * temporary name in the same folder, as writers use. Both PATH_MAX bytes. Refuses an existing file that is not a
- * regular one. */
+/* Finds the names for a file that is made in several steps, each of which needs its name: `resolved` is `path` with
+ * links resolved, `beside` is a temporary name in the same folder, as writers use. Both have PATH_MAX bytes. Refuses an
+ * existing file that is not a regular one. */
 whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error);
 /* Renames the finished file to `resolved`, replacing an existing one; flushes the folder. */
 whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error);
 /* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
 void whit_writer_clean(const char *folder, const char *name);
 
-/* A whole small file into `buf` (at most limit_bytes). A pipe is waited for, ten seconds in all. */
+/* Reads a whole small file into `buf` (at most limit_bytes). A pipe is waited for, ten seconds in all. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
 /* Writes everything to an open file, pipe or terminal, which blocks; false with errno set. */

@@ -6,13 +6,14 @@
 
 #include "base/half.h"
 
-/* E8M0, a power of two: 2^(e - 127); 255 is not a number. */
+/* Converts a scale in E8M0, a power of two: 2^(e - 127); 255 is not a number. */
 static inline float whit_f32_from_e8m0(uint8_t e)
 {
     return whit_f32_from_bits(e == 255 ? 0x7FC00000u : e == 0 ? 0x00400000u : (uint32_t)e << 23);
 }
 
-/* E4M3 without infinities: bias 7, subnormals in units of 2^-9, the largest pattern of either sign is not a number. */
+/* Converts E4M3 without infinities: bias 7, subnormals in units of 2^-9, the largest pattern of either sign is not a
+ * number. */
 static inline float whit_f32_from_e4m3(uint8_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x80) << 24, magnitude = bits & 0x7Fu;
@@ -21,7 +22,7 @@ static inline float whit_f32_from_e4m3(uint8_t bits)
     return whit_f32_from_bits(sign | whit_f32_bits(value));
 }
 
-/* The scales of NVFP4 in GGUF files: E4M3 whose sign bit is not used and whose largest pattern is zero. */
+/* Reads a scale of NVFP4 in GGUF files: E4M3 whose sign bit is not used and whose largest pattern is zero. */
 static inline float whit_f32_from_ue4m3(uint8_t bits)
 {
     bits &= 0x7F;

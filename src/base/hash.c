@@ -3,7 +3,7 @@
 
 void whit_hash_prepare(void)
 {
-    /* A failure (no random numbers) does not concern hashing. */
+    /* sodium_init fails if there are no random numbers, which hashing does not need. */
     if (sodium_init() < 0) return;
 }
 
@@ -12,7 +12,7 @@ void whit_hash_begin(whit_hash *hash, const char *domain)
     uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES] = {0};
     uint8_t salt[crypto_generichash_blake2b_SALTBYTES] = {0};
     memcpy(personal, domain, strnlen(domain, sizeof personal));
-    /* Fails only for lengths out of range; here they are constants. */
+    /* The call fails only for lengths out of range; here they are constants. */
     (void)crypto_generichash_blake2b_init_salt_personal(&hash->state, NULL, 0, WHIT_HASH_BYTES, salt, personal);
 }
 

@@ -22,7 +22,7 @@ void whit_hash_add(whit_hash *hash, const void *data, size_t size_bytes);
 void whit_hash_add_u64(whit_hash *hash, uint64_t value); /* little-endian */
 void whit_hash_end(whit_hash *hash, uint8_t digest[WHIT_HASH_BYTES]);
 
-/* Lower-case hexadecimal with a terminating zero. */
+/* Writes lower-case hexadecimal with a terminating zero. */
 void whit_hash_hex(const uint8_t digest[WHIT_HASH_BYTES], char text[2 * WHIT_HASH_BYTES + 1]);
 
 #endif

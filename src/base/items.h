@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* The text in a buffer, without a terminator; NULL if nothing was appended yet. */
+/* Returns the text in a buffer, without a terminator; NULL if nothing was appended yet. */
 static inline const char *whit_chars(const whit_buf *buf)
 {
     return (const char *)buf->data;

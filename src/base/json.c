@@ -71,7 +71,7 @@ static bool read_hex4(parser *p, uint32_t *value)
     return true;
 }
 
-/* Reads one escape, after its backslash, into `strings`. */
+/* Reads one escape, from after its backslash on, into `strings`. */
 static whit_status read_escape(parser *p)
 {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -105,7 +105,7 @@ static whit_status read_escape(parser *p)
 static whit_status read_string(parser *p)
 {
     whit_json *json = p->json;
-    size_t quote = p->at++, run = p->at; /* `run`: text not yet copied to `strings` */
+    size_t quote = p->at++, run = p->at; /* `run` is where the text begins that is not yet copied to `strings` */
     whit_json_node node = {.type = WHIT_JSON_STRING};
     size_t decoded = json->strings.size_bytes;
     for (;;) {
@@ -218,8 +218,8 @@ static whit_status read_key(parser *p)
     return WHIT_OK;
 }
 
-/* After a value: closes containers and takes the comma, until the next value (or the end, when
- * *open becomes NONE). While a container is open, its `next` is its parent. */
+/* Continues after a value: closes containers and takes the comma, until the next value (or the end, when *open becomes
+ * NONE). While a container is open, its `next` is its parent. */
 static whit_status after_value(parser *p, uint32_t *open, uint32_t *depth)
 {
     while (*open != WHIT_JSON_NONE) {
@@ -403,7 +403,7 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value)
 
 bool whit_parse_f64(const char *number, double *value)
 {
-    /* The host's locale may want a comma; the C locale is built into the C library. */
+    /* The host's locale may want a decimal comma; the C locale is built into the C library. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale) return false;
     char *end;

@@ -51,29 +51,30 @@ whit_status whit_json_parse(const char *name, const char *text, size_t text_byte
 void whit_json_close(whit_json *json);
 
 whit_json_type whit_json_type_of(const whit_json *json, uint32_t at);
-/* The value of a key; if the key occurs several times, the last one, as in Python and Rust. */
+/* Returns the value of a key; if the key occurs several times, the last one, as in Python and Rust. */
 uint32_t whit_json_get(const whit_json *json, uint32_t object, const char *key);
 uint32_t whit_json_first(const whit_json *json, uint32_t container);
 uint32_t whit_json_next(const whit_json *json, uint32_t container, uint32_t at);
 /* Returns the number of elements of an array, or of pairs of an object, in linear time. */
 size_t whit_json_count(const whit_json *json, uint32_t container);
 
-/* Bytes of a string (UTF-8, may hold zeros, not terminated), in place until close; NULL and 0 where
- * the node is no string. */
+/* Returns the bytes of a string (UTF-8, may hold zeros, not terminated), in place until close; NULL and 0 where the
+ * node is no string. */
 const char *whit_json_string(const whit_json *json, uint32_t at, size_t *n_bytes);
-/* The source text of a node, without the quotes of a string; NULL and 0 if it is missing or a string with escapes. */
+/* Returns the source text of a node, without the quotes of a string; NULL and 0 if it is missing or a string with
+ * escapes. */
 const char *whit_json_raw(const whit_json *json, uint32_t at, size_t *n_bytes);
-/* Is the node this string? */
+/* Returns whether the node is this string. */
 bool whit_json_is(const whit_json *json, uint32_t at, const char *text);
 bool whit_json_bool(const whit_json *json, uint32_t at, bool fallback);
-/* True if the node is a number written as an integer that fits. */
+/* Returns true if the node is a number written as an integer that fits. */
 bool whit_json_i64(const whit_json *json, uint32_t at, int64_t *value);
-/* True where the node is a finite number; correctly rounded, whatever the locale. */
+/* Returns true if the node is a finite number, which is rounded correctly, whatever the locale. */
 bool whit_json_f64(const whit_json *json, uint32_t at, double *value);
-/* The same for a text that consists of one number only. */
+/* Parses a text that consists of one finite number only, correctly rounded, whatever the locale. */
 bool whit_parse_f64(const char *number, double *value);
 
-/* A failure at a node: "name:line:column: ..." (format error). Returns WHIT_ERROR_FORMAT. */
+/* Reports a failure at a node: "name:line:column: ..." (format error). Returns WHIT_ERROR_FORMAT. */
 whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

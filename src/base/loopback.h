@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1, and the former mapped into IPv6. */
+/* Returns whether an address is in 127.0.0.0/8 (RFC 1122, 3.2.1.3), ::1, or in 127.0.0.0/8 mapped into IPv6. */
 static inline bool whit_address_is_loopback(const struct sockaddr_storage *address)
 {
     const struct sockaddr_in *four = (const struct sockaddr_in *)address;

@@ -14,12 +14,12 @@
 
 void *whit_alloc(const whit_allocator *allocator, size_t size_bytes);  /* 64-byte aligned */
 void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes); /* the same, zeroed */
-/* n_elems * elem_bytes, zeroed; NULL where the product overflows. */
+/* Allocates n_elems * elem_bytes, zeroed; NULL where the product overflows. */
 void *whit_zalloc_array(const whit_allocator *allocator, size_t n_elems, size_t elem_bytes);
-/* `size_bytes` is what was asked for; NULL memory is fine. */
+/* Frees memory; `size_bytes` is the size that was asked for. NULL memory is allowed. */
 void whit_free(const whit_allocator *allocator, void *memory, size_t size_bytes);
 
-/* True where the result fits; *result is written only then. */
+/* Returns true if the product fits; *result is written only then. */
 static inline bool whit_mul_size(size_t a, size_t b, size_t *result)
 {
     size_t product;
@@ -34,7 +34,7 @@ static inline bool whit_add_size(size_t a, size_t b, size_t *result)
     *result = sum;
     return true;
 }
-/* The bounds check of the house: does [offset, offset + length) lie inside `size`? */
+/* Returns whether [offset, offset + length) lies inside `size`: the bounds check of the whole library. */
 static inline bool whit_in_bounds(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;
@@ -96,7 +96,7 @@ bool whit_buf_printf(whit_buf *buf, const char *format, ...) __attribute__((form
 bool whit_buf_align(whit_buf *buf, size_t multiple);
 void whit_buf_free(whit_buf *buf);
 
-/* A copy of `n` bytes and a terminating zero; freed with whit_free(a, s, n + 1). */
+/* Returns a copy of `n` bytes and a terminating zero; freed with whit_free(a, s, n + 1). */
 char *whit_strndup(const whit_allocator *allocator, const char *text, size_t n);
 
 #endif

@@ -17,7 +17,7 @@ static bool copy_attributes(int from, int to)
         ssize_t size = fgetxattr(from, name, value, sizeof value);
         if (size < 0 && errno == ENODATA) continue;
         if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0)) {
-            char same[4096]; /* the system may have given the new file the same list */
+            char same[4096]; /* for comparison: the system may have given the new file the same list */
             if (size >= 0 && fgetxattr(to, name, same, sizeof same) == size && !memcmp(value, same, (size_t)size))
                 continue;
             return false;

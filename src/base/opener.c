@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * How the caller and the opener talk:
  *
  *     caller                         opener
  *     a byte: which file     ->     open(2)

@@ -11,11 +11,12 @@
 
 #include "base/status.h"
 
-/* Forks that process for (n) paths; *fd is this side's end of the pair of sockets, -1 on systems without a sandbox. The
- * process ends when the socket is closed. Call before threads are started; at most 256 paths. Errors: io. */
+/* Forks the process that opens the (n) paths; *fd is this side's end of the pair of sockets, -1 on systems without a
+ * sandbox. The process ends when the socket is closed. Call before threads are started; at most 256 paths. Errors:
+ * io. */
 whit_status whit_opener_start(const char *const *paths, size_t n, int *fd, whit_error *error);
-/* Opens the i-th path, which is `path`, for reading, by that process or, if fd is -1, here; the caller closes *file.
- * Reads of what is not a regular file do not wait. Errors: io. */
+/* Opens the i-th path, which is `path`, for reading, in that process or, if fd is -1, in this one; the caller closes
+ * *file. Reads of a file that is not regular do not wait. Errors: io. */
 whit_status whit_opener_open(int fd, size_t i, const char *path, FILE **file, whit_error *error);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "base/status.h"
 
-/* `own` holds the defaults, `own_bytes` of them; takes over what `given` has (NULL: nothing). Both begin
- * with a size_t, their size. Refused: a size that no _default() function set, and members unknown here
+/* Copies the members that `given` has (NULL: none) into `own`, which holds the defaults, `own_bytes` of them. Both
+ * structs begin with a size_t, their size. Refuses a size that no _default() function set, and members unknown here
  * that are not zero. `what` begins the message: the name of the struct. */
 whit_status whit_options_read(void *own, size_t own_bytes, const void *given, const char *what, whit_error *error);
 
-/* One element of an array whose elements are `stride_bytes` apart, by the same rule; elem_bytes is the
- * size of an element here, least_bytes the size of its first version. */
+/* Copies one element of an array whose elements are `stride_bytes` apart, by the rule of whit_options_read; elem_bytes
+ * is the size of an element here, least_bytes the size of its first version. */
 whit_status whit_element_read(void *own, size_t elem_bytes, size_t least_bytes, const void *array, size_t i,
                               size_t stride_bytes, const char *what, whit_error *error);
 

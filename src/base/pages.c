@@ -39,6 +39,6 @@ void whit_pages_evict(const void *begin, size_t size_bytes)
 
 void whit_pages_release(const void *begin, size_t size_bytes)
 {
-    advise(begin, size_bytes, MADV_PAGEOUT, true); /* affects only pages that are still mapped */
+    advise(begin, size_bytes, MADV_PAGEOUT, true); /* reaches only pages that are still mapped */
     advise(begin, size_bytes, MADV_DONTNEED, true);
 }

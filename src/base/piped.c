@@ -60,19 +60,20 @@ bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES])
     return false;
 }
 
-/* In the child: only what may be called between fork and exec. `program` "": there is no such program. */
+/* Turns the child into the program; calls only what may be called between fork and exec. `program` "": there is no such
+ * program. */
 static void become_program(const char *program, char *const *words, const char *folder, char **environment, int in,
                            int out, enum errors_go errors)
 {
     sigset_t none;
-    if (errors != ERRORS_OWN) setpgid(0, 0); /* a group in the background could not read from the terminal */
+    if (errors != ERRORS_OWN) setpgid(0, 0); /* a background group could not read the terminal */
     if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
     if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0) _exit(127);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL); /* this process may ignore the signal */
+    signal(SIGPIPE, SIG_DFL); /* the parent may ignore the signal */
     signal(SIGINT, SIG_DFL);
     environ = environment;
     execvp(program, words);
@@ -137,7 +138,7 @@ void whit_piped_kill(const whit_piped *child)
     kill((pid_t)child->process, SIGKILL); /* the child may not be in its own group yet */
 }
 
-/* Whether it has ended. It stays a zombie, so that its process and group numbers are not reused. */
+/* Returns whether the child has ended. It stays a zombie, so that its process and group numbers are not reused. */
 static bool has_ended(const whit_piped *child)
 {
     siginfo_t about = {0};

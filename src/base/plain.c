@@ -8,7 +8,7 @@
 #include <utf8proc.h>
 
 #define MARK_BYTES 16 /* size of "<U+10FFFF>" with its terminator */
-#define OVER_MAX   4  /* characters that are drawn over another: tmux leaves out those beyond 21 bytes in all */
+#define OVER_MAX   4  /* most characters over another one: tmux leaves out those beyond 21 bytes in all */
 
 static bool is_control(uint32_t code)
 {
@@ -40,28 +40,31 @@ bool whit_plain_is_hidden(uint32_t code)
     return is_of_category(code, UTF8PROC_CATEGORY_CN);
 }
 
-/* Joiners and variation selectors, which scripts and emoji are written with. */
+/* Returns whether the character is a joiner or a variation selector, which scripts and emoji are written with. */
 static bool is_joiner(uint32_t code)
 {
     return code == 0x200C || code == 0x200D || (code >= 0xFE00 && code <= 0xFE0F);
 }
 
-/* Blanks outside of ASCII look like one and are not. A private character is blank in a font without it. */
+/* Returns whether the character looks like a blank and is not U+0020. A private character is blank in a font without
+ * it. */
 static bool is_other_blank(uint32_t code)
 {
     return is_of_category(code, UTF8PROC_CATEGORY_CO) || code == 0xA0 || code == 0x1680 ||
         (code >= 0x2000 && code <= 0x200A) || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/* Is the character drawn over the one before it: a combining mark, a vowel or final consonant of Hangul? */
+/* Returns whether the character is drawn over the one before it: a combining mark, a vowel or final consonant of
+ * Hangul. */
 static bool is_drawn_over(uint32_t code)
 {
     return is_of_category(code, UTF8PROC_CATEGORY_MN) || is_of_category(code, UTF8PROC_CATEGORY_ME) ||
         (code >= 0x1160 && code <= 0x11FF) || (code >= 0xD7B0 && code <= 0xD7FB);
 }
 
-/* Whether the character is hidden. Counts the joiners that may follow it: two after a letter, as in an emoji with a
- * variation selector that is joined to the next. A longer sequence could be a text that readers do not see. */
+/* Returns whether the character is hidden, and counts the joiners that may follow it: two after a letter, as in an
+ * emoji with a variation selector that is joined to the next. A longer sequence could be a text that readers do not
+ * see. */
 static bool hides(uint32_t code, uint8_t *n_joiners)
 {
     bool hidden = whit_plain_is_hidden(code);
@@ -83,7 +86,7 @@ bool whit_plain_has_hidden(const char *text, size_t n)
     return false;
 }
 
-/* Whether these bytes, which are not a character, are the incomplete beginning of one. */
+/* Returns whether these bytes, which are not a character, are the beginning of one. */
 static bool is_unfinished(const uint8_t *text, size_t n, size_t length)
 {
     uint8_t first = text[0];
@@ -141,7 +144,7 @@ size_t whit_plain_end(whit_plain *state, char *out)
 
 size_t whit_plain_line(char *line, size_t n)
 {
-    /* The text never grows: writing never passes reading, with the held bytes in between. */
+    /* The text never grows: the write position never passes the read position, with the held bytes in between. */
     whit_plain state = {.is_narrow = true};
     char piece[WHIT_PLAIN_ROOM(64)];
     size_t n_out = 0;

@@ -17,21 +17,22 @@ typedef struct whit_plain {
 
 #define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */
 
-/* Is the character one that readers do not see, or one that changes the order of others (CVE-2021-42574)? An unassigned
- * code point is not seen, either: terminals leave it out. */
+/* Returns whether readers do not see the character, or whether it changes the order of others (CVE-2021-42574). An
+ * unassigned code point is not seen, either: terminals leave it out. */
 bool whit_plain_is_hidden(uint32_t code);
-/* Does a text have such a character? Up to two joiners and variation selectors after a character outside ASCII belong
- * to scripts and emoji and do not count. */
+/* Returns whether a text has a hidden character. Up to two joiners and variation selectors after a character outside
+ * ASCII belong to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 
 /* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F; hidden characters
  * but joiners as above become marks. `out` has room for WHIT_PLAIN_ROOM(n) bytes; returns how many were written. An
  * unfinished character at the end waits in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
-/* Writes the rest at the end: '?' for an incomplete character. Otherwise as above. */
+/* Writes the rest at the end: '?' for an incomplete character. The rules are those of whit_plain_text. */
 size_t whit_plain_end(whit_plain *state, char *out);
 
-/* A whole line of n bytes in place: line feeds, tabs and hidden characters become '?', too. Returns its new length. */
+/* Changes a whole line of n bytes in place: line feeds, tabs and hidden characters become '?', too. Returns its new
+ * length. */
 size_t whit_plain_line(char *line, size_t n);
 
 typedef enum whit_plain_kept {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Scales that differ, norms and matrices: tables of sixteen made from whole numbers, then applied
- * to words. */
+ * Operations on quaternary vectors with different scales, norms and matrices: tables of sixteen results are made from
+ * whole numbers, then applied to words. */
 #include <math.h>
 #include <string.h>
 
@@ -73,10 +73,11 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
         for (int k = 0; k < WHIT_QUAT_SCALES; k++) {
             float unit = ldexpf(1, fit->scales[k]), inverse = ldexpf(1, -fit->scales[k]);
             int32_t bits[BLOCK], unit_bits;
-            for (uint32_t i = 0; i < BLOCK; i++) rounded[i] = block[i] * inverse + 0.0f; /* no -0 */
+            for (uint32_t i = 0; i < BLOCK; i++) rounded[i] = block[i] * inverse + 0.0f; /* + 0.0f turns -0 into 0 */
             memcpy(bits, rounded, sizeof bits);
             memcpy(&unit_bits, &unit, sizeof unit_bits);
-            for (uint32_t i = 0; i < BLOCK; i++) { /* the unit, or twice that from 1.5 on, with the sign */
+            for (uint32_t i = 0; i < BLOCK; i++) { /* rounds to the unit, or to twice the unit from 1.5 on, with the
+                                                    * sign */
                 int32_t large = (bits[i] & 0x7FFFFFFF) >= 0x3FC00000;
                 bits[i] = (unit_bits + large * 0x800000) | (bits[i] & INT32_MIN);
             }
@@ -86,7 +87,7 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
                 squares[k][i] = gap * gap * weights[i];
             }
         }
-        for (uint32_t i = 0; i < count; i++) /* in sequence for each scale, whatever the blocks are */
+        for (uint32_t i = 0; i < count; i++) /* summed in sequence for each scale, whatever the blocks are */
             for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->sums[k] += squares[k][i];
     }
 }
@@ -125,16 +126,16 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
 
 /* ---- norm ------------------------------------------------------------------------------------- */
 
-/* A product of magnitude m over the root mean square r is rounded to {1, 2} 2^k: 2 where
- * m / r >= 1.5 2^k, that is where 4 m^2 n >= 9 4^k sum. k is 1 where the elements of magnitude 4 / r
- * would saturate by more than rounding them, which is where a weight of 2 meets an element of 2. */
+/* Computes the norm. A product of magnitude m over the root mean square r is rounded to {1, 2} 2^k: 2 where m / r >=
+ * 1.5 2^k, that is where 4 m^2 n >= 9 4^k sum. k is 1 where the elements of magnitude 4 / r would saturate by more than
+ * rounding them, which is where a weight of 2 meets an element of 2. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n)
 {
     uint64_t sum = (uint64_t)kernels->sum_squares(x, n);
     uint32_t n_words = whit_quat_words(n);
     bool weighted = weight.sign != NULL;
-    int k = weighted && kernels->sum_squares(weight, n) > 5 * (int64_t)n / 2; /* half of the weights are 2 */
+    int k = weighted && kernels->sum_squares(weight, n) > 5 * (int64_t)n / 2; /* k is 1 if half of the weights are 2 */
     whit_quat_map map = {0};
     for (unsigned i = 0; i < 16; i++) {
         int product = values[i >> 2] * (weighted ? values[i & 3] : 1);

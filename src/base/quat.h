@@ -36,21 +36,21 @@ typedef struct whit_quat_map {
     uint16_t sign, extra;
 } whit_quat_map;
 
-/* out = f(a, b) over n_words words; out may be a or b. */
+/* Computes out = f(a, b) over n_words words; out may be a or b. */
 typedef void whit_quat_binary_fn(whit_quat_planes out, whit_quat_view a, whit_quat_view b, uint32_t n_words);
 typedef void whit_quat_unary_fn(whit_quat_planes out, whit_quat_view a, uint32_t n_words);
 /* Sets bit i of `mask` if the relation holds for element i. */
 typedef void whit_quat_compare_fn(uint64_t *mask, whit_quat_view a, whit_quat_view b, uint32_t n_words);
-/* Lanes of a where the mask's bit is 1, of b elsewhere; out may be any of them. */
+/* Copies the lanes of a where the mask's bit is 1, and those of b elsewhere; out may be any of them. */
 typedef void whit_quat_select_fn(whit_quat_planes out, const uint64_t *mask, whit_quat_view a, whit_quat_view b,
                                  uint32_t n_words);
 typedef void whit_quat_map_fn(whit_quat_planes out, const whit_quat_map *map, whit_quat_view a, whit_quat_view b,
                               uint32_t n_words);
-/* Sum of products of the elements, without scales. */
+/* Returns the sum of products of the elements, without scales. */
 typedef int64_t whit_quat_dot_fn(whit_quat_view a, whit_quat_view b, uint32_t n_elems);
-/* Sum of elements; sum of squares. */
+/* Returns the sum of the elements, or the sum of their squares. */
 typedef int64_t whit_quat_reduce_fn(whit_quat_view a, uint32_t n_elems);
-/* Bits that differ between two bitmaps of n_words words. */
+/* Counts the bits that differ between two bitmaps of n_words words. */
 typedef uint64_t whit_quat_distance_fn(const uint64_t *a, const uint64_t *b, uint32_t n_words);
 
 typedef struct whit_quat_kernels {
@@ -71,7 +71,7 @@ typedef struct whit_quat_kernels {
     whit_quat_distance_fn *distance;
 } whit_quat_kernels;
 
-/* The element of a vector, without its scale. */
+/* Returns the element of a vector, without its scale. */
 static inline int whit_quat_at(whit_quat_view a, uint32_t i)
 {
     unsigned sign = (unsigned)(a.sign[i / 64] >> i % 64 & 1), extra = (unsigned)(a.extra[i / 64] >> i % 64 & 1);
@@ -86,12 +86,12 @@ static inline void whit_quat_put(whit_quat_planes a, uint32_t i, int value)
     a.extra[i / 64] = (a.extra[i / 64] & ~bit) | extra;
 }
 
-/* ---- on top of them: scales, norms, matrices ------------------------------------------------- */
+/* ---- functions on top of the kernels: scales, norms, matrices ---------------------------------- */
 
-/* Rounds f32 (n) to elements times 2^log2_scale: magnitudes of 1.5 and above are 2; zero, either of
- * them, and NaN are +1. The first form chooses the power of two with the least squared error, the
- * largest of equals. */
-/* The same in pieces: the largest magnitude of all elements first, then the elements in their order. */
+/* Finds the scale of f32 (n) in pieces: whit_quat_fit_begin takes the largest magnitude of all elements,
+ * whit_quat_fit_add takes the elements in their order, and whit_quat_fit_end returns the log2 of the power of two with
+ * the least squared error, the largest of equals. whit_quat_round rounds f32 (n) to elements times 2^log2_scale:
+ * magnitudes of 1.5 and above are 2; zeros of either sign and NaN are +1. */
 enum { WHIT_QUAT_SCALES = 6 };
 typedef struct whit_quat_fitting {
     double sums[WHIT_QUAT_SCALES];
@@ -105,14 +105,14 @@ int8_t whit_quat_fit_end(const whit_quat_fitting *fit);
 void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out);
 void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out);
 
-/* a 2^a_scale + b 2^b_scale; returns the scale of the result, the larger of the two. Where they
- * differ every sum is rounded to the nearest element, halves away from zero, zero to +1. */
+/* Computes a 2^a_scale + b 2^b_scale; returns the scale of the result, the larger of the two. Where they differ every
+ * sum is rounded to the nearest element, halves away from zero, zero to +1. */
 int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
                             whit_quat_view b, int8_t b_scale, uint32_t n_words);
 
-/* weight * x / sqrt(mean(x^2)) of n elements, rounded to elements 2^scale, the returned scale being
- * 0 or 1 beside the weight's own; no division, no root: magnitudes are compared as integers. weight
- * may have NULL planes: all ones. x's own scale does not matter. */
+/* Computes weight * x / sqrt(mean(x^2)) of n elements, rounded to elements 2^scale, the returned scale being 0 or 1 in
+ * addition to the weight's own; no division, no root: magnitudes are compared as integers. weight may have NULL planes:
+ * all ones. x's own scale does not matter. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n);
 

@@ -16,15 +16,15 @@ typedef struct whit_ranks {
     bool (*receive)(void *user, uint32_t from, void *data, size_t n_bytes);
     bool (*broadcast)(void *user, void *data, size_t n_bytes); /* from rank 0 to all */
     /* Piece r of `data` is bytes [offsets[r], offsets[r + 1]). Each rank has filled its own piece; afterwards all
-     * pieces are filled, to_first: those of rank 0. Every rank sends its piece, unless it is empty, to each other rank,
-     * or to rank 0 alone. */
+     * pieces are filled, with to_first only those of rank 0. Every rank sends its piece, unless it is empty, to each
+     * other rank, or to rank 0 alone. */
     bool (*gather)(void *user, void *data, const size_t *offsets, bool to_first);
     void *user;
 } whit_ranks;
 
 #define WHIT_RANKS_MAX 64
 
-/* The first of n items in a rank's share, which ends at the first item of rank + 1. */
+/* Returns the first of n items in a rank's share, which ends at the first item of rank + 1. */
 static inline uint32_t whit_rank_begin(const whit_ranks *ranks, uint32_t rank, uint32_t n)
 {
     return (uint32_t)((uint64_t)n * rank / ranks->n_ranks);

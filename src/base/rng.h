@@ -16,12 +16,12 @@ static inline uint64_t whit_rng_next(whit_rng *rng)
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
 }
-/* Uniform in [0, 1), 53 bits. */
+/* Draws a number uniformly from [0, 1), with 53 random bits. */
 static inline double whit_rng_uniform(whit_rng *rng)
 {
     return (double)(whit_rng_next(rng) >> 11) * 0x1p-53;
 }
-/* Uniform in [0, n); n > 0. The bias is under n / 2^64. */
+/* Draws an integer uniformly from [0, n); n > 0. The bias is under n / 2^64. */
 static inline uint64_t whit_rng_below(whit_rng *rng, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)whit_rng_next(rng) * n) >> 64);

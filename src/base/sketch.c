@@ -7,10 +7,11 @@
 
 enum { WIDTH = WHIT_SKETCH_SHINGLE_BYTES, KEPT = WHIT_SKETCH_HASHES_MAX };
 
-/* A polynomial in FACTOR over the last WIDTH bytes, modulo 2^64, which moves by a byte at a time (Karp, Rabin 1987). */
+/* The hash is a polynomial in FACTOR over the last WIDTH bytes, modulo 2^64, which moves by a byte at a time (Karp,
+ * Rabin 1987). */
 static const uint64_t FACTOR = 0x9E3779B97F4A7C15u;
 
-/* SplitMix64's finaliser (Steele, Lea, Flood 2014), so that small hashes are a random sample. */
+/* Applies SplitMix64's finaliser (Steele, Lea, Flood 2014), so that small hashes are a random sample. */
 static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
@@ -18,12 +19,12 @@ static uint64_t mix_bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The shingles of a text, in sequence. */
+/* Iterator over the shingles of a text. */
 struct shingles {
     const uint8_t *at, *end;
-    uint64_t sum, power;   /* power: FACTOR^WIDTH */
+    uint64_t sum, power;   /* hash of the window; FACTOR^WIDTH */
     uint8_t window[WIDTH]; /* ring buffer of the last bytes */
-    size_t n;              /* number of bytes so far */
+    size_t n;              /* number of bytes read */
     bool after_space;
 };
 
@@ -65,7 +66,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the hashes, and keeps each once and the smallest ones only. */
+/* Sorts the hashes, removes duplicates, and keeps only the smallest ones. */
 static void settle_hashes(whit_sketch *sketch)
 {
     size_t n = 0;

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Whether the path is the socket of a server that was killed. connect() refuses other files as well, but these must
- * not be removed. */
+/* Returns whether the path is the socket of a server that was killed. connect() refuses files of other kinds as well,
+ * but those must not be removed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     struct stat about;

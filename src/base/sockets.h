@@ -7,20 +7,20 @@
 
 #include <stdbool.h>
 
-/* Listens on a Unix socket; one that a killed server left is replaced. The caller closes *fd (whit_socket_close).
- * On Windows it is refused. */
+/* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller closes *fd
+ * (whit_socket_close). The call fails on Windows. */
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
-/* Listens on HOST:PORT (0: any free port); `address` receives "http://HOST:PORT" with the port that it is. The caller
- * closes *fd unless it is -1, on failure, too. `option` is what the message tells to change if the port is taken. */
+/* Listens on HOST:PORT (0: any free port); `address` receives "http://HOST:PORT" with the actual port. The caller
+ * closes *fd unless it is -1, on failure, too. `option` is the advice that ends the message if the port is taken. */
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
                             size_t address_bytes, whit_error *error);
-/* Whether a listening socket is reached from this machine alone: its address is 127.0.0.0/8 or ::1. */
+/* Returns whether a listening socket is reached from this machine alone: its address is 127.0.0.0/8 or ::1. */
 bool whit_socket_is_local(int fd);
-/* Closes a socket: on Windows it is no file. */
+/* Closes a socket, which is not a file descriptor on Windows. */
 void whit_socket_close(int fd);
 /* Ends a connection without closing its socket: a thread that reads or writes it sees the end. */
 void whit_socket_end(int fd);
-/* Whether the client at the other end of a connection has closed it, or its sending half. */
+/* Returns whether the client at the other end of a connection has closed it, or its sending half. */
 bool whit_socket_peer_left(int fd);
 
 #endif

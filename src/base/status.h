@@ -11,13 +11,13 @@
 whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The usual case of a failed allocation of `size_bytes` for `what`. */
+/* Reports a failed allocation of `size_bytes` for `what`, and returns WHIT_ERROR_MEMORY. */
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes);
 
-/* A failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
+/* Reports a failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
 
-/* In a public function: a pointer that must not be NULL is a status, not a crash. */
+/* Makes a public function return WHIT_ERROR_ARGUMENT, and not crash, if a pointer that must not be NULL is NULL. */
 #define WHIT_NEED(pointer)                                                                                             \
     do {                                                                                                               \
         if (!(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);          \
@@ -27,7 +27,7 @@ whit_status whit_fail_errno(whit_error *error, const char *path, const char *ver
         if ((n) && !(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);   \
     } while (0)
 
-/* For a result that a caller need not look at; a comment says why. */
+/* Drops a result that a caller need not look at; a comment at the call says why. */
 static inline void whit_ignore(whit_status status)
 {
     (void)status;

@@ -57,7 +57,7 @@ void whit_thread_move(unsigned processor)
 bool whit_system_interleave(void *memory, size_t size_bytes)
 {
     enum { NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
-    enum { INTERLEAVE = 3, MEMS_ALLOWED = 4 }; /* as in the kernel's linux/mempolicy.h */
+    enum { INTERLEAVE = 3, MEMS_ALLOWED = 4 }; /* numbers of the kernel's linux/mempolicy.h */
     unsigned long nodes[NODES / WORD_BITS] = {0};
     uint32_t n_nodes = 0;
     const long page = sysconf(_SC_PAGESIZE);
@@ -123,7 +123,7 @@ static uint64_t read_number(const char *path, const char *key)
 uint64_t whit_memory_available(void)
 {
     const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* "max" is 0 */
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* 0 for the text "max" */
     return limit && limit < available ? limit : available;
 }
 
@@ -140,7 +140,7 @@ bool whit_system_tiles(void)
 
 #include <sys/auxv.h>
 
-/* Bits of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
+/* The bits are those of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
 bool whit_system_has_dotprod(void)
 {
     return getauxval(AT_HWCAP) >> 20 & 1;
@@ -155,8 +155,8 @@ bool whit_system_has_i8mm(void)
 
 #include <sys/auxv.h>
 
-/* Some kernels set HWCAP's bit for the vectors of version 0.7.1, too. Those have other bits in vtype, and refuse a type
- * that is agnostic of tails and masks: its highest bit is set. */
+/* Tries vsetvli, because some kernels set HWCAP's bit for the vectors of version 0.7.1, too. Those have other bits in
+ * vtype, and refuse a type that is agnostic of tails and masks: its highest bit is set. */
 bool whit_system_has_vectors(void)
 {
     if (!(getauxval(AT_HWCAP) >> ('V' - 'A') & 1)) return false;

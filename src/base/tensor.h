@@ -103,7 +103,7 @@ typedef struct whit_tensor_type {
 } whit_tensor_type;
 _Static_assert(sizeof(whit_tensor_type) == 32, "stored in files as it is");
 
-/* Fixed scale of a tensor's input activations and of its outputs; 0: no fixed scale. */
+/* Return the fixed scale of a tensor's input activations and that of its outputs; 0: no fixed scale. */
 static inline float whit_fixed_input_scale(const whit_tensor_type *type)
 {
     return type->act == WHIT_TENSOR_ACT_FIXED ? type->scale : 0;

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT
- * The worker pool. A job is cut into chunks, and every worker begins with a run of them of its own,
- * so that it reads memory from one end to the other: a quarter of what is left at a time, so that
- * it seldom begins anew and yet ends with little. One that is through takes single chunks from the
- * far ends of the others' runs. A worker's run is one 64-bit word:
+ * The worker pool. A job is cut into chunks, and every worker begins with a run of chunks of its own, so that it reads
+ * memory from one end to the other. It claims a quarter of what is left at a time, so that it seldom begins anew and
+ * yet ends with little. A worker without chunks takes single chunks from the far ends of the others' runs. A worker's
+ * run is one 64-bit word:
  *
  *     run = epoch of the job (32 bits) | first chunk (16 bits) | end (16 bits)
  *
- * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job
- * is running, and only after it has succeeded does a worker read the job's other fields. These
- * change only between jobs, that is when no claimed chunk is unfinished: they need no atomics, and
- * a worker that comes late finds empty runs and touches nothing. (32 bits do not come round while a
- * thread stands between load and swap: an hour at a million jobs a second.)
+ * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job is running, and only
+ * after it has succeeded does a worker read the job's other fields. These fields change only between jobs, that is when
+ * no claimed chunk is unfinished: they need no atomics, and a worker that comes late finds empty runs and touches
+ * nothing. (32 bits do not come round while a thread stands between load and swap: an hour at a million jobs a second.)
  *
- * `pending` counts chunks not yet finished; with several clusters it counts unfinished clusters. Who
- * finishes takes its chunks off in one subtraction; its top bit says that the caller sleeps on the
- * word. Workers sleep on `epoch`, which changes with every job, and are counted in `n_asleep`, so
- * that the caller knows when it must wake someone.
+ * `pending` counts chunks not yet finished; with several clusters it counts unfinished clusters. A thread that finishes
+ * chunks takes them off in one subtraction; the word's top bit says that the caller sleeps on it. Workers sleep on
+ * `epoch`, which changes with every job, and are counted in `n_asleep`, so that the caller knows when it must wake a
+ * worker.
  *
  * Where cores have several last-level caches, each group of workers that share one (a cluster) has a word of its own to
  * wait on and a count of its own chunks, so that only the last one to finish writes to a line that other clusters read.
  * Shares follow the order of cores: a node's workers take the same rows of a matrix in each pass, and others' chunks
  * first from their own cluster, then from their node.
  *
- * A worker whose core is shared with another busy process is stopped for milliseconds, as a rule
- * inside a chunk, and everyone waits for that chunk. The worker that finds it has kept the caller
- * asleep for long therefore rests for some time: then its core is lost and the others are not. */
+ * A worker whose core is shared with another busy process is stopped for milliseconds, as a rule inside a chunk, and
+ * everyone waits for that chunk. The worker that finds it has kept the caller asleep for long therefore rests for some
+ * time: then its core is lost and the others are not. */
 #include "base/threads.h"
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -38,10 +37,10 @@
 
 #define CHUNKS_MAX    UINT32_C(0xFFFF)
 #define CALLER_SLEEPS UINT32_C(0x80000000)
-/* Longer than the serial work between two steps of a layer, shorter than a scheduler's slice. */
+/* The spin time is longer than the serial work between two steps of a layer, and shorter than a scheduler's slice. */
 #define SPIN_NS         50000
 #define PAUSES_PER_LOOK 16
-/* A wait this much longer than the caller's own part of the job is a scheduler's doing. */
+/* If a wait is this much longer than the caller's own part of the job, the scheduler is the cause. */
 #define PATIENCE_NS       500000
 #define REST_PER_LATENESS 16
 /* A stopped process (SIGSTOP) is late by the time that it was stopped; no scheduler's time slice is longer than
@@ -54,7 +53,7 @@ typedef struct worker {
     _Alignas(64) _Atomic uint64_t run;
     whit_pool *pool;
     pthread_t thread;
-    uint32_t index; /* the index that a job receives; 0: the caller, which has no thread in the pool */
+    uint32_t index; /* `worker` of whit_pool_fn; 0: the caller, which has no thread in the pool */
     uint32_t cluster;
     uint16_t processor;
 } worker;
@@ -62,22 +61,22 @@ typedef struct worker {
 typedef struct cluster {
     _Alignas(64) _Atomic uint32_t epoch;
     _Atomic uint32_t n_asleep;
-    _Alignas(64) _Atomic uint32_t pending; /* chunks of its workers; unused in a pool of one cluster */
-    _Alignas(64) uint32_t begin, end;      /* its workers; fixed at open */
+    _Alignas(64) _Atomic uint32_t pending; /* unfinished chunks of its workers; unused in a pool of one cluster */
+    _Alignas(64) uint32_t begin, end;      /* places of its workers; fixed at open */
     uint32_t node;
 } cluster;
 
 struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
     _Alignas(64) _Atomic uint32_t stop; /* read by each worker after each job, and seldom written */
-    _Atomic uint64_t late_after_ns;     /* until then a sleeping caller is patient */
-    /* the job: written by the caller before it sets the ticket */
+    _Atomic uint64_t late_after_ns;     /* a sleeping caller is patient until then */
+    /* The job: the caller writes these members before it sets the ticket. */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
     uint32_t n_items, chunk;
-    /* fixed at open */
+    /* The members from here on are fixed at open. */
     uint32_t n_threads, n_started, n_clusters;
-    uint32_t caller; /* place of the calling thread in `workers` */
+    uint32_t caller; /* index of the calling thread in `workers` */
     bool is_pinned;  /* workers have cores of their own */
     uint64_t spin_ns;
     const whit_allocator *allocator;
@@ -93,7 +92,7 @@ static void relax(void)
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* pauses about as long as x86's pause; yield is a nop */
 #elif defined(__riscv)
-    /* Pause; a nop on processors that do not know it. */
+    /* This is the instruction pause, a nop on processors that do not know it. */
     __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");
 #endif
 }
@@ -118,13 +117,13 @@ static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
     }
 }
 
-/* Counts n chunks of a cluster as finished. Returns how long the caller has slept, beyond its patience, only for this
- * thread. */
+/* Counts n chunks of a cluster as finished. Returns for how many ns the caller has slept, beyond its patience, only
+ * because of this thread. */
 static uint64_t finish_chunks(whit_pool *pool, cluster *of, uint32_t n)
 {
     if (pool->n_clusters > 1) {
         if (atomic_fetch_sub_explicit(&of->pending, n, memory_order_acq_rel) != n) return 0;
-        n = 1; /* the cluster's last chunk: the cluster is finished */
+        n = 1; /* this was the cluster's last chunk: one cluster is finished */
     }
     const uint32_t before = atomic_fetch_sub_explicit(&pool->pending, n, memory_order_acq_rel);
     if (before - n != CALLER_SLEEPS) return 0;
@@ -149,8 +148,8 @@ static uint32_t work_for(whit_pool *pool, uint32_t place, cluster *of, uint64_t 
     return n_done;
 }
 
-/* Takes chunks until none is left and returns how many, counted as finished: those of the worker's cluster, then of its
- * node, then the others. *late_ns: as finish_chunks returns. */
+/* Takes chunks until none is left and returns how many, counted as finished: chunks of the worker's cluster, then of
+ * its node, then the others. *late_ns becomes what finish_chunks returns. */
 static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
 {
     const uint32_t own = pool->workers[place].cluster, n_clusters = pool->n_clusters;
@@ -164,7 +163,7 @@ static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
     return n_done;
 }
 
-/* Waits for a job other than the one of `epoch`, or for the end; spins, then sleeps. */
+/* Waits for a job other than that of `epoch`, or for the end of the pool; spins, then sleeps. */
 static void worker_wait(whit_pool *pool, cluster *of, uint32_t epoch)
 {
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
@@ -174,7 +173,8 @@ static void worker_wait(whit_pool *pool, cluster *of, uint32_t epoch)
             relax();
         }
     } while (whit_now_ns() < until_ns);
-    /* Announce, then look again: the caller publishes, then looks for the announcement. */
+    /* The worker announces its sleep and then looks again; the caller publishes and then looks for the announcement. So
+     * no wake-up is lost. */
     atomic_fetch_add(&of->n_asleep, 1);
     if (atomic_load(&of->epoch) == epoch) whit_word_wait(&of->epoch, epoch, WHIT_NO_TIMEOUT);
     atomic_fetch_sub(&of->n_asleep, 1);
@@ -195,7 +195,7 @@ static void *worker_main(void *argument)
     whit_thread_name(name);
     cluster *of = &pool->clusters[self->cluster];
     const uint32_t place = (uint32_t)(self - pool->workers);
-    whit_fpenv_enter(); /* a thread inherits the rounding and flushing modes of its creator */
+    whit_fpenv_enter(); /* a new thread inherits the rounding and flushing modes of its creator */
     for (;;) {
         /* The epoch is read first: the last epoch is published after `stop`, and nobody would wake a thread that
          * waits for a later one. */
@@ -211,7 +211,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* The first chunk of workers[place]; its last one precedes the first of the next worker. */
+/* Returns the first chunk of workers[place]; the last one precedes the first chunk of the next worker. */
 static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t place)
 {
     return (uint32_t)((uint64_t)n_chunks * place / pool->n_threads);
@@ -221,7 +221,8 @@ static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t p
 static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
 {
     uint32_t pending = n_chunks;
-    if (pool->n_clusters > 1) { /* all counts before any run, which late workers may take from */
+    if (pool->n_clusters > 1) { /* all counts are set before any run, because late workers may take chunks from a run at
+                                 * once */
         pending = 0;
         for (uint32_t i = 0; i < pool->n_clusters; i++) {
             cluster *of = &pool->clusters[i];
@@ -250,8 +251,8 @@ static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
     }
 }
 
-/* Called when the caller has no chunk left: waits for the chunks that workers have begun. `own_from_ns` is the time
- * when the caller began its own chunks, 0 if it came too late to take any. */
+/* Waits for the chunks that workers have begun, when the caller has no chunk left. `own_from_ns` is the time when the
+ * caller began its own chunks, 0 if it came too late to take any. */
 static void caller_wait(whit_pool *pool, uint64_t own_from_ns)
 {
     uint64_t from_ns = 0;
@@ -293,7 +294,7 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
         fn(context, 0, 0, n_items);
         return;
     }
-    while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the count must fit its field */
+    while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the number of chunks must fit its field of the run */
     uint32_t n_chunks = (n_items - 1) / chunk + 1;
     uint32_t epoch = atomic_load_explicit(&pool->clusters[0].epoch, memory_order_relaxed) + 1;
     pool->fn = fn;
@@ -448,7 +449,7 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
         return open_pool(n_threads, cpu.n_cores, NULL, 0, allocator, pool, error);
     whit_topology topology;
     whit_topology_find(&cpu, &topology);
-    /* A core is identified by a processor that this process may use, which need not be its lowest one. */
+    /* A core is identified by a processor that this process may use, which need not be the lowest one of the core. */
     unsigned core = whit_processor_core(whit_thread_processor());
     for (uint32_t i = 0; i < topology.n_cores; i++)
         if (whit_processor_core(topology.cores[i].processor) == core) {
@@ -480,7 +481,7 @@ void whit_pool_close(whit_pool *pool)
     if (!pool) return;
     atomic_store(&pool->stop, 1);
     whit_word_wake(&pool->stop, WHIT_POOL_THREADS_MAX);
-    publish(pool, atomic_load(&pool->clusters[0].epoch) + 1, CHUNKS_MAX); /* wakes all */
+    publish(pool, atomic_load(&pool->clusters[0].epoch) + 1, CHUNKS_MAX); /* wakes all workers */
     for (uint32_t i = 0, n = 0; n < pool->n_started; i++) {
         if (i == pool->caller) continue;
         pthread_join(pool->workers[i].thread, NULL);

@@ -27,11 +27,11 @@ enum { WHIT_POOL_THREADS_MAX = 1024 };
  * default floating-point environment and take no asynchronous signals. A thread that cannot be
  * started is WHIT_ERROR_MEMORY, and then all are ended. */
 whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, whit_pool **pool, whit_error *error);
-/* The same for 1 to topology->n_cores threads as if the machine had this topology, and the caller ran on the core of
- * logical processor `callers_core`; processors that do not exist are pinned to by nobody. */
+/* Opens a pool of 1 to topology->n_cores threads as if the machine had this topology, and the caller ran on the core of
+ * logical processor `callers_core`; no thread is pinned to a processor that does not exist. */
 whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology, unsigned callers_core,
                               const whit_allocator *allocator, whit_pool **pool, whit_error *error);
-/* Number of threads, the caller included; 1 for NULL. */
+/* Returns the number of threads, the caller included; 1 for NULL. */
 uint32_t whit_pool_size(const whit_pool *pool);
 /* Moves the calling thread to the core that is kept for the caller if it runs on a worker's. The scheduler leaves both
  * there while other threads keep the remaining cores busy, and then every job takes twice its time. */

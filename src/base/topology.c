@@ -111,7 +111,7 @@ static uint16_t read_number(const char *root, unsigned processor, const char *na
     return (uint16_t)(is_number ? number : otherwise);
 }
 
-/* The next range of a list like "0-3,8,10-11"; false at its end, and at what is not such a list. */
+/* Reads the next range of a list like "0-3,8,10-11"; false at its end, and at what is not such a list. */
 static bool next_range(const char **list, unsigned *first, unsigned *last)
 {
     char *end;
@@ -187,6 +187,6 @@ void whit_topology_find(const whit_cpu *cpu, whit_topology *t)
 {
     whit_topology by_hwloc;
     whit_topology_read_sysfs("/sys/devices/system", cpu, t);
-    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine: hwloc would take some milliseconds */
+    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine, where hwloc would only take time */
     if (whit_topology_read_hwloc(cpu, &by_hwloc) && by_hwloc.n_cores == t->n_cores) *t = by_hwloc;
 }

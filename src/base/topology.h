@@ -25,13 +25,14 @@ typedef struct whit_topology {
 void whit_topology_find(const whit_cpu *cpu, whit_topology *topology);
 /* Reads the topology from files below `root`, which have the layout of /sys/devices/system. */
 void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *topology);
-/* Reads it by hwloc. Without `cpu` it uses every core of hwloc's machine, which the environment variable
+/* Reads the topology by hwloc. Without `cpu` it uses every core of hwloc's machine, which the environment variable
  * HWLOC_SYNTHETIC may describe. False if hwloc cannot be loaded or knows no core. */
 bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology);
 /* Sorts the cores by the system's numbers, renumbers them densely, and counts them. */
 void whit_topology_sort(whit_topology *topology);
 /* Turns the order so that the core of logical processor `core_processor` is the first one, its cluster the first of its
- * node, its node of its package, and that the first of all; each stays in one piece. No such core: no change. */
+ * node, its node of its package, and that the first of all; each stays in one piece. Without such a core nothing
+ * changes. */
 void whit_topology_turn(whit_topology *topology, unsigned core_processor);
 
 /* Chooses cores for n_cores threads, at most t->n_cores: the caller's, then the nearest ones, so that pools that are
@@ -41,7 +42,7 @@ void whit_topology_turn(whit_topology *topology, unsigned core_processor);
 uint32_t whit_topology_choose(const whit_topology *topology, unsigned callers_core, uint32_t n_cores,
                               whit_topology_core *chosen);
 
-/* "1 socket, 2 NUMA nodes, 4 clusters that share a cache" */
+/* Writes a line such as "1 socket, 2 NUMA nodes, 4 clusters that share a cache". */
 void whit_topology_text(const whit_topology *topology, char *text, size_t text_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A build without hwloc. */
+ * Stands in for topology_hwloc.c in a build without hwloc. */
 #include "base/topology.h"
 
 bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology)

@@ -9,8 +9,8 @@
 
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
-    /* ppoll(2) is never restarted after a signal handler, while read would be. Signals are blocked until it waits, so
-     * that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
+    /* The wait uses ppoll(2), which is never restarted after a signal handler, while read would be. Signals are blocked
+     * until ppoll waits, so that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
     sigset_t held, before, waiting;
     struct pollfd wait = {.fd = terminal, .events = POLLIN};
     sigemptyset(&held);

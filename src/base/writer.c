@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #define WRITE_BYTES ((size_t)2 << 20)
-/* A long file goes to the disk in pieces of this size while the next ones are made; the system would begin late, and
- * the commit wait for most of the file. A multiple of WRITE_BYTES. */
+/* A long file goes to the disk in pieces of this size while the next ones are made. The system would begin later, and
+ * the commit would wait for most of the file. The size is a multiple of WRITE_BYTES. */
 #define FLUSH_BYTES ((size_t)16 << 20)
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static bool random_suffix(char *suffix)
     return true;
 }
 
-/* Is `entry` the temporary name of `name` (NULL: of any file)? */
+/* Returns whether `entry` is the temporary name of `name` (NULL: of any file). */
 static bool is_temporary(const char *entry, const char *name)
 {
     size_t n = strlen(entry), n_name = n > TEMPORARY_BYTES ? n - TEMPORARY_BYTES : 0;
@@ -81,7 +81,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
     return whit_fail(error, WHIT_ERROR_IO, "%s: too many links to links", path);
 }
 
-/* Fails at once on errors that otherwise only the commit would find, possibly hours later. */
+/* Refuses names with errors that otherwise only the commit would find, possibly hours later. */
 static whit_status check_name(const char *path, const char *resolved, whit_error *error)
 {
     const char *slash = strrchr(resolved, '/');
@@ -107,7 +107,7 @@ static void free_names(whit_writer *writer)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* A file without a name in `folder`; -1 where that is not to be had, or could not be named later. */
+/* Creates a file without a name in `folder`; -1 if the system cannot, or if the file could not be named later. */
 static int create_unnamed(const char *folder)
 {
 #ifdef O_TMPFILE
@@ -132,7 +132,7 @@ static int create_named(char *suffix, const char *name)
         if (!random_suffix(suffix)) return -1;
         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0) continue;
-        /* Between the two calls another writer may have taken the file for a leftover and removed it. */
+        /* Between open and flock another writer may have taken the file for a leftover and removed it. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) break;
         close(fd);
         fd = -1;
@@ -149,7 +149,7 @@ static whit_status open_memory(whit_writer *writer, whit_error *error)
     return WHIT_OK;
 }
 
-/* A device or a pipe gets all bytes in order at the commit, once they are complete. */
+/* Opens a device or a pipe, which gets all bytes in order at the commit, once they are complete. */
 static whit_status open_special(whit_writer *writer, const char *path, mode_t mode, whit_error *error)
 {
     if (S_ISDIR(mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
@@ -276,7 +276,7 @@ whit_status whit_writer_append(whit_writer *writer, const void *data, size_t siz
         return WHIT_OK;
     }
     while (size_bytes) {
-        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES); /* to the next boundary */
+        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES); /* bytes up to the next boundary */
         if (n > size_bytes) n = size_bytes;
         if (n == WRITE_BYTES) {
             WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, n, error));
@@ -423,7 +423,7 @@ whit_status whit_write_over(const char *path, const void *data, size_t size_byte
         (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
         if (ftruncate(fd, about.st_size)) {
-        } /* best effort: the old bytes still exist in any case */
+        } /* errors are ignored: the old bytes still exist in any case */
         errno = why;
         ok = false;
     }

@@ -13,19 +13,19 @@
 #define st_mtim st_mtimespec
 #define st_atim st_atimespec
 
-/* GNU's order of arguments. */
+/* Sorts as qsort_r does, with GNU's order of arguments. */
 #define qsort_r whit_qsort_r
 void whit_qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
                   void *context);
 
-/* At most 256 bytes at a time, as getentropy. */
+/* Fills at most 256 bytes at a time, as getentropy does. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags);
 
-/* A file without a name, in the folder of temporary files. */
+/* Creates a file without a name, in the folder of temporary files. */
 #define MFD_CLOEXEC 1u
 int memfd_create(const char *name, unsigned flags);
 
-/* Returns an error number. */
+/* Returns an error number, 0 for success. */
 int posix_fallocate(int fd, off_t offset, off_t size_bytes);
 
 /* Hints for pages of two megabytes, which macOS chooses by itself. */

@@ -63,7 +63,7 @@ void whit_thread_name(const char *name)
     pthread_setname_np(name);
 }
 
-/* Threads cannot be bound to processors. */
+/* macOS cannot bind threads to processors. */
 unsigned whit_thread_processor(void)
 {
     return 0;

@@ -71,7 +71,7 @@ uint64_t whit_memory_available(void)
 
 /* ---- calls of Linux ----------------------------------------------------------------------------- */
 
-/* A call of getentropy returns at most 256 bytes. */
+/* Fills at most 256 bytes, as getentropy does. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
 {
     (void)flags;
@@ -79,7 +79,7 @@ ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
     return getentropy(bytes, n) == 0 ? (ssize_t)n : -1;
 }
 
-/* A file in the module's own file system, which is memory, without a name. */
+/* Creates a file in the module's own file system, which is memory, without a name. */
 int memfd_create(const char *name, unsigned flags)
 {
     char path[64];
@@ -113,7 +113,7 @@ static void sink_item(char *items, size_t i, size_t n, size_t item_bytes,
     }
 }
 
-/* Heap sort: in place, n log n in any case; the order of equal items is not kept. */
+/* Sorts by a heap: in place, n log n in any case; the order of equal items is not kept. */
 void qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
              void *context)
 {

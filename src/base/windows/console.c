@@ -33,12 +33,12 @@ static HANDLE open_output(void)
                        OPEN_EXISTING, 0, NULL);
 }
 
-/* Reads the keys that were typed so far, if input is not read by lines. */
+/* Reads the keys that were typed so far, unless input is read by lines. */
 static bool take_typed(HANDLE console)
 {
     INPUT_RECORD records[32];
     DWORD n;
-    /* wine reads its terminal from the first look or read on. */
+    /* wine reads its terminal only from the first peek or read on. */
     while (PeekConsoleInputW(console, records, 1, &n) && n) {
         const size_t room = sizeof typed.text - (typed.end - typed.begin);
         if (room < 32 * WHIT_CONSOLE_KEY_BYTES) return true;
@@ -66,15 +66,15 @@ static bool wants_lines(HANDLE console)
     return !GetConsoleMode(console, &mode) || mode & ENABLE_LINE_INPUT;
 }
 
-/* A console gives UTF-16 only: its bytes in code page 65001 have no letters beyond ASCII. Ctrl-Z at the beginning of
- * a line ends the input. */
+/* Reads a line as UTF-16 and converts it: a console's bytes in code page 65001 have no letters beyond ASCII. Ctrl-Z at
+ * the beginning of a line ends the input. */
 static bool read_line(HANDLE console)
 {
     wchar_t wide[512];
     DWORD n_wide = 0;
     SetLastError(0);
     if (!ReadConsoleW(console, wide, sizeof wide / sizeof *wide, &n_wide, NULL)) return false;
-    if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return false; /* Ctrl-C */
+    if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return false; /* the read was ended by Ctrl-C */
     typed.begin = typed.end = 0;
     if (!n_wide || wide[0] == 0x1A) return true;
     int n = WideCharToMultiByte(CP_UTF8, 0, wide, (int)n_wide, typed.text, sizeof typed.text, NULL, NULL);

@@ -11,16 +11,16 @@
 /* Bytes of one record: a sequence of xterm, or a character of UTF-8 with Escape before it. */
 #define WHIT_CONSOLE_KEY_BYTES 24
 
-/* The bytes that xterm sends for a record of a console's input; 0 for none. A change of the window's size becomes
- * SIGWINCH. */
+/* Finds the bytes that xterm sends for a record of a console's input; returns their number, 0 for a record without
+ * bytes. A change of the window's size becomes SIGWINCH. */
 size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WHIT_CONSOLE_KEY_BYTES]);
 /* Notes which reports of the mouse the written sequences ask for; `input` is set for them. */
 void whit_console_ask_mouse(HANDLE input, const char *bytes, size_t n_bytes);
 
-/* Writes to a console's output at most a few thousand bytes, with the sequences of xterm; their number, or -1 with
- * errno. */
+/* Writes to a console's output at most a few thousand bytes, with the sequences of xterm; returns their number, or -1
+ * with errno. */
 ssize_t whit_console_write(HANDLE console, const void *bytes, size_t n_bytes);
-/* Whether the console understands escape sequences. Tested once, on a screen that is not shown. */
+/* Returns whether the console understands escape sequences. Tested once, on a screen that is not shown. */
 bool whit_console_is_terminal(void);
 /* Shows text with the sequences that the editor and chats use: cursor, colours, clearing, the other screen. False, with
  * GetLastError, if the console is gone. */

@@ -8,7 +8,7 @@
 
 #include <sys/uio.h>
 
-/* A lock covers one byte beyond the end of any file, since locks of Windows would keep others from reading. */
+/* A lock covers one byte beyond the end of any file, since Windows' locks would keep other programs from reading. */
 enum { LOCK_OFFSET_HIGH = 0x7FFFFFFF };
 
 static HANDLE handle_of(int fd)
@@ -90,7 +90,7 @@ static unsigned at_most(size_t n_bytes)
     return n_bytes < 1u << 30 ? (unsigned)n_bytes : 1u << 30;
 }
 
-/* Writes to a console's input go to its output. */
+/* Writes to the console's output, for descriptors of its input. */
 static ssize_t write_console(const void *bytes, size_t n_bytes)
 {
     HANDLE output = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
@@ -244,7 +244,7 @@ int fchmod(int fd, mode_t mode)
 
 int futimens(int fd, const struct timespec times[2])
 {
-    const uint64_t unix_epoch = UINT64_C(116444736000000000); /* in 100 ns since 1601 */
+    const uint64_t unix_epoch = UINT64_C(116444736000000000); /* in units of 100 ns since 1601 */
     FILETIME when[2];
     for (int i = 0; i < 2; i++) {
         uint64_t ticks = unix_epoch + (uint64_t)times[i].tv_sec * 10000000 + (uint64_t)times[i].tv_nsec / 100;
@@ -258,7 +258,7 @@ int futimens(int fd, const struct timespec times[2])
 int syncfs(int fd)
 {
     (void)fd;
-    errno = ENOSYS; /* a volume is flushed for administrators alone */
+    errno = ENOSYS; /* only administrators can flush a volume */
     return -1;
 }
 

@@ -6,7 +6,7 @@
 
 static bool wants_mouse;
 
-/* Keys without a character: the number or the letter of xterm's sequence. */
+/* Keys without a character, with the number or the letter of xterm's sequence. */
 static const struct named_key {
     WORD key;
     char number, letter;
@@ -106,7 +106,7 @@ size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WH
     }
 }
 
-/* Whether the text contains the escape sequence that switches this mode on or off. */
+/* Returns whether the text contains the escape sequence that switches this mode on or off. */
 static bool has_mode(const char *bytes, size_t n_bytes, const char *sequence)
 {
     return memmem(bytes, n_bytes, sequence, strlen(sequence)) != NULL;

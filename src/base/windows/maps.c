@@ -22,7 +22,7 @@ static void *map_fd(size_t size_bytes, int protection, int flags, int fd, off_t 
         errno = EBADF;
         return MAP_FAILED;
     }
-    /* A size of zero is the file's; a larger one would make a file longer. */
+    /* A size of zero means the file's size; a larger size would make the file longer. */
     (void)end;
     HANDLE section = CreateFileMappingW(file, NULL, page_of(protection, copies), 0, 0, NULL);
     if (!section) {
@@ -43,7 +43,7 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
         errno = EINVAL;
         return MAP_FAILED;
     }
-    if (flags & MAP_FIXED) { /* an address range that is in use cannot be mapped over */
+    if (flags & MAP_FIXED) { /* Windows cannot map over an address range that is in use */
         errno = ENOTSUP;
         return MAP_FAILED;
     }
@@ -74,7 +74,7 @@ int madvise(void *begin, size_t size_bytes, int advice)
 {
     MEMORY_BASIC_INFORMATION info;
     if (advice != MADV_DONTNEED || !VirtualQuery(begin, &info, sizeof info) || info.Type != MEM_MAPPED) return 0;
-    VirtualUnlock(begin, size_bytes); /* unlocking removes unlocked pages from the working set */
+    VirtualUnlock(begin, size_bytes); /* unlocking pages that are not locked removes them from the working set */
     return 0;
 }
 

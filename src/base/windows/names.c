@@ -10,7 +10,7 @@
 
 static struct timespec time_of(FILETIME when)
 {
-    /* 100 ns since 1601 */
+    /* Ticks are units of 100 ns since 1601. */
     uint64_t ticks = (uint64_t)when.dwHighDateTime << 32 | when.dwLowDateTime;
     const uint64_t unix_epoch = UINT64_C(116444736000000000);
     ticks = ticks > unix_epoch ? ticks - unix_epoch : 0;
@@ -153,7 +153,8 @@ int whit_posix_unlink(const char *path)
     whit_wide_error();
     DWORD was = GetFileAttributesW(wide);
     if (was == INVALID_FILE_ATTRIBUTES || !(was & FILE_ATTRIBUTE_READONLY)) return -1;
-    SetFileAttributesW(wide, FILE_ATTRIBUTE_NORMAL); /* POSIX asks the folder for the right, not the file */
+    SetFileAttributesW(wide, FILE_ATTRIBUTE_NORMAL); /* POSIX requires the right to delete from the folder, not from the
+                                                      * file */
     return DeleteFileW(wide) ? 0 : whit_wide_error();
 }
 
@@ -164,8 +165,8 @@ int whit_posix_rmdir(const char *path)
     return RemoveDirectoryW(wide) ? 0 : whit_wide_error();
 }
 
-/* Older systems cannot replace an open file, but can rename it: it is renamed to a temporary name, which disappears
- * when the file is closed. A crash in between leaves both files. */
+/* Replaces an open file on older systems, which cannot do it in one step but can rename the file: it gets a temporary
+ * name, which disappears when the file is closed. A crash in between leaves both files. */
 static bool replace_open_file(const wchar_t *from, const wchar_t *to)
 {
     wchar_t aside[WHIT_WIDE_MAX + 16];
@@ -213,14 +214,14 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 int symlink(const char *target, const char *path)
 {
     (void)target, (void)path;
-    errno = EPERM; /* needs a privilege that users do not have */
+    errno = EPERM; /* a link needs a privilege that users do not have */
     return -1;
 }
 
 ssize_t readlink(const char *path, char *target, size_t target_bytes)
 {
     (void)path, (void)target, (void)target_bytes;
-    errno = EINVAL; /* CreateFile follows links itself */
+    errno = EINVAL; /* no file counts as a link, because CreateFile follows links itself */
     return -1;
 }
 
@@ -282,7 +283,7 @@ char *whit_posix_mkdtemp(char *pattern)
     return NULL;
 }
 
-/* The present name of an open folder; false, with errno, where that fails. */
+/* Finds the present name of an open folder; false, with errno, if that fails. */
 static bool folder_name(int fd, char *path, size_t path_bytes)
 {
     wchar_t wide[WHIT_WIDE_MAX];
@@ -412,7 +413,7 @@ int whit_posix_scandir(const char *path, struct dirent ***entries, int (*wanted)
 
 /* ---- names below an open folder -------------------------------------------------------------- */
 
-/* Joins a folder's name and `path`; false, with errno, where that fails. */
+/* Joins a folder's name and `path`; false, with errno, if that fails. */
 static bool path_at(int folder, const char *path, char joined[PATH_MAX])
 {
     size_t n = 0;

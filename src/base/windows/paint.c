@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Consoles that do not understand sequences, as those of wine and of old or "legacy" Windows: a small interpreter of
- * what this program writes. Colours become the nearest of sixteen. */
+ * Draws on consoles that do not understand sequences, as those of wine and of old or "legacy" Windows: a small
+ * interpreter of the sequences that this program writes. Colours become the nearest of sixteen. */
 #include "console.h"
 
 #include <ctype.h>
@@ -40,7 +40,8 @@ bool whit_console_is_terminal(void)
 
 /* ---- colours -------------------------------------------------------------------------------- */
 
-/* The nearest of the sixteen colours, with the bits that a console gives them: 1 blue, 2 green, 4 red, 8 bright. */
+/* Returns the nearest of the sixteen colours, with the bits that a console gives them: 1 blue, 2 green, 4 red, 8
+ * bright. */
 static int color_of(int red, int green, int blue)
 {
     int top = red, low = red;
@@ -57,7 +58,7 @@ static int color_of(int red, int green, int blue)
     return (blue > middle) | (green > middle) << 1 | (red > middle) << 2 | (top > 176) << 3;
 }
 
-/* A colour of the 256. */
+/* Returns the nearest of the sixteen colours for one of the 256. */
 static int color_256(int number)
 {
     static const int levels[] = {0, 0x5F, 0x87, 0xAF, 0xD7, 0xFF};
@@ -173,7 +174,7 @@ static void take_mode(HANDLE output, HANDLE screen, int number, bool is_on)
     SetConsoleCursorInfo(screen, &cursor);
 }
 
-/* One control sequence: ESC [ numbers final. */
+/* Executes one control sequence: ESC [ numbers final. */
 static void take_sequence(HANDLE output, HANDLE screen, bool is_private, const int *numbers, size_t n, char final)
 {
     CONSOLE_SCREEN_BUFFER_INFO info;
@@ -213,13 +214,13 @@ static bool show_text(HANDLE screen, const char *bytes, size_t n_bytes)
     return true;
 }
 
-/* The length of the sequence that begins with ESC; all bytes if it has no end. */
+/* Executes the sequence that begins with ESC, and returns its length; all bytes if it has no end. */
 static size_t take_escape(HANDLE output, const char *bytes, size_t n_bytes)
 {
     HANDLE screen = painter.other ? painter.other : output;
     int numbers[N_NUMBERS] = {0};
     size_t n = 0, at = 2;
-    if (n_bytes > 1 && bytes[1] == ']') { /* a command of the operating system: to its end */
+    if (n_bytes > 1 && bytes[1] == ']') { /* a command of the operating system is skipped to its end */
         while (at < n_bytes && bytes[at] != '\a') at++;
         return at < n_bytes ? at + 1 : n_bytes;
     }

@@ -10,7 +10,7 @@
 
 enum { LINE_MAX_UNITS = 8000, VALUE_MAX_UNITS = 32768, PIPE_BYTES = 65536 };
 
-/* The handles of a child, at the child's own address. */
+/* The handles of a child's job and process, allocated on the heap because whit_piped has one pointer for them. */
 struct held {
     HANDLE job, process;
 };
@@ -40,7 +40,7 @@ static bool is_named(const wchar_t *variable, const wchar_t *name, size_t n)
     return _wcsnicmp(variable, name, n) == 0 && variable[n] == L'=';
 }
 
-/* Appends this process's environment variables with the changes, in the form of CreateProcess. */
+/* Appends this process's environment variables with the changes to `block`, in the form of CreateProcess. */
 static bool make_environment(const char *const *changes, whit_buf *block)
 {
     wchar_t *own = GetEnvironmentStringsW(), *change = malloc(VALUE_MAX_UNITS * sizeof *change);
@@ -63,7 +63,8 @@ static bool make_environment(const char *const *changes, whit_buf *block)
     return ok && whit_buf_append(block, L"\0", 2 * sizeof(wchar_t));
 }
 
-/* Returns a handle for the child's stderr, or an invalid one: this process's, or one to nowhere. */
+/* Returns a handle for the child's stderr: this process's stderr or the null device; INVALID_HANDLE_VALUE on
+ * failure. */
 static HANDLE open_errors(bool is_own)
 {
     SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
@@ -83,7 +84,7 @@ static whit_status start_line(whit_piped *child, const char *line, const whit_pi
     whit_buf whole = {0}, block = {0};
     *child = (whit_piped){.in = -1, .out = -1};
     whit_status status = WHIT_OK;
-    /* With /s only the outer quotes are removed, whatever is between them. */
+    /* With /s cmd.exe removes only the outer quotes, whatever is between them. */
     if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) ||
         !whit_buf_append(&whole, "", 1) || (how->changes && !make_environment(how->changes, &block)))
         status = whit_fail_memory(error, "a command", whole.size_bytes);
@@ -172,7 +173,7 @@ int whit_piped_end(whit_piped *child, uint32_t patience_ms)
     if (!child->process) return -1;
     struct held *held = child->job;
     whit_piped_close_input(child);
-    /* An output that is closed is often the last thing before the end: a moment for it. */
+    /* A child often closes its output just before it ends, so it gets a moment. */
     bool has_ended = WaitForSingleObject(held->process, patience_ms ? patience_ms : 100) == WAIT_OBJECT_0;
     if (has_ended) GetExitCodeProcess(held->process, &code);
     CloseHandle(held->process);

@@ -84,7 +84,7 @@ ssize_t readlink(const char *path, char *target, size_t target_bytes);
 int fchmod(int fd, mode_t mode);
 /* Sets the times of the last access and change. */
 int futimens(int fd, const struct timespec times[2]);
-/* Fail with ENOSYS: callers flush or copy by other means. */
+/* These two fail with ENOSYS: callers flush or copy by other means. */
 int syncfs(int fd);
 ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes, unsigned flags);
 int whit_posix_chmod(const char *path, mode_t mode);

@@ -112,7 +112,8 @@ int sigaddset(sigset_t *signals, int number);
 int sigdelset(sigset_t *signals, int number);
 int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before);
 int pause(void);
-/* winpthreads waits until a time of the calendar, whatever clock the condition has; whit's have the monotonic one. */
+/* Waits until a time of the monotonic clock, which whit's conditions have; winpthreads takes a time of the calendar,
+ * whatever clock the condition has. */
 int whit_posix_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *until);
 #undef pthread_cond_timedwait
 #define pthread_cond_timedwait whit_posix_timedwait

@@ -9,7 +9,7 @@
 
 /* ---- environment ---------------------------------------------------------------------------- */
 
-/* A value's copy is kept until the process ends, as getenv's callers expect. */
+/* A variable's value is copied and kept until the process ends, as getenv's callers expect. */
 typedef struct variable {
     struct variable *next;
     char *value;
@@ -28,7 +28,7 @@ static const struct {
     {"XDG_CONFIG_HOME", "APPDATA", true},    {"TMPDIR", "TEMP", true},
 };
 
-/* The value in UTF-8, to be freed; NULL if the variable is not set. */
+/* Returns the value in UTF-8, to be freed; NULL if the variable is not set. */
 static char *read_variable(const char *name)
 {
     wchar_t wide_name[256];

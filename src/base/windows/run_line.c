@@ -27,7 +27,7 @@ static bool add_variable(whit_buf *block, const wchar_t *name, const wchar_t *va
         whit_buf_append(block, value, (wcslen(value) + 1) * sizeof *value);
 }
 
-/* The block that CreateProcess takes. Programs need the names of the system's folders. */
+/* Makes the environment block that CreateProcess takes. Programs need the names of the system's folders. */
 static bool make_environment(const whit_run_line *command, whit_buf *block)
 {
     static const wchar_t *const kept[] = {
@@ -81,7 +81,7 @@ static bool start_line(const whit_run_line *command, wchar_t *line, const wchar_
     return ok;
 }
 
-/* Reads the bytes that are in the pipe. */
+/* Reads the bytes that are in the pipe; keeps at most `most` of them in all. */
 static bool take_output(const struct running *r, uint64_t most, whit_run_line_result *result)
 {
     static const size_t piece = PIECE_BYTES;
@@ -105,7 +105,7 @@ whit_status whit_run_line_wait(const whit_run_line *command, whit_run_line_resul
     struct running r = {0};
     const uint64_t begin_ns = whit_now_ns(), wall_ns = command->wall_s * UINT64_C(1000000000);
     DWORD code = 1;
-    /* With /s only the outer quotes are removed, whatever is between them. */
+    /* With /s cmd.exe removes only the outer quotes, whatever is between them. */
     bool ok = wide && whit_buf_append_str(&line, "cmd.exe /d /s /c \"") && whit_buf_append_str(&line, command->line) &&
         whit_buf_append(&line, "\"", 2) && make_environment(command, &block);
     whit_status status = ok ? WHIT_OK : whit_fail_memory(error, "a command", line.size_bytes);

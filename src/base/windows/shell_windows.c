@@ -15,7 +15,7 @@ FILE *whit_shell_open(const char *folder, const char *line)
     errno = EINVAL;
     if (n_wide > 0 && (wide = malloc((size_t)n_wide * sizeof *wide))) {
         MultiByteToWideChar(CP_UTF8, 0, command, -1, wide, n_wide);
-        /* The child begins in the folder of this process. */
+        /* The child begins in the current folder of this process. */
         if (SetCurrentDirectoryW(below)) shell = _wpopen(wide, L"rb");
         SetCurrentDirectoryW(before);
     }

@@ -46,7 +46,8 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
         return whit_fail(error, WHIT_ERROR_IO, "%s: this system has no sockets", name);
     if (getaddrinfo(host, service, &hints, &found) != 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: no address of this machine", name);
-    /* Without the option another program could listen on the same port: SO_REUSEADDR means that here. */
+    /* Without SO_EXCLUSIVEADDRUSE another program could listen on the same port, which is what SO_REUSEADDR allows on
+     * Windows. */
     const BOOL yes = TRUE;
     SOCKET s = WSASocketW(found->ai_family, SOCK_STREAM, IPPROTO_TCP, NULL, 0, WSA_FLAG_OVERLAPPED);
     bool ok = s != INVALID_SOCKET &&

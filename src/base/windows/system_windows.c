@@ -22,7 +22,7 @@ static void restore_console(void)
     SetConsoleOutputCP(console_before);
 }
 
-/* The arguments in UTF-8; false if memory is short. They are kept until the process ends. */
+/* Reads the arguments in UTF-8; false if memory is short. They are kept until the process ends. */
 static bool read_arguments(int *argc, char ***argv)
 {
     int n;
@@ -54,7 +54,7 @@ void whit_system_begin(int *argc, char ***argv)
     setvbuf(stderr, NULL, _IONBF, 0);
     console_before = GetConsoleOutputCP();
     if (console_before && console_before != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) atexit(restore_console);
-    /* Consoles of Windows 10 understand what is written to TERM's most usual terminal. */
+    /* Consoles of Windows 10 understand the sequences of TERM's most usual terminal. */
     if (!getenv("TERM") && _isatty(1)) setenv("TERM", "xterm-256color", 0);
 }
 
@@ -64,7 +64,7 @@ bool whit_path_is_absolute(const char *path)
     return path[0] == '/' || path[0] == '\\' || (has_drive && (path[2] == '/' || path[2] == '\\'));
 }
 
-/* Whether a component of a path names a device, with any suffix. */
+/* Returns whether a component of a path names a device, with any suffix. */
 static bool is_device(const char *part)
 {
     static const char *const devices[] = {"con", "prn", "aux", "nul", "conin$", "conout$"};
@@ -72,7 +72,7 @@ static bool is_device(const char *part)
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (n == strlen(devices[i]) && strncasecmp(part, devices[i], n) == 0) return true;
     return n > 3 && (strncasecmp(part, "com", 3) == 0 || strncasecmp(part, "lpt", 3) == 0) &&
-        (n == 4 ? part[3] >= '0' && part[3] <= '9' : (uint8_t)part[3] >= 0x80); /* superscript digits, too */
+        (n == 4 ? part[3] >= '0' && part[3] <= '9' : (uint8_t)part[3] >= 0x80); /* superscript digits count, too */
 }
 
 bool whit_path_is_relative(const char *path)
@@ -82,7 +82,7 @@ bool whit_path_is_relative(const char *path)
         const size_t n = strcspn(part, "/");
         if (is_device(part)) return false;
         const bool is_step = n <= 2 && strspn(part, ".") >= n;
-        if (n && !is_step && (part[n - 1] == '.' || part[n - 1] == ' ')) return false; /* Windows drops them */
+        if (n && !is_step && (part[n - 1] == '.' || part[n - 1] == ' ')) return false; /* Windows drops these */
     }
     return true;
 }
@@ -212,7 +212,8 @@ uint64_t whit_memory_available(void)
 
 bool whit_system_tiles(void)
 {
-    /* As on Linux a process must ask first, or the first tile instruction ends it. Windows 10 has no such call. */
+    /* As on Linux a process must ask for tile registers first, or the first tile instruction ends it. Windows 10 has no
+     * such call. */
     enum { TILE_DATA = 18 };
     typedef BOOL WINAPI enable_features(DWORD64 features);
     HMODULE kernel = GetModuleHandleW(L"kernel32.dll");

@@ -66,7 +66,7 @@ typedef struct sorting {
     void *context;
 } sorting;
 
-/* Merge sort of n items; `spare` has space for n items. */
+/* Sorts n items by merging; `spare` has space for n items. */
 static void merge_sort(const sorting *by, char *items, size_t n, char *spare)
 {
     size_t size = by->item_bytes, n_left = n / 2;
@@ -97,7 +97,7 @@ void qsort_r(void *items, size_t n, size_t item_bytes, whit_posix_order *order, 
         if (spare != local) free(spare);
         return;
     }
-    /* Out of memory: exchanges of neighbours give the same order, slowly. */
+    /* Without memory for the merge, exchanges of neighbours give the same order, slowly. */
     for (size_t i = 1; i < n; i++)
         for (char *at = (char *)items + i * item_bytes; at > (char *)items && order(at - item_bytes, at, context) > 0;
              at -= item_bytes)
@@ -131,7 +131,7 @@ static bool same_letter(char a, char b, int flags)
     return a == b;
 }
 
-/* Does "[...]" at *pattern, past its bracket, contain `letter`? Moves *pattern past the set. */
+/* Returns whether "[...]" at *pattern, past its bracket, contains `letter`, and moves *pattern past the set. */
 static bool in_set(const char **pattern, char letter)
 {
     const char *at = *pattern;
@@ -151,7 +151,7 @@ static bool in_set(const char **pattern, char letter)
 
 int fnmatch(const char *pattern, const char *name, int flags)
 {
-    /* Backtracks only to the last "*": it can match anything an earlier one could. */
+    /* Backtracks only to the last "*", which can match anything that an earlier one could. */
     const char *star = NULL, *star_name = NULL;
     while (*name || *pattern) {
         const char *next = pattern;

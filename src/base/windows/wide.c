@@ -41,7 +41,7 @@ bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX])
         return false;
     }
     if (!strcmp(path, "/dev/null")) path = "NUL";
-    if (!strcmp(path, "/dev/tty")) path = "CONIN$"; /* for reading and writing: write() finds the matching output */
+    if (!strcmp(path, "/dev/tty")) path = "CONIN$"; /* for reading and writing: write() finds the output */
     int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, WHIT_WIDE_MAX - PREFIX);
     if (n <= 0) {
         errno = GetLastError() == ERROR_INSUFFICIENT_BUFFER ? ENAMETOOLONG : ENOENT;

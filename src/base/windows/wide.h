@@ -17,7 +17,7 @@ bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX]);
 bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_bytes);
 /* Sets errno from GetLastError and returns -1. */
 int whit_wide_error(void);
-/* Number of signals since the program began; a wait compares it to learn whether a signal ended it. */
+/* Returns the number of signals since the program began; a wait compares it to learn whether a signal ended it. */
 unsigned whit_signal_count(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * More than the declarations of base/windows/posix.h. */
+ * Declarations in addition to those of base/windows/posix.h. */
 #ifndef WHIT_WINDOWS_TERMIOS_H
 #define WHIT_WINDOWS_TERMIOS_H
 enum { TCIFLUSH = 0 };
 /* Forgets what was typed and not yet read. */
 int tcflush(int fd, int queue);
-/* Raw mode: keys arrive as they are typed, including Ctrl-C, and are not echoed. */
+/* Sets raw mode: keys arrive as they are typed, including Ctrl-C, and are not echoed. */
 void cfmakeraw(struct termios *settings);
 #endif
