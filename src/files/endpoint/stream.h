@@ -34,7 +34,7 @@ bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
 /* At the end: returns the whole answer as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...}, owned by
  * the caller. Errors: format (not JSON, an event that reports an error, a stream that breaks off), memory. */
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
-/* The sink through which whit_endpoint_post fills `stream`. */
+/* Returns the sink through which whit_endpoint_post fills `stream`. */
 whit_endpoint_sink whit_sse_sink(whit_sse *stream);
 void whit_sse_free(whit_sse *stream);
 

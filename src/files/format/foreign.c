@@ -35,7 +35,7 @@ static const struct magic {
     {8, 2, "{\"", "is a safetensors file; give it the ending .safetensors, beside its config.json"},
 };
 
-/* Whether the examined bytes are all printable or white space. */
+/* Returns whether the examined bytes are all printable or white space. */
 static bool is_text(const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)

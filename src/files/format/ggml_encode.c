@@ -84,7 +84,7 @@ static bool codes_fit(const struct encoder *encoder, const int8_t *codes, uint64
     return true;
 }
 
-/* The common scale of columns [first, first + n) as a float16; false if scales differ or it is not a float16. */
+/* Finds the common scale of columns [first, first + n) as a float16; false if scales differ or it is not a float16. */
 static bool scale_of(const float *scales, uint64_t group_cols, uint64_t first, uint64_t n, uint16_t *half)
 {
     uint64_t group = first / group_cols, last = (first + n - 1) / group_cols;
@@ -154,7 +154,7 @@ bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
     return false;
 }
 
-/* The first nibble whose level is `code`. */
+/* Returns the first nibble whose level is `code`. */
 static unsigned level_nibble(const int8_t levels[16], int8_t code)
 {
     unsigned nibble = 0;

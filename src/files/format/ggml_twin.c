@@ -20,7 +20,7 @@ struct survey {
     float scale;
 };
 
-/* Whether codes are fields of two bits, which can be 3, the code 2. */
+/* Returns whether codes are fields of two bits, which can be 3, the code 2. */
 static bool has_two_bits(whit_ggml_kind kind)
 {
     switch (kind) {
@@ -34,7 +34,7 @@ static bool has_two_bits(whit_ggml_kind kind)
     }
 }
 
-/* Whether a byte has a field of two bits that is 3. */
+/* Returns whether a byte has a field of two bits that is 3. */
 static bool has_three(const uint8_t *bytes, uint64_t n)
 {
     unsigned both = 0; /* no early exit, so that the loop can be done in vectors */
@@ -98,7 +98,7 @@ static void use_native(whit_tensor_type *type, whit_codec codec, whit_scale_type
     type->scale_type = (uint8_t)scale_type;
 }
 
-/* The factors of a block in a codec for IQ3; false if they are no f16. */
+/* Finds the factors of a block in a codec for IQ3; false if they are no f16. */
 static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors[2])
 {
     const float d = whit_f32_from_f16(whit_load_u16(block));

@@ -282,7 +282,7 @@ static whit_status finish_index(whit_gguf *gguf, whit_error *error)
 
 /* ---- split sets ---------------------------------------------------------------------------- */
 
-/* The offset of "-00001-of-00003.gguf" in the path of a set of n files; 0 if the path has no such suffix. */
+/* Returns the offset of "-00001-of-00003.gguf" in the path of a set of n files; 0 if the path has no such suffix. */
 static size_t split_suffix_at(const char *path, uint64_t n_files)
 {
     enum { SUFFIX_BYTES = 20 };

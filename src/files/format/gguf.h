@@ -32,7 +32,7 @@ typedef enum whit_gguf_type { /* as stored */
                               WHIT_GGUF_F64 = 12,
 } whit_gguf_type;
 
-/* Bytes of one number of the type; 0 for strings, arrays and unknown types. */
+/* Returns the bytes of one number of the type; 0 for strings, arrays and unknown types. */
 size_t whit_gguf_type_bytes(uint32_t type);
 
 /* One metadata entry. `data` are a number's bytes (at any alignment), a string's bytes, or the
@@ -98,7 +98,7 @@ void whit_gguf_close(whit_gguf *gguf);
  * file's parts lie; after a failure the file may only be closed. */
 whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
 
-/* How type ids that forks use differently were resolved: lines with their newlines, or "". */
+/* Tells how type ids that forks use differently were resolved: lines with their newlines, or "". */
 const char *whit_gguf_notes(const whit_gguf *gguf);
 
 /* ---- metadata ------------------------------------------------------------------------------ */
@@ -137,7 +137,8 @@ bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_
 /* ---- tensors ------------------------------------------------------------------------------- */
 
 const whit_gguf_tensor *whit_gguf_find_tensor(const whit_gguf *gguf, const char *name);
-/* The tensor as a matrix: dims[0] columns; the product of all other dimensions is the number of rows. */
+/* Returns a view of the tensor as a matrix: dims[0] columns; the product of all other dimensions is the number of
+ * rows. */
 whit_ggml_view whit_gguf_view(const whit_gguf_tensor *tensor);
 
 #endif

@@ -13,9 +13,9 @@ typedef struct whit_gguf_cursor {
     whit_error *error;
 } whit_gguf_cursor;
 
-/* The next n bytes; NULL where fewer are left (the error then names `what` and the place). */
+/* Takes the next n bytes; NULL where fewer are left (the error then names `what` and the place). */
 const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what);
-/* A u64 length and that many bytes. */
+/* Takes a u64 length and that many bytes. */
 bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes);
 
 /* Reads n_keys entries into `keys` (whit_gguf_key[]); duplicates are not yet detected. */
@@ -26,7 +26,7 @@ whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error);
 
 int whit_gguf_compare_names(const char *a, size_t a_bytes, const char *b, size_t b_bytes);
 
-/* A length of a name for "%.*s" in messages. */
+/* Returns the length of a name for "%.*s" in messages. */
 static inline int whit_gguf_shown(size_t name_bytes)
 {
     return name_bytes < 80 ? (int)name_bytes : 80;

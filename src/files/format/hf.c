@@ -12,7 +12,7 @@
 #define MAX_DOCUMENT_BYTES (16u << 20)
 #define MAX_FOLDER_ENTRIES 100000
 
-/* "folder/name" in a new string. */
+/* Returns "folder/name" in a new string. */
 static char *join_path(const whit_allocator *allocator, const char *folder, const char *name)
 {
     size_t folder_bytes = strlen(folder), name_bytes = strlen(name);
@@ -44,7 +44,7 @@ static whit_status parse_document(const whit_hf *hf, whit_hf_document *document,
     return WHIT_OK;
 }
 
-/* The same of an object. */
+/* Reads the same of an object. */
 static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     WHIT_TRY(parse_document(hf, document, error));
@@ -198,7 +198,7 @@ void whit_hf_close(whit_hf *hf)
 
 /* ---- weights -------------------------------------------------------------------------------- */
 
-/* The folder's only file with this ending; NULL if there is not exactly one. */
+/* Returns the folder's only file with this ending; NULL if there is not exactly one. */
 static char *only_file(const whit_hf *hf, const char *end)
 {
     char *found = NULL;
@@ -267,7 +267,7 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path)
     return at;
 }
 
-/* The node, or WHIT_JSON_NONE where there is no value. */
+/* Returns the node, or WHIT_JSON_NONE where there is no value. */
 static uint32_t value_node(const whit_hf_document *document, const char *path)
 {
     uint32_t at = whit_hf_node(document, path);

@@ -48,7 +48,7 @@ void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document);
 /* Opens a .safetensors file of the folder by its name. */
 whit_status whit_hf_open_safetensors(const whit_hf *hf, const char *name, whit_safetensors **set, whit_error *error);
 
-/* The node at a dotted path; WHIT_JSON_NONE if absent. */
+/* Returns the node at a dotted path; WHIT_JSON_NONE if absent. */
 uint32_t whit_hf_node(const whit_hf_document *document, const char *path);
 
 /* Typed values. If the path is absent or null, *value keeps its value and the status is WHIT_OK; a value of another

@@ -48,7 +48,7 @@ static const struct ending endings[] = {
     {WHIT_HF_FP8, PART_SCALES, ".weight_scale"},
 };
 
-/* The form whose names of tensors a form has. */
+/* Returns the form whose names of tensors a form has. */
 static whit_hf_form naming_form(whit_hf_form form)
 {
     return form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ ? WHIT_HF_GPTQ : form;
@@ -87,20 +87,20 @@ static uint32_t word_at(const whit_safetensor *tensor, uint64_t i)
     return whit_load_u32(tensor->data + 4 * i);
 }
 
-/* Code `i` of a sequence of words, which begins at word `first` and is `stride` words apart. */
+/* Returns code `i` of a sequence of words, which begins at word `first` and is `stride` words apart. */
 static unsigned code_in(const whit_safetensor *tensor, unsigned bits, uint64_t first, uint64_t stride, uint64_t i)
 {
     uint64_t per_word = 32 / bits;
     return word_at(tensor, first + i / per_word * stride) >> bits * (i % per_word) & ((1u << bits) - 1);
 }
 
-/* Position of column c (0..7) in a word of AWQ. */
+/* Returns the position of column c (0..7) in a word of AWQ. */
 static uint64_t awq_place(uint64_t c)
 {
     return c % 2 * 4 + c / 2;
 }
 
-/* A code of a row of words or bytes; signed bytes as unsigned ones that are 128 more. */
+/* Returns a code of a row of words or bytes; signed bytes become unsigned ones that are 128 more. */
 static unsigned byte_code(const whit_hf_packed *p, uint64_t row, uint64_t col)
 {
     const uint8_t *bytes = p->codes->data + row * (p->codes->size_bytes / p->n_rows);
@@ -118,7 +118,7 @@ static unsigned code_at(const whit_hf_packed *p, uint64_t row, uint64_t col)
     }
 }
 
-/* A scale or bias. Their shape is (out, groups), transposed in GPTQ and AWQ. */
+/* Reads a scale or bias. Their shape is (out, groups), transposed in GPTQ and AWQ. */
 static float number_at(const whit_hf_packed *p, const whit_safetensor *tensor, uint64_t row, uint64_t group)
 {
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
@@ -143,7 +143,7 @@ static unsigned zero_at(const whit_hf_packed *p, uint64_t row, uint64_t group)
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-/* The stored code that means 0 in the type's terms. */
+/* Returns the stored code that means 0 in the type's terms. */
 static int type_bias(const whit_hf_packed *p)
 {
     if (p->type.codec == WHIT_CODEC_I4) return 8;

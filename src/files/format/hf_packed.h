@@ -65,7 +65,7 @@ bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
  * rounds if a scale is not a power of two. */
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
                                 whit_hf_packed *packed, whit_error *error);
-/* Whether two matrices have the same type, codes and scales. */
+/* Returns whether two matrices have the same type, codes and scales. */
 bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b);
 /* Reads a module's fixed scales of inputs and outputs, 0 where absent. */
 whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,

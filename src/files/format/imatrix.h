@@ -38,8 +38,8 @@ whit_status whit_imatrix_open_memory(whit_imatrix *imatrix, const void *data, si
 void whit_imatrix_close(whit_imatrix *imatrix);
 
 const whit_imatrix_entry *whit_imatrix_find(const whit_imatrix *imatrix, const char *name); /* NULL: absent */
-/* The mean squares of the n inputs, which are the diagonal of the Hessian. Refuses an entry of another length, one
- * without a count, and numbers that cannot be mean squares. */
+/* Reads the mean squares of the n inputs, which are the diagonal of the Hessian. Refuses an entry of another length,
+ * one without a count, and numbers that cannot be mean squares. */
 whit_status whit_imatrix_means(const whit_imatrix *imatrix, const whit_imatrix_entry *entry, uint32_t n, float *means,
                                whit_error *error);
 

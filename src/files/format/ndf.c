@@ -449,7 +449,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-/* The index in the chain of appended frame `i`. */
+/* Returns the index in the chain of appended frame `i`. */
 static uint32_t place_of(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;

@@ -49,20 +49,20 @@ whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char
  * session). Only path, files, mapping, appended frames and verify are defined for such a file. */
 whit_status whit_ndf_open_loose(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
 bool whit_ndf_is_loose(const whit_ndf *ndf);
-/* Whether the file at `path` begins like a loose file. */
+/* Returns whether the file at `path` begins like a loose file. */
 bool whit_ndf_begins_loose(const char *path);
 void whit_ndf_close(whit_ndf *ndf);
 
 const char *whit_ndf_path(const whit_ndf *ndf);
-/* 32 bytes: equal for equal weights, configuration and tokenizer, however they are stored. */
+/* Returns the identity, 32 bytes: equal for equal weights, configuration and tokenizer, however they are stored. */
 const uint8_t *whit_ndf_identity(const whit_ndf *ndf);
 
 /* config defines the computation (part of the identity); meta describes the model (not part of it). */
 const whit_table *whit_ndf_config(const whit_ndf *ndf);
 const whit_table *whit_ndf_meta(const whit_ndf *ndf);
-/* Chat templates: strings by name; the unnamed one is called "default". */
+/* Returns the chat templates: strings by name; the unnamed one is called "default". */
 const whit_table *whit_ndf_templates(const whit_ndf *ndf);
-/* The tokenizer's image, 64-byte aligned, unchecked; NULL and 0 if absent. */
+/* Returns the tokenizer's image, 64-byte aligned, unchecked; NULL and 0 if absent. */
 const void *whit_ndf_tokenizer(const whit_ndf *ndf, size_t *size_bytes);
 
 /* Tensors are numbered in the order of their names. */
@@ -71,9 +71,9 @@ const char *whit_ndf_tensor_name(const whit_ndf *ndf, uint32_t i);
 const whit_tensor_type *whit_ndf_tensor_type(const whit_ndf *ndf, uint32_t i);
 /* Returns type and parts in place, every part 64-byte aligned. */
 void whit_ndf_tensor(const whit_ndf *ndf, uint32_t i, whit_tensor *tensor);
-/* The tensor's number, or -1. */
+/* Returns the tensor's number, or -1. */
 int64_t whit_ndf_find(const whit_ndf *ndf, const char *name);
-/* Digest of the row-major codes and scales, 32 bytes, as the writer received it. */
+/* Returns the digest of the row-major codes and scales, 32 bytes, as the writer received it. */
 const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 
 /* File 0 is the main file, the others are its part files. Sizes count the committed bytes. */
@@ -93,11 +93,11 @@ typedef struct whit_ndf_appended {
 } whit_ndf_appended;
 
 uint32_t whit_ndf_n_appended(const whit_ndf *ndf);
-/* Type of appended frame `i` < n_appended. */
+/* Returns the type of appended frame `i` < n_appended. */
 uint32_t whit_ndf_appended_type(const whit_ndf *ndf, uint32_t i);
 /* Returns an appended frame, after a check of its bounds; `i` < n_appended. */
 whit_status whit_ndf_appended_at(const whit_ndf *ndf, uint32_t i, whit_ndf_appended *appended, whit_error *error);
-/* Bytes after the last whole commit (a torn append); they are ignored. */
+/* Returns the bytes after the last whole commit (a torn append); they are ignored. */
 uint64_t whit_ndf_torn_bytes(const whit_ndf *ndf);
 
 #endif

@@ -29,7 +29,7 @@ uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
 
 void whit_ndf_leaf(const void *chunk, size_t size_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_root(const uint8_t *leaves, uint64_t n_chunks, uint8_t digest[WHIT_HASH_BYTES]);
-/* The root of a payload in memory, without its leaf table; for small frames. */
+/* Computes the root of a payload in memory, without its leaf table; for small frames. */
 void whit_ndf_small_root(const uint8_t *payload, uint64_t payload_bytes, uint8_t digest[WHIT_HASH_BYTES]);
 void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH_BYTES]);
 
@@ -83,7 +83,7 @@ whit_status whit_ndf_stream_add(whit_ndf_stream *stream, const void *data, size_
 /* Adds zeros up to `payload_bytes` of the payload. */
 whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes, whit_error *error);
 whit_status whit_ndf_stream_end(whit_ndf_stream *stream, whit_error *error);
-/* A whole frame. */
+/* Appends a whole frame. */
 whit_status whit_ndf_stream_frame(whit_ndf_stream *stream, uint32_t type, const void *payload, size_t payload_bytes,
                                   whit_error *error);
 whit_status whit_ndf_stream_commit(whit_ndf_stream *stream, whit_error *error);

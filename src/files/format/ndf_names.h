@@ -24,7 +24,7 @@ typedef struct whit_ndf_name {
 } whit_ndf_name;
 
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes);
-/* The smallest power of two that is at least twice n_entries; 0 for 0 entries. */
+/* Returns the smallest power of two that is at least twice n_entries; 0 for 0 entries. */
 uint32_t whit_ndf_n_buckets(uint32_t n_entries);
 /* Fills `buckets` (n_buckets of them) from n_entries hashes in order. */
 void whit_ndf_fill_buckets(const uint8_t *entries, size_t stride_bytes, uint32_t n_entries, uint32_t *buckets,
@@ -39,7 +39,7 @@ static inline const whit_ndf_name *whit_ndf_name_at(const whit_ndf_names *names,
 {
     return (const whit_ndf_name *)(names->entries + names->stride_bytes * i);
 }
-/* The entry's number, or -1. */
+/* Returns the entry's number, or -1. */
 int64_t whit_ndf_names_find(const whit_ndf_names *names, const char *name, size_t name_bytes);
 
 #endif

@@ -60,7 +60,7 @@ bool whit_table_get_i64(const whit_table *table, const char *key, int64_t *value
 bool whit_table_get_f64(const whit_table *table, const char *key, double *value);
 bool whit_table_get_bool(const whit_table *table, const char *key, bool *value);
 const char *whit_table_get_string(const whit_table *table, const char *key);
-/* Element i < count of a string array; NUL-terminated. */
+/* Returns element i < count of a string array; NUL-terminated. */
 const char *whit_value_string_at(const whit_value *value, uint64_t i, size_t *size_bytes);
 
 /* ---- building ---- */

@@ -46,7 +46,7 @@ void whit_ndf_writer_set_digest(whit_ndf_writer *writer, uint32_t tensor, const 
 /* `identity` (32 bytes) may be NULL. Part files are renamed first, the main file last: a crash
  * between leaves an old main file that refuses the new parts, never a mixture. */
 whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error);
-/* A committed file in memory, for whit_ndf_open_fd; the descriptor belongs to the writer. */
+/* Returns a committed file in memory, for whit_ndf_open_fd; the descriptor belongs to the writer. */
 int whit_ndf_writer_fd(const whit_ndf_writer *writer);
 void whit_ndf_writer_close(whit_ndf_writer *writer);
 

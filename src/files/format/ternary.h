@@ -20,8 +20,8 @@ bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, in
  * for a matrix of zeros. For F32, F16 and BF16 views. */
 bool whit_float_is_ternary(const whit_ggml_view *view, float *scale);
 
-/* Mean of |w| over a float matrix, summed in double; NaN if an element is not finite. `row` (n_cols) is scratch
- * memory. */
+/* Returns the mean of |w| over a float matrix, summed in double; NaN if an element is not finite. `row` (n_cols) is
+ * scratch memory. */
 double whit_float_absmean(const whit_ggml_view *view, float *row);
 
 /* BitNet's weight rule (transformers, integrations/bitnet.py): t = clamp(round(w * inverse), -1,

@@ -160,7 +160,7 @@ static whit_status take_if_there(const whit_hub_listing *listing, const char *pa
     return file ? take_file(choice, (size_t)(file - listing->files), error) : WHIT_OK;
 }
 
-/* Index of the only .safetensors file beside config.json; SIZE_MAX if there is not exactly one. */
+/* Returns the index of the only .safetensors file beside config.json; SIZE_MAX if there is not exactly one. */
 static size_t only_safetensors(const whit_hub_listing *listing)
 {
     size_t found = SIZE_MAX;
@@ -172,7 +172,7 @@ static size_t only_safetensors(const whit_hub_listing *listing)
     return found;
 }
 
-/* Whether a file belongs to a module of sentence-transformers, which has a folder named by its number and kind:
+/* Returns whether a file belongs to a module of sentence-transformers, which has a folder named by its number and kind:
  * "1_Pooling/config.json", "2_Dense/model.safetensors". */
 static bool is_of_module(const char *path)
 {

@@ -52,7 +52,7 @@ void whit_http_close(whit_http *http);
 whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                           const whit_http_sink *sink, whit_http_answer *answer, whit_error *error);
 
-/* The library's name of itself, "libcurl/7.88.1 ...", or NULL if it is not available. */
+/* Returns the library's name of itself, "libcurl/7.88.1 ...", or NULL if it is not available. */
 const char *whit_http_library(void);
 
 #endif

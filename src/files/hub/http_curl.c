@@ -165,7 +165,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Length of "scheme://host:port"; 0 if the address is not http or https. */
+/* Returns the length of "scheme://host:port"; 0 if the address is not http or https. */
 static size_t origin_bytes(const char *url)
 {
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0) return 0;

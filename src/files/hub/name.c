@@ -54,7 +54,7 @@ static whit_status take_file(whit_hub_name *name, const char *file, const char *
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-/* The text following the host's name and its '/'; NULL if `text` does not begin with this host. */
+/* Returns the text following the host's name and its '/'; NULL if `text` does not begin with this host. */
 static const char *after_host(const char *text, const char *host)
 {
     size_t n = strlen(host);
@@ -67,7 +67,7 @@ static const char *after_scheme(const char *text)
     return strncmp(text, "http://", 7) == 0 ? text + 7 : text;
 }
 
-/* The path following the name of one of the hub's hosts; NULL if `text` does not begin with one. */
+/* Returns the path following the name of one of the hub's hosts; NULL if `text` does not begin with one. */
 static const char *path_on_hub(const char *text)
 {
     static const char *const hosts[] = {"huggingface.co", "www.huggingface.co", "hf.co"};
@@ -104,7 +104,7 @@ static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
     return true;
 }
 
-/* The text following the next '/'; NULL if there is no further '/'. */
+/* Returns the text following the next '/'; NULL if there is no further '/'. */
 static const char *behind_slash(const char *at, const char *end)
 {
     const char *slash = at ? memchr(at, '/', (size_t)(end - at)) : NULL;

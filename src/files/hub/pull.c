@@ -187,7 +187,7 @@ static whit_status fetch(struct pull *pull, size_t i, whit_hub_pulled *pulled, w
     return WHIT_OK;
 }
 
-/* Bytes of an unfinished file from an earlier run. */
+/* Returns the bytes of an unfinished file from an earlier run. */
 static uint64_t part_bytes(const struct pull *pull, const whit_hub_file *file)
 {
     char path[WHIT_CACHE_PATH_BYTES];

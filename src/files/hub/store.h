@@ -26,11 +26,11 @@ void whit_hub_entry_close(whit_hub_entry *entry);
 whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error);
 /* After a pull without a result: removes the folder, if it is empty. */
 void whit_hub_entry_tidy(const whit_hub_entry *entry);
-/* Bytes of all files in the repository's folder, those of an unfinished download, too. */
+/* Returns the bytes of all files in the repository's folder, those of an unfinished download, too. */
 uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry);
 /* Writes entry->files as the record, atomically. */
 whit_status whit_hub_entry_record(const whit_hub_entry *entry, whit_error *error);
-/* The path of a repository's file with an ending ("" or ".part"). */
+/* Writes the path of a repository's file with an ending ("" or ".part"). */
 whit_status whit_hub_entry_path(const whit_hub_entry *entry, const char *file, const char *ending,
                                 char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
 /* Is the file on disk, with the recorded size? */
@@ -46,7 +46,7 @@ whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hu
                                 whit_error *error);
 /* Is there neither a file nor a folder of that name? A name of the store may mean a model then. */
 bool whit_hub_lacks_file(const char *path);
-/* The path to open for `text`: a folder, or the first part of a GGUF file. */
+/* Writes the path to open for `text`: a folder, or the first part of a GGUF file. */
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error);
 
@@ -54,7 +54,7 @@ whit_status whit_hub_store_path(const char *cache_dir, const char *text, char pa
  * model of that name already. */
 whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, const char *to_text, whit_error *error);
 
-/* Whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
+/* Returns whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path);
 /* Removes a repository, or, if `text` names a file, only that model; also the files converted from it. The result
  * counts the bytes freed of each kind. */

@@ -23,7 +23,7 @@ static uint64_t disk_bytes(const char *path)
     return lstat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
-/* The sizes of files below a folder; its folders are not deeper than paths are long. */
+/* Sums the sizes of the files below a folder; its folders are not deeper than paths are long. */
 static uint64_t folder_bytes(const char *folder)
 {
     char path[WHIT_CACHE_PATH_BYTES];
@@ -124,8 +124,8 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     return status;
 }
 
-/* Whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. "": the folder
- * itself, whose model has all files but those of GGUF models. */
+/* Returns whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. "": the
+ * folder itself, whose model has all files but those of GGUF models. */
 static bool is_part_of(const char *file, const char *below, whit_hub_kind kind)
 {
     const size_t n = strlen(below);

@@ -6,7 +6,7 @@
 #include "base/ranks.h"
 #include "base/status.h"
 
-/* Whether mpirun started this process. */
+/* Returns whether mpirun started this process. */
 bool whit_ranks_are_wanted(void);
 /* Joins the ranks of mpirun by OpenMPI, through a library of whit's that is opened only here (mpi.c). Errors:
  * unsupported (no such library), io, argument (an invalid WHIT_RANKS_DELAY).
