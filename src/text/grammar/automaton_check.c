@@ -51,7 +51,7 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-/* Whether a node can reach the end, judging by what is known so far about others: without a byte or, with
+/* Returns whether a node can reach the end, judging by what is known so far about others: without a byte or, with
  * `with_bytes`, by some text. */
 static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
@@ -70,7 +70,7 @@ static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
     return false;
 }
 
-/* The height of a node, all of whose settled parts are known; UINT32_MAX: not yet. */
+/* Returns the height of a node, all of whose settled parts are known; UINT32_MAX: not yet. */
 static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t node)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -143,7 +143,7 @@ static void find_ends(checker *c, uint32_t *stack, bool with_bytes)
     }
 }
 
-/* The i-th node that may follow without a byte. */
+/* Finds the i-th node that may follow without a byte. */
 static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
 {
     const whit_automaton_node *n = &c->nodes[node];

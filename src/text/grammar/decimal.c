@@ -88,7 +88,7 @@ bool whit_decimal_is_whole(const whit_decimal *decimal)
     return decimal->n == 0 || (decimal->point >= 0 && (uint64_t)decimal->point >= decimal->n);
 }
 
-/* The digits of a decimal as a number; false past 18 digits. */
+/* Reads the digits of a decimal as a number; false past 18 digits. */
 static bool read_digits(const whit_decimal *decimal, uint64_t *value)
 {
     *value = 0;

@@ -18,15 +18,15 @@ typedef struct whit_decimal {
 bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out);
 /* Reads the number at a node; false where the node is not one. */
 bool whit_decimal_of_node(const whit_json *json, uint32_t node, whit_decimal *out);
-/* The i-th digit, '0' to '9'; '0' past the last. */
+/* Returns the i-th digit, '0' to '9'; '0' past the last. */
 char whit_decimal_digit(const whit_decimal *decimal, size_t i);
 /* Below, equal to or above 0: the order of the magnitudes, and of the numbers. */
 int whit_decimal_compare_magnitudes(const whit_decimal *a, const whit_decimal *b);
 int whit_decimal_compare(const whit_decimal *a, const whit_decimal *b);
 /* Is the number whole? */
 bool whit_decimal_is_whole(const whit_decimal *decimal);
-/* Whether `a` is an integer multiple of `b`. *known is false if b's digits, or those of a relative to them, are too
- * many to decide. */
+/* Returns whether `a` is an integer multiple of `b`. *known is false if b's digits, or those of a relative to them, are
+ * too many to decide. */
 bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool *known);
 /* The step of a decimal, n x 10^-decimals with a whole n from 1 to `max`; false where it cannot be written so. */
 bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);

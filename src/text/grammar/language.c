@@ -66,7 +66,7 @@ static bool grow_slots(whit_language *l)
     return true;
 }
 
-/* The number of a node, whose content was appended last and is taken back where the node is known. */
+/* Returns the number of a node, whose content was appended last and is taken back where the node is known. */
 static uint32_t keep_node(whit_language *l, whit_language_node node)
 {
     uint32_t n = (uint32_t)(l->nodes.size_bytes / sizeof node);
@@ -296,7 +296,7 @@ static bool looks_ahead(const whit_pattern *syntax, uint32_t node)
     return false;
 }
 
-/* The texts of a node followed by `rest`, the expression of everything after it: lookahead constrains `rest`. */
+/* Builds the texts of a node followed by `rest`, the expression of everything after it: lookahead constrains `rest`. */
 static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32_t node, uint32_t rest)
 {
     if (l->failed || node == WHIT_PATTERN_NONE || ++l->work > WORK_MAX) {

@@ -36,7 +36,7 @@ uint32_t whit_language_not(whit_language *language, uint32_t a);
 uint32_t whit_language_repeat(whit_language *language, uint32_t a, uint32_t min, uint32_t max);
 /* Texts of so many code points. */
 uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t max);
-/* The texts of a pattern that was read (pattern.h), its looking ahead included. */
+/* Builds the texts of a pattern that was read (pattern.h), its looking ahead included. */
 uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
 
 /* How texts are written: the content of a JSON string in its shortest form or in any escapes, or the texts as they
@@ -48,8 +48,8 @@ typedef enum whit_language_form {
 } whit_language_form;
 
 bool whit_language_matches(whit_language *language, uint32_t node, const char *text, size_t n_bytes);
-/* The texts that the expression takes, before `next`. *empty is set where no text is taken; then, and where `failed` is
- * set, the result is not to be used. */
+/* Emits the texts that the expression takes, before `next`. *empty is set where no text is taken; then, and where
+ * `failed` is set, the result is not to be used. */
 uint32_t whit_language_emit(whit_language *language, uint32_t node, whit_language_form form, whit_automaton *graph,
                             uint32_t next, bool *empty);
 
@@ -75,7 +75,7 @@ static inline whit_language_node whit_language_at(const whit_language *language,
 {
     return ((const whit_language_node *)language->nodes.data)[node];
 }
-/* The texts that may follow a code point. */
+/* Builds the texts that may follow a code point. */
 uint32_t whit_language_derive(whit_language *language, uint32_t node, uint32_t code);
 
 #endif

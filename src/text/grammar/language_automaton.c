@@ -114,7 +114,7 @@ static uint32_t state_of(machine *m, uint32_t node)
     return *number - 1;
 }
 
-/* All states from a node on, and which of them lead to an end. */
+/* Finds all states from a node on, and which of them lead to an end. */
 static bool explore(machine *m, uint32_t node)
 {
     whit_language *l = m->language;
@@ -178,7 +178,7 @@ static uint32_t write_codes(whit_language_form form, whit_automaton *graph, cons
                                                                                                     next);
 }
 
-/* One rule for each state. A turn back to the same state is a repetition, whose masks are made faster. */
+/* Emits one rule for each state. A turn back to the same state is a repetition, whose masks are made faster. */
 static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form form, whit_automaton *graph,
                            const uint32_t *rules)
 {

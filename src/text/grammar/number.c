@@ -108,7 +108,7 @@ static int64_t n_decimals_of(const whit_decimal *d)
 
 static uint32_t at_place(builder *b, place p);
 
-/* The order of a whole part of n digits and a bound's, by length first. */
+/* Compares a whole part of n digits with a bound's, by length first. */
 static order compare_whole(const whit_decimal *bound, uint32_t n, uint8_t so_far)
 {
     int64_t length = whole_digits(bound);
@@ -270,7 +270,7 @@ static uint32_t plain_number(builder *b)
 
 /* ---- numbers with an exponent ------------------------------------------------------------------ */
 
-/* first to last, at most two digits; one digit may have a zero before it. */
+/* Builds the numbers from first to last, at most two digits; one digit may have a zero before it. */
 static uint32_t two_digits(whit_automaton *g, uint32_t first, uint32_t last, uint32_t next)
 {
     uint32_t ways[4], n_ways = 0;
@@ -294,7 +294,7 @@ static uint32_t two_digits(whit_automaton *g, uint32_t first, uint32_t last, uin
     return whit_automaton_split(g, ways, n_ways);
 }
 
-/* "e" and an exponent from first to last. */
+/* Builds "e" and an exponent from first to last. */
 static uint32_t exponent_between(whit_automaton *g, int64_t first, int64_t last, uint32_t next)
 {
     uint32_t ways[3], n_ways = 0;
@@ -312,7 +312,7 @@ static uint32_t exponent_between(whit_automaton *g, int64_t first, int64_t last,
     return letter_e(g, whit_automaton_split(g, ways, n_ways));
 }
 
-/* The exponent after n digits of d1.d2d3..., whose order to the bounds' digits is known. */
+/* Builds the exponent after n digits of d1.d2d3..., whose order to the bounds' digits is known. */
 static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;
@@ -322,7 +322,7 @@ static uint32_t exponent_for(const builder *b, uint32_t n, uint8_t low, uint8_t 
     return exponent_between(b->graph, first, last, b->next);
 }
 
-/* The rest of a number after n digits, which are a bound's digits as far as `low` or `high` is EQUAL. */
+/* Builds the rest of a number after n digits, which are a bound's digits as far as `low` or `high` is EQUAL. */
 static uint32_t scientific_digits(const builder *b, uint32_t n, uint8_t low, uint8_t high)
 {
     const whit_number_range *r = b->range;

@@ -135,7 +135,7 @@ static uint32_t hex_digit(whit_automaton *graph, uint32_t first, uint32_t last, 
     return whit_automaton_set(graph, &set, next);
 }
 
-/* n_digits hexadecimal digits from first to last. */
+/* Builds n_digits hexadecimal digits from first to last. */
 static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last, uint32_t n_digits, uint32_t next)
 {
     if (n_digits == 1) return hex_digit(graph, first, last, next);

@@ -60,7 +60,7 @@ static bool is_text(const char *name, size_t n, const char *text)
     return n == strlen(text) && memcmp(name, text, n) == 0;
 }
 
-/* Short name of a category; NULL if no category has that name. */
+/* Returns the short name of a category; NULL if no category has that name. */
 static const char *category_of(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++)

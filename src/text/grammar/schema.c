@@ -26,7 +26,7 @@ typedef struct set_entry {
 
 /* ---- errors that name the place ---------------------------------------------------------------- */
 
-/* The JSON pointer of a node: down from the root, into the part that holds it. */
+/* Writes the JSON pointer of a node: down from the root, into the part that holds it. */
 static void write_path(const whit_json *json, uint32_t node, whit_buf *out)
 {
     const whit_json_node *nodes = WHIT_ITEMS(const whit_json_node, &json->nodes);
@@ -103,7 +103,7 @@ bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_
     return collect(c, node, set, above, 0);
 }
 
-/* Whether nothing of a schema remains to be applied: only references, completed choices and annotations. Such a
+/* Returns whether nothing of a schema remains to be applied: only references, completed choices and annotations. Such a
  * schema is dropped, so that a reference and its target are one set. */
 static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
@@ -137,7 +137,7 @@ static bool is_spent(whit_json_schema_compiler *c, whit_json_schema_item item)
     return true;
 }
 
-/* Whether a schema certainly holds for the values of a set. */
+/* Returns whether a schema certainly holds for the values of a set. */
 static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t schema, uint32_t depth)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -430,7 +430,8 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
     return c->status;
 }
 
-/* The rule of the strings that the whole schema accepts, as they are, without the mark and control characters. */
+/* Compiles the rule of the strings that the whole schema accepts, as they are, without the mark and control
+ * characters. */
 static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark, uint32_t *rule)
 {
     static const whit_code_range plain[] = {{'\t', '\n'}, {'\r', '\r'}, {0x20, 0x10FFFF}};

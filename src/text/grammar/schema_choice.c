@@ -64,7 +64,7 @@ static void add_fails(choice *w, uint32_t schema)
         add_item(w, WHIT_JSON_SCHEMA_FAILS, schema, 0);
 }
 
-/* Whether an item requires a property of that name. */
+/* Returns whether an item requires a property of that name. */
 static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, const char *name, size_t n_bytes)
 {
     size_t n;
@@ -80,8 +80,8 @@ static bool asks_for(whit_json_schema_compiler *c, whit_json_schema_item item, c
     return false;
 }
 
-/* Whether a required property has two schemas that exclude each other, as branches on a property's value do. The
- * first of them belongs to the items from `from` on. */
+/* Returns whether a required property has two schemas that exclude each other, as branches on a property's value do.
+ * The first of them belongs to the items from `from` on. */
 static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n,
                              uint32_t from)
 {
@@ -105,7 +105,7 @@ static bool is_contradictory(whit_json_schema_compiler *c, const whit_json_schem
     return false;
 }
 
-/* Whether no value can satisfy the set, judging by its types alone. */
+/* Returns whether no value can satisfy the set, judging by its types alone. */
 static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n)
 {
     uint32_t types = ANY;
@@ -157,8 +157,8 @@ static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_b
     if (!whit_buf_append(list, &node, sizeof node)) c->graph->failed = true;
 }
 
-/* Whether a schema leads to another one that applies to the same value: by references and allOf, with `choices` also
- * by anyOf and oneOf. */
+/* Returns whether a schema leads to another one that applies to the same value: by references and allOf, with `choices`
+ * also by anyOf and oneOf. */
 static bool leads_to(whit_json_schema_compiler *c, uint32_t from, uint32_t to, bool choices)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
@@ -562,7 +562,7 @@ static void choose_reason(choice *w)
 
 /* ---- the next choice --------------------------------------------------------------------------- */
 
-/* The next choice to make for an item; 0: none. */
+/* Finds the next choice to make for an item; 0: none. */
 static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;

@@ -27,7 +27,7 @@ static bool is_false(const whit_json *json, uint32_t node)
     return whit_json_type_of(json, node) == WHIT_JSON_BOOL && !whit_json_bool(json, node, true);
 }
 
-/* A value that all conditions of `set` (whit_json_schema_item[]) accept. */
+/* Builds a value that all conditions of `set` (whit_json_schema_item[]) accept. */
 static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint32_t next)
 {
     uint32_t n = (uint32_t)(set->size_bytes / sizeof(whit_json_schema_item));
@@ -85,7 +85,7 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* All names, declared ones first and in order, without doubles. */
+/* Lists all names, declared ones first and in order, without doubles. */
 static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set set, whit_buf *out)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -144,7 +144,7 @@ static uint32_t pattern_bit(const object *o, uint32_t pattern)
     return 0;
 }
 
-/* Whether a schema itself mentions a property; p NULL: one that no schema lists. */
+/* Returns whether a schema itself mentions a property; p NULL: one that no schema lists. */
 static bool is_named(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -156,7 +156,7 @@ static bool is_named(const object *o, uint32_t schema, const property *p, uint32
     return false;
 }
 
-/* Whether a property is evaluated by a schema, or by one that it applies to the same object. */
+/* Returns whether a property is evaluated by a schema, or by one that it applies to the same object. */
 static bool is_evaluated(const object *o, uint32_t schema, const property *p, uint32_t matched, bool top,
                          uint32_t depth)
 {
@@ -173,8 +173,8 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
     return false;
 }
 
-/* The schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties applies only
- * to properties that no adjacent schema evaluates, as far as this is certain. */
+/* Returns the schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties applies
+ * only to properties that no adjacent schema evaluates, as far as this is certain. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -220,7 +220,7 @@ static bool find_conditions(const object *o, const property *p, uint32_t matched
     return c->status == WHIT_OK;
 }
 
-/* The rule of a property's value; `dropped` where no such property may be. */
+/* Compiles the rule of a property's value; `dropped` where no such property may be. */
 static bool compile_property(object *o, property *p, whit_buf *schemas)
 {
     bool never;
@@ -282,10 +282,10 @@ static void close_names(object *o)
     if (o->names.nodes.size_bytes) whit_json_schema_close_language(c, &o->names, place);
 }
 
-/* The rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character by which
- * a key leaves the list is written in any way but that of a listed name, so that no spelling of a name gets by; beside
- * many names, without escapes. Keys that a longer beginning than MOST_SHARED_BYTES sets apart are not written: that
- * bounds the recursion. `rest`: what may follow that character. */
+/* Builds the rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character
+ * by which a key leaves the list is written in any way but that of a listed name, so that no spelling of a name gets
+ * by; beside many names, without escapes. Keys that a longer beginning than MOST_SHARED_BYTES sets apart are not
+ * written: that bounds the recursion. `rest`: what may follow that character. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
                           uint32_t quote)
 {
@@ -331,7 +331,7 @@ static uint32_t other_key(whit_json_schema_compiler *c, const property *list, ui
     return begin;
 }
 
-/* A key that is not in the sorted list, with its quotes. */
+/* Builds a key that is not in the sorted list, with its quotes. */
 static uint32_t any_other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, uint32_t next)
 {
     whit_automaton *g = c->graph;

@@ -80,14 +80,14 @@ enum {
 /* Fails at a node: "name: #/path: what". Returns WHIT_AUTOMATON_NONE. */
 uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The rule of a set, to be compiled later where it is new. */
+/* Returns the rule of a set, to be compiled later where it is new. */
 uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n);
 /* Appends a schema and all that it refers to to `set` (whit_json_schema_item[]); false: refused. */
 bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
 bool whit_json_schema_open_references(whit_json_schema_compiler *c);
 void whit_json_schema_close_references(whit_json_schema_compiler *c);
-/* The schema to which another one refers by $ref (i: 0) or $dynamicRef (1); WHIT_JSON_NONE if there is no reference,
- * or if it is refused. */
+/* Returns the schema to which another one refers by $ref (i: 0) or $dynamicRef (1); WHIT_JSON_NONE if there is no
+ * reference, or if it is refused. */
 uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
@@ -96,7 +96,7 @@ bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_
  * returns true: the rule is to be defined. */
 bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule);
 
-/* The texts of each type are added before `next`. */
+/* Adds the texts of each type before `next`. */
 uint32_t whit_json_schema_any(whit_json_schema_compiler *c, uint32_t next);
 uint32_t whit_json_schema_enum(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
 uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t types, uint32_t next);
@@ -111,11 +111,11 @@ typedef struct whit_json_schema_applied {
 } whit_json_schema_applied;
 uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_schema_set set,
                                        whit_json_schema_applied *at);
-/* A value of the document as JSON. */
+/* Writes a value of the document as JSON. */
 void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, whit_buf *out);
-/* The strings for which a schema holds, as an expression of `language`. */
+/* Builds an expression of `language` for the strings for which a schema holds. */
 uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
-/* The strings that match a pattern. */
+/* Builds the strings that match a pattern. */
 uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
 /* Opens a language whose work counts for the schema; whit_json_schema_close_language reports at `node` why it
  * failed. */
@@ -128,7 +128,7 @@ typedef enum whit_json_schema_use {
     WHIT_JSON_SCHEMA_BESIDE,  /* combine with a pattern */
 } whit_json_schema_use;
 const char *whit_json_schema_format(whit_json_schema_compiler *c, uint32_t node, whit_json_schema_use use);
-/* "," or ":" and at most one space. */
+/* Builds "," or ":" and at most one space. */
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
 /* Are two values equal, whatever the order of members and the form of numbers? */
 bool whit_json_schema_same(whit_json_schema_compiler *c, uint32_t a, uint32_t b);
@@ -141,18 +141,19 @@ bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set 
 bool whit_json_schema_match_bounds(whit_json_schema_compiler *c, uint32_t schema, uint32_t *least, uint32_t *most);
 /* Does a value of the document satisfy a condition? */
 bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whit_json_schema_item item);
-/* The value of a member of an object, by a name that may hold any bytes; WHIT_JSON_NONE: there is no such member. */
+/* Returns the value of a member of an object, by a name that may hold any bytes; WHIT_JSON_NONE: there is no such
+ * member. */
 uint32_t whit_json_schema_member(const whit_json *json, uint32_t object, const char *name, size_t n_bytes);
-/* The list of schemas of the first elements, and the schema of the rest; WHIT_JSON_NONE: not given. */
+/* Returns the list of schemas of the first elements, and the schema of the rest; WHIT_JSON_NONE: not given. */
 uint32_t whit_json_schema_prefix(const whit_json_schema_compiler *c, uint32_t schema, uint32_t *rest);
-/* The schema of the i-th element; WHIT_JSON_NONE: not given. */
+/* Returns the schema of the i-th element; WHIT_JSON_NONE: not given. */
 uint32_t whit_json_schema_element(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value);
-/* The key of the i-th dependency of a schema; WHIT_JSON_NONE past the last. */
+/* Returns the key of the i-th dependency of a schema; WHIT_JSON_NONE past the last. */
 uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
 /* Makes the next choice of a set: *begin accepts all its alternatives. False if no choice is left. */
 bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin);
-/* The strings of a known format in its strict form, as an expression of `language`. */
+/* Builds an expression of `language` for the strings of a known format in its strict form. */
 uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);
 
 /* Bounds the time of quadratic work; false if refused. */

@@ -111,7 +111,7 @@ static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32
 
 /* ---- one reference ----------------------------------------------------------------------------- */
 
-/* One part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1 decoded. */
+/* Decodes one part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1 decoded. */
 static size_t decode_part(const char *text, size_t n, char *out)
 {
     size_t size = 0;

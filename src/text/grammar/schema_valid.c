@@ -22,8 +22,8 @@ static bool matches_pattern(whit_json_schema_compiler *c, uint32_t value, uint32
     return matches;
 }
 
-/* Whether a listed string has the strict form of a format. A string without it is refused, because it may have the
- * format in another form; an unknown format is an annotation, which every string has. */
+/* Returns whether a listed string has the strict form of a format. A string without it is refused, because it may have
+ * the format in another form; an unknown format is an annotation, which every string has. */
 static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t format)
 {
     size_t n;
@@ -101,7 +101,7 @@ static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t k
 
 /* ---- lists ------------------------------------------------------------------------------------- */
 
-/* The elements of a list for which a schema holds. */
+/* Counts the elements of a list for which a schema holds. */
 static uint32_t json_schema_count_matches(whit_json_schema_compiler *c, uint32_t list, uint32_t schema)
 {
     uint32_t n = 0;
@@ -227,7 +227,7 @@ static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
     return false;
 }
 
-/* How many of the schemas of a list hold: all of allOf, some of anyOf, one of oneOf. */
+/* Counts how many of the schemas of a list hold: all of allOf, some of anyOf, one of oneOf. */
 static bool list_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t list, char kind, uint32_t depth)
 {
     uint32_t n_valid = 0, n = 0;

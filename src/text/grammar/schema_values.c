@@ -124,7 +124,8 @@ uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value)
     return 0;
 }
 
-/* The value of a key in an object of any size; the key is a node, which may hold zero bytes. The last one counts. */
+/* Returns the value of a key in an object of any size; the key is a node, which may hold zero bytes. The last one
+ * counts. */
 static uint32_t value_of_key(const whit_json *json, uint32_t object, uint32_t key)
 {
     size_t n, n_key;

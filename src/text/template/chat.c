@@ -14,7 +14,7 @@ static bool is_usual_role(const whit_text *role)
     return false;
 }
 
-/* The messages with unmarked roles. */
+/* Copies the messages with unmarked roles. */
 static bool copy_messages(whit_datum_pool *pool, whit_datum messages, whit_datum *copy)
 {
     *copy = messages;
@@ -62,7 +62,7 @@ static bool make_context(whit_datum_pool *pool, const whit_chat *chat, whit_datu
 
 /* ---- continue_final_message ------------------------------------------------------------------ */
 
-/* The last message's text: its content, or the last part of it that has a text. */
+/* Returns the last message's text: its content, or the last part of it that has a text. */
 static const whit_text *final_content(const whit_chat *chat)
 {
     const whit_datum *list = &chat->messages;
@@ -79,7 +79,7 @@ static const whit_text *final_content(const whit_chat *chat)
     return content && whit_datum_is_str(*content) ? content->text : NULL;
 }
 
-/* How many bytes of `rendered` remain; SIZE_MAX where the content is not in it. */
+/* Returns how many bytes of `rendered` remain; SIZE_MAX if the content is not in it. */
 static size_t cut_after(const whit_text *rendered, const whit_text *content)
 {
     size_t begin = 0, end = content->n_bytes, next;

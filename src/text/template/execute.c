@@ -98,7 +98,7 @@ static whit_status peek(whit_machine *m, whit_loop *loop)
     return WHIT_OK;
 }
 
-/* How many items the whole loop has; runs the filter over the rest. */
+/* Counts the items of the whole loop; runs the filter over the rest. */
 static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
 {
     if (loop->node->c && !loop->is_filtered) {

@@ -256,7 +256,7 @@ static whit_status sum(whit_machine *m, whit_builtin_frame *call, whit_datum *re
 
 /* ---- map, select, reject --------------------------------------------------------------------- */
 
-/* All but the first `n` positional arguments. */
+/* Returns all but the first `n` positional arguments. */
 static whit_arguments rest_of(const whit_arguments *a, size_t n)
 {
     return (whit_arguments){a->positional + n, a->n_positional - n, a->named, a->n_named};

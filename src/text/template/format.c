@@ -424,7 +424,7 @@ static whit_status put_value(whit_machine *m, whit_builder *b, whit_datum value,
     return whit_machine_raise_type(m, "format specifier does not fit %s", whit_datum_type(value));
 }
 
-/* The argument that a name or number (or nothing) at [*at, ...) stands for. */
+/* Finds the argument that a name or number (or nothing) at [*at, ...) stands for. */
 static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *name, size_t *at, whit_datum *value)
 {
     size_t begin = *at, digits = 0;

@@ -89,7 +89,7 @@ static size_t skip_space(const lexer *l, size_t at)
     return at;
 }
 
-/* Start of the white space that ends at `end`, not before `begin`. */
+/* Returns the start of the white space that ends at `end`, not before `begin`. */
 static size_t space_before(const lexer *l, size_t begin, size_t end)
 {
     whit_text text = {.bytes = l->source, .n_bytes = l->n_bytes};
@@ -243,7 +243,7 @@ static size_t skip_digits(const lexer *l, size_t at)
     return at;
 }
 
-/* End of the float that begins at `at`, or `at` if no float begins there. */
+/* Returns the end of the float that begins at `at`, or `at` if no float begins there. */
 static size_t float_end(const lexer *l, size_t at)
 {
     if (at && l->source[at - 1] == '.') return at;

@@ -103,12 +103,12 @@ whit_status whit_machine_arithmetic(whit_machine *m, whit_arithmetic operation, 
                                     whit_datum *result);
 whit_status whit_machine_equals(whit_machine *m, whit_datum a, whit_datum b, bool *result);
 whit_status whit_machine_compare(whit_machine *m, whit_comparison operation, whit_datum a, whit_datum b, bool *result);
-/* Python's a < b, for sorting; fails if the values cannot be ordered. */
+/* Evaluates Python's a < b, for sorting; fails if the values cannot be ordered. */
 whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool *result);
 whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result);
 whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result);
 whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3], whit_datum *result);
-/* All elements of an iterable; a generator is used up. The list is shared, not to be written. */
+/* Collects all elements of an iterable; a generator is used up. The list is shared, not to be written. */
 whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list);
 bool whit_datum_is_iterable(whit_datum value);
 whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);
@@ -120,7 +120,7 @@ whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *ite
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 whit_status whit_machine_evaluate(whit_machine *m, const whit_node *node, whit_datum *result);
-/* A CALL with one more argument, `caller` (NULL: none). */
+/* Evaluates a CALL with one more argument, `caller` (NULL: none). */
 whit_status whit_machine_evaluate_call(whit_machine *m, const whit_node *node, const whit_datum *caller,
                                        whit_datum *result);
 whit_status whit_machine_execute(whit_machine *m, const whit_node *node);

@@ -70,7 +70,7 @@ static whit_status replace_text(whit_machine *m, whit_builtin_frame *call, whit_
     return whit_string_replace(m, call->self.text, from, to, limit, result);
 }
 
-/* The byte range of optional start and stop arguments; false: start is past the end. */
+/* Finds the byte range of optional start and stop arguments; false: start is past the end. */
 static whit_status search_range(whit_machine *m, const whit_builtin_frame *call, size_t i, size_t *begin, size_t *end,
                                 bool *valid)
 {

@@ -7,7 +7,7 @@
 
 enum { WHIT_REAL_BYTES = 400 }; /* holds every "%.*f" of a double with up to 60 decimals */
 
-/* repr(float), terminated. */
+/* Writes repr(float), terminated. */
 void whit_real_write(double real, char text[WHIT_REAL_BYTES]);
 /* printf's %e, %f or %g with a precision of at most 60; `alternate` is '#'. */
 void whit_real_print(double real, char conversion, int precision, bool alternate, char text[WHIT_REAL_BYTES]);
@@ -20,7 +20,7 @@ bool whit_real_from_text(const whit_text *text, double *real);
 bool whit_integer_parse(const whit_text *digits, int base, whit_datum *value);
 /* int(str, base): white space, sign, underscores, prefixes. `pool` holds a long integer. */
 bool whit_integer_from_text(whit_datum_pool *pool, const whit_text *text, int64_t base, whit_datum *value);
-/* round(value, n_digits): half to even on the exact decimal value. */
+/* Returns round(value, n_digits): half to even on the exact decimal value. */
 double whit_real_round(double real, int64_t n_digits);
 
 typedef enum whit_arithmetic {

@@ -316,7 +316,7 @@ whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whi
     return WHIT_OK;
 }
 
-/* The element of a sequence; *found false: out of range. */
+/* Finds the element of a sequence; *found false: out of range. */
 static whit_status element(whit_machine *m, whit_datum object, int64_t i, bool *found, whit_datum *result)
 {
     size_t n = 0;

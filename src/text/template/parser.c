@@ -211,7 +211,7 @@ static whit_status parse_dict(whit_parser *p, whit_node **node)
     return take_items(p, WHIT_NODE_DICT, offset, &list, node);
 }
 
-/* A string, with the strings that follow it, or a number. */
+/* Parses a string, with the strings that follow it, or a number. */
 static whit_status parse_constant(whit_parser *p, whit_node **node)
 {
     WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, node));
@@ -615,7 +615,7 @@ static whit_status parse_arithmetic(whit_parser *p, int level, whit_node **node)
     return WHIT_OK;
 }
 
-/* The comparison at the current token and its number of tokens; -1 if there is no comparison. */
+/* Returns the comparison at the current token and its number of tokens; -1 if there is no comparison. */
 static int comparison_at(const whit_parser *p, int *n_tokens)
 {
     *n_tokens = 1;

@@ -30,12 +30,12 @@ typedef struct whit_parser {
 
 /* Expressions. `with_choice`: may it be "a if b else c"? */
 whit_status whit_parser_expression(whit_parser *p, bool with_choice, whit_node **node);
-/* One expression or a tuple without brackets; ends at `end_name` too (NULL: none). */
+/* Parses one expression or a tuple without brackets; ends at `end_name` too (NULL: none). */
 whit_status whit_parser_tuple(whit_parser *p, bool with_choice, const char *end_name, whit_node **node);
-/* A target of assignment: name, tuple of names or, where allowed, namespace.member. */
+/* Parses a target of assignment: name, tuple of names or, where allowed, namespace.member. */
 whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member, whit_node **node);
 whit_status whit_parser_target_name(whit_parser *p, const whit_text **name);
-/* A chain of filters on `subject`; at its first name where `at_name`, else at a '|'. */
+/* Parses a chain of filters on `subject`; at its first name where `at_name`, else at a '|'. */
 whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name, whit_node **node);
 
 /* Helpers. */

@@ -20,7 +20,7 @@ typedef struct whit_datum_pool {
 void *whit_datum_pool_alloc(whit_datum_pool *pool, size_t size_bytes);
 /* n_elems * elem_bytes, 16-byte aligned and zeroed; NULL when memory or the limit is exhausted. */
 void *whit_datum_pool_zalloc(whit_datum_pool *pool, size_t n_elems, size_t elem_bytes);
-/* A larger block with the old contents; in place where the block is the newest. */
+/* Returns a larger block with the old contents; in place where the block is the newest. */
 void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes, size_t new_bytes);
 /* Frees everything; the pool is empty and usable again. */
 void whit_datum_pool_clear(whit_datum_pool *pool);

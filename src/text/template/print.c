@@ -5,7 +5,7 @@
 #include "template/builtin.h"
 #include "template/unicode.h"
 
-/* repr(str): one span of the source stays one span of the result. */
+/* Writes repr(str): one span of the source stays one span of the result. */
 static void quote(whit_builder *b, const whit_text *text)
 {
     char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes) ? '"' : '\'';

@@ -32,7 +32,7 @@ typedef enum whit_casing {
     WHIT_TITLE_FILTER, /* the filter: words begin after white space, hyphens and brackets */
 } whit_casing;
 whit_status whit_string_change_case(whit_machine *m, const whit_text *text, whit_casing casing, whit_datum *result);
-/* Padding to `width` code points; half and half for both sides. */
+/* Pads to `width` code points; half and half for both sides. */
 whit_status whit_string_pad(whit_machine *m, const whit_text *text, int64_t width, uint32_t fill, int sides,
                             whit_datum *result);
 

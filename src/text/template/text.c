@@ -76,7 +76,7 @@ bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user)
     return true;
 }
 
-/* The first span that ends after `offset`. */
+/* Returns the first span that ends after `offset`. */
 static size_t first_span(const whit_text *text, size_t offset)
 {
     size_t low = 0, high = text->n_spans;
@@ -204,7 +204,7 @@ size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t beg
     return hit ? (size_t)(hit - text->bytes) : SIZE_MAX;
 }
 
-/* x mod 2^61 - 1. */
+/* Returns x mod 2^61 - 1. */
 static uint64_t reduced(unsigned __int128 x)
 {
     const uint64_t prime = (UINT64_C(1) << 61) - 1;

@@ -39,14 +39,14 @@ bool whit_builder_bytes(whit_builder *b, const char *bytes, size_t n_bytes, bool
 bool whit_builder_str(whit_builder *b, const char *ascii); /* not the user's */
 bool whit_builder_point(whit_builder *b, uint32_t point, bool user);
 bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user);
-/* Bytes [begin, end) of a text with their spans. */
+/* Appends bytes [begin, end) of a text with their spans. */
 bool whit_builder_slice(whit_builder *b, const whit_text *text, size_t begin, size_t end);
 bool whit_builder_text(whit_builder *b, const whit_text *text);
 bool whit_builder_format(whit_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The text, owned by the pool; NULL where the builder failed. The builder is used up. */
+/* Returns the text, owned by the pool; NULL where the builder failed. The builder is used up. */
 whit_text *whit_builder_end(whit_builder *b);
 
-/* A copy of checked UTF-8. NULL: no memory. */
+/* Copies checked UTF-8. NULL: no memory. */
 whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user);
 /* Shares the bytes of `text`. NULL: no memory. */
 const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin, size_t end);
@@ -56,15 +56,15 @@ bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
 /* Compares by code points, which is the order of the bytes. */
 int whit_text_compare(const whit_text *a, const whit_text *b);
-/* First (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
+/* Returns the first (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 /* Byte offset of the i-th code point, i <= n_points; and the reverse. */
 size_t whit_text_offset(const whit_text *text, size_t i_point);
 size_t whit_text_index(const whit_text *text, size_t offset);
-/* The code point at a byte offset < n_bytes; *next is the offset after it. */
+/* Returns the code point at a byte offset < n_bytes; *next is the offset after it. */
 uint32_t whit_text_point(const whit_text *text, size_t offset, size_t *next);
-/* The code point that ends at a byte offset > 0; *start receives the offset of its first byte. */
+/* Returns the code point that ends at a byte offset > 0; *start receives the offset of its first byte. */
 uint32_t whit_text_point_before(const whit_text *text, size_t offset, size_t *start);
 
 #endif

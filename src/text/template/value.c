@@ -136,7 +136,7 @@ whit_datum whit_range_at(const whit_range *range, size_t i)
 
 /* ---- equality and hashing ------------------------------------------------------------------- */
 
-/* The order of whole numbers by their decimal digits: signs, then lengths, then digits. */
+/* Returns the order of whole numbers by their decimal digits: signs, then lengths, then digits. */
 static int compare_digits(const char *x, size_t n_x, const char *y, size_t n_y)
 {
     bool negative = x[0] == '-';

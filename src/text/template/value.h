@@ -109,9 +109,9 @@ static inline whit_datum whit_datum_text(const whit_text *text)
 {
     return (whit_datum){.kind = WHIT_DATUM_TEXT, .text = text};
 }
-/* A copy; `user` marks it as coming from the user. */
+/* Makes a copy; `user` marks it as coming from the user. */
 bool whit_datum_string(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user, whit_datum *value);
-/* A list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
+/* Makes a list (or tuple) of copied items; with NULL items they are zeroed, for the caller to fill. */
 bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, whit_datum *value);
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
 /* Adds or replaces; the key must be hashable. */
@@ -143,8 +143,8 @@ bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
 const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* key: hashable */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 
-/* Python's ==. `budget` is lowered by the work done, and depth is bounded: false where either runs
- * out, with *budget 0. */
+/* Evaluates Python's ==. `budget` is lowered by the work done, and depth is bounded: false if either runs out, with
+ * *budget 0. */
 bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget);
 /* Numbers only: -1, 0, 1, or 2 where one is not a number (NaN). */
 int whit_number_compare(whit_datum a, whit_datum b);

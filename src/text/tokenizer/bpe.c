@@ -179,8 +179,7 @@ static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size
     return WHIT_OK;
 }
 
-/* The id of the character at `text`, its subword prefix and word suffix included where the model
- * has them. */
+/* Returns the id of the character at `text`, its subword prefix and word suffix included where the model has them. */
 static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *text,
                               size_t n_bytes, uint32_t code, bool first, bool last)
 {

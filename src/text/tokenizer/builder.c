@@ -105,7 +105,7 @@ static size_t table_slots(size_t n_entries)
     return slots;
 }
 
-/* The slot of a text, or the empty one where it would go; NULL where the probes run out. */
+/* Returns the slot of a text, or the empty one where it would go; NULL where the probes run out. */
 static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
                                   uint32_t hash)
 {

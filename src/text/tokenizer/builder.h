@@ -36,14 +36,14 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
 /* After the last vocabulary token: allows find. Where two ids have one text, the later is found. */
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
-/* Any id with that text, added tokens included; -1 if not found. */
+/* Returns any id with that text, added tokens included; -1 if not found. */
 int32_t whit_tokenizer_builder_find_any(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
-/* The next merge, by the texts of its two sides. A result that is not in the vocabulary is an error
- * when `strict`, and the merge is left out otherwise. */
+/* Adds the next merge, by the texts of its two sides. A result that is not in the vocabulary is an error when `strict`,
+ * and the merge is left out otherwise. */
 whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const char *left, size_t left_bytes,
                                          const char *right, size_t right_bytes, bool strict, whit_error *error);
-/* A token that is cut out of the text before the model sees it. With `normalized` it is looked for
- * in normalized text as `match` (its own text put through the normalizers), else in raw text. */
+/* Adds a token that is cut out of the text before the model sees it. With `normalized` it is looked for in normalized
+ * text as `match` (its own text put through the normalizers), else in raw text. */
 whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
                                          size_t match_bytes, bool normalized, uint32_t flags, whit_error *error);
 /* Appends a step to `steps` (one of the builder's three lists). */
@@ -57,7 +57,7 @@ whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t 
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error);
 /* Is this the text of a token that is known to end a turn? */
 bool whit_tokenizer_is_end_name(const char *text, size_t n_bytes);
-/* Subword prefix and word suffix. */
+/* Sets the subword prefix and the word suffix. */
 whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix, size_t prefix_bytes,
                                            const char *suffix, size_t suffix_bytes, whit_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/config.h"
 
-/* A token named in a config file, as "text" or {"content": "text"}; -1 where it is not. */
+/* Finds a token named in a config file, as "text" or {"content": "text"}; -1 where it is not. */
 static int32_t named_token(const whit_tokenizer_builder *builder, const whit_json *json, const char *key)
 {
     if (!json) return -1;
@@ -18,7 +18,7 @@ static int32_t find_named(const whit_tokenizer_builder *builder, const whit_toke
     return id >= 0 ? id : named_token(builder, config->special_tokens_map, key);
 }
 
-/* A number, or the i-th of a list of numbers; false if there is no such number. */
+/* Reads a number, or the i-th of a list of numbers; false if there is no such number. */
 static bool numbered_id(const whit_json *json, const char *key, size_t i, int64_t *id)
 {
     if (!json) return false;

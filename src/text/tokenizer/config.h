@@ -31,7 +31,7 @@ whit_status whit_tokenizer_config_tokens(const whit_tokenizer_config *config, wh
 whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const whit_tokenizer_config *config,
                                         whit_error *error);
 
-/* A boolean of tokenizer_config.json: 0 or 1, -1 where it is absent. */
+/* Reads a boolean of tokenizer_config.json: 0 or 1, -1 where it is absent. */
 int whit_tokenizer_config_flag(const whit_tokenizer_config *config, const char *key);
 
 #endif

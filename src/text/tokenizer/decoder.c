@@ -270,7 +270,7 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
     return decoder->options.hold_bytes || decoder->options.is_inner ? WHIT_OK : advance_byte_run(decoder, i, error);
 }
 
-/* Byte-level symbols back to bytes. A token with any other character stands for itself. */
+/* Converts byte-level symbols back to bytes. A token with any other character stands for itself. */
 static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_error *error)
 {
     size_t start = s->held.size_bytes;

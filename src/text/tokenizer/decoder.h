@@ -5,7 +5,7 @@
 
 #include "tokenizer/image.h"
 
-/* The byte of a token spelt <0xNN>; -1 for any other. */
+/* Returns the byte of a token spelt <0xNN>; -1 for any other. */
 int whit_tokenizer_spelt_byte(const uint8_t *text, size_t n);
 
 typedef struct whit_token_decoder whit_token_decoder;

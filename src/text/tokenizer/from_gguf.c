@@ -17,7 +17,7 @@ static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *
     return WHIT_OK;
 }
 
-/* n numbers of an array into `values` as f32 or i32; *present is false where the key is absent. */
+/* Reads n numbers of an array into `values` as f32 or i32; *present is false where the key is absent. */
 static whit_status read_numbers(const whit_gguf *gguf, const char *name, const char *key, bool as_float, size_t n,
                                 whit_buf *values, bool *present, whit_error *error)
 {

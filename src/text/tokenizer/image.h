@@ -191,29 +191,30 @@ typedef struct whit_tokenizer_view {
  * be 8-byte aligned. */
 whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_tokenizer_view *view, whit_error *error);
 
-/* The elements of a section; *n is their number. */
+/* Returns the elements of a section; *n is their number. */
 const void *whit_tokenizer_section(const whit_tokenizer_view *view, enum whit_tokenizer_section section,
                                    size_t elem_bytes, size_t *n);
-/* A string of the pool; NULL where the range is bad. */
+/* Returns a string of the pool; NULL where the range is bad. */
 const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes, uint32_t size_bytes);
 
-/* Number of ids, holes included: the smallest vocabulary size that a model for it can have. */
+/* Returns the number of ids, holes included: the smallest vocabulary size that a model for it can have. */
 static inline uint32_t whit_tokenizer_n_tokens(const whit_tokenizer_view *view)
 {
     return view->header->n_tokens;
 }
-/* Stored spelling of a token (byte-level symbols, U+2581 and all), in place; NULL if the id has no spelling. */
+/* Returns the stored spelling of a token (byte-level symbols, U+2581 and all), in place; NULL if the id has no
+ * spelling. */
 const uint8_t *whit_tokenizer_token_text(const whit_tokenizer_view *view, int32_t id, size_t *n_bytes);
-/* WHIT_TOKEN_* bits; 0 if the id does not exist. */
+/* Returns WHIT_TOKEN_* bits; 0 if the id does not exist. */
 uint8_t whit_tokenizer_token_flags(const whit_tokenizer_view *view, int32_t id);
 double whit_tokenizer_token_score(const whit_tokenizer_view *view, int32_t id);
-/* Whether the id ends a text or a turn. */
+/* Returns whether the id ends a text or a turn. */
 bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
-/* The vocabulary entry (that the model can produce) with this spelling; -1 if not found. */
+/* Returns the vocabulary entry (that the model can produce) with this spelling; -1 if not found. */
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);
-/* Hash of token texts and of pairs; part of the format. */
+/* Returns the hash of token texts and of pairs; part of the format. */
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes);
 static inline uint32_t whit_tokenizer_hash_pair(uint32_t left, uint32_t right)
 {

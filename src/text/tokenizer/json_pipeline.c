@@ -277,7 +277,7 @@ static whit_status add_id(const reader *r, uint32_t at, whit_buf *ids)
     return whit_tokenizer_builder_id(r->builder, ids, id, r->error);
 }
 
-/* The ids that a template's special token stands for. */
+/* Adds the ids that a template's special token stands for. */
 static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_t token, whit_buf *ids)
 {
     uint32_t name = field(r, token, "id"), tokens = field(r, processor, "special_tokens");

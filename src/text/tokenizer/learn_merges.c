@@ -197,7 +197,7 @@ static bool grow_slots(struct learning *l)
     return true;
 }
 
-/* The number of a pair; a new one has no count. UINT32_MAX: no memory. */
+/* Returns the number of a pair; a new one has no count. UINT32_MAX: no memory. */
 static uint32_t number_of_pair(struct learning *l, uint32_t left, uint32_t right)
 {
     uint32_t n = (uint32_t)(l->pairs.size_bytes / sizeof(struct pair));
@@ -315,7 +315,7 @@ static bool merge(struct learning *l, uint32_t number, uint32_t piece)
     return ok && push_touched(l);
 }
 
-/* The number of the piece that two pieces make together. */
+/* Returns the number of the piece that two pieces make together. */
 static uint32_t piece_of(struct learning *l, uint32_t left, uint32_t right)
 {
     whit_text_table *pieces = &l->merges->pieces;

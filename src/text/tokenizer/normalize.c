@@ -114,7 +114,7 @@ static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t 
 
 /* ---- the others ---------------------------------------------------------------------------- */
 
-/* Rust's char::to_lowercase: the simple mapping, and U+0130 as i with a dot above. */
+/* Applies Rust's char::to_lowercase: the simple mapping, and U+0130 as i with a dot above. */
 static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {

@@ -154,7 +154,7 @@ void whit_regex_close(whit_regex *regex)
     whit_free(regex->allocator, regex, sizeof *regex);
 }
 
-/* First character that starts at `at` or after it. */
+/* Returns the first character that starts at `at` or after it. */
 static size_t character_from(const uint8_t *text, size_t n_bytes, size_t at)
 {
     while (at < n_bytes && (text[at] & 0xC0) == 0x80) at++;

@@ -13,7 +13,7 @@
 
 typedef struct whit_regex whit_regex;
 
-/* The pattern in PCRE2's syntax, appended to `out`. */
+/* Appends the pattern in PCRE2's syntax to `out`. */
 whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_buf *out, whit_error *error);
 /* Whether PCRE2 has a property of that name, of at most 80 characters. */
 whit_status whit_regex_has_property(const char *name, const whit_allocator *allocator, bool *has, whit_error *error);

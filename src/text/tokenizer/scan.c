@@ -32,7 +32,7 @@ static inline enum kind kind_at(const uint8_t *text, size_t n, size_t at, size_t
     return code == WHIT_UTF8_INVALID ? OTHER : kind_of_code(code);
 }
 
-/* End of the run of characters of one kind from `at` on. */
+/* Returns the end of the run of characters of one kind from `at` on. */
 static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
 {
     size_t next;
@@ -40,7 +40,7 @@ static size_t run_of(enum kind kind, const uint8_t *text, size_t n, size_t at)
     return at;
 }
 
-/* End of a contraction (s t m d re ve ll) after the apostrophe at `at`; 0 if there is no contraction. */
+/* Returns the end of a contraction (s t m d re ve ll) after the apostrophe at `at`; 0 if there is no contraction. */
 static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold)
 {
     size_t left = n - at;

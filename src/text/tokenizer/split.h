@@ -23,7 +23,7 @@ typedef struct whit_splitter {
 void whit_splitter_init(whit_splitter *splitter, const whit_allocator *allocator);
 void whit_splitter_free(whit_splitter *splitter);
 
-/* One piece: the whole of `text` (valid UTF-8, under 1 GiB), which must outlive the splitting. */
+/* Begins with one piece: the whole of `text` (valid UTF-8, under 1 GiB), which must outlive the splitting. */
 whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
                                 whit_error *error);
 /* Applies one step to all pieces. `pattern` is the step's text, *regex its pattern once compiled.

@@ -17,7 +17,7 @@ void whit_text_table_free(whit_text_table *table)
     *table = (whit_text_table){0};
 }
 
-/* The slot of a text, or the free one where it belongs. */
+/* Returns the slot of a text, or the free one where it belongs. */
 static uint32_t *find_slot(const whit_text_table *table, const void *text, size_t n_bytes)
 {
     size_t mask = table->n_slots - 1, at = whit_tokenizer_hash(text, n_bytes) & mask;

@@ -199,7 +199,7 @@ enum origin {
     ORIGIN_PLAIN,    /* normalized, contains some of the user's text */
 };
 
-/* The longest added token at `at`, or NULL. */
+/* Returns the longest added token at `at`, or NULL. */
 static const whit_added_token *longest_added(encoding *e, const added_set *set, const uint8_t *text, size_t n,
                                              size_t at, enum origin origin)
 {
@@ -295,7 +295,7 @@ static whit_status encode_text(encoding *e, const uint8_t *text, size_t n, bool 
     return WHIT_OK;
 }
 
-/* All normalizers; *text and *n become the result, in one of the tokenizer's buffers. */
+/* Applies all normalizers; *text and *n become the result, in one of the tokenizer's buffers. */
 static whit_status normalize_all(whit_tokenizer *tokenizer, const uint8_t **text, size_t *n, whit_error *error)
 {
     size_t limit_bytes = *n * MAX_GROWTH + 65536;

@@ -18,7 +18,7 @@ bool whit_is_word(uint32_t code);
 /* The byte-level alphabet of GPT-2: every byte is spelt with one visible character; printable
  * Latin-1 stands for itself, the rest moves to U+0100 and up. */
 uint32_t whit_byte_symbol(uint8_t byte);
-/* The byte that a character spells; -1 where it is not of the alphabet. */
+/* Returns the byte that a character spells; -1 where it is not of the alphabet. */
 int whit_byte_of_symbol(uint32_t code);
 
 #endif

@@ -63,7 +63,7 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
     return WHIT_OK;
 }
 
-/* One segment of the best path; an unknown run is one segment. */
+/* Adds one segment of the best path; an unknown run is one segment. */
 static whit_status push_segment(const whit_tokenizer_view *view, const whit_model_scratch *scratch, const uint8_t *text,
                                 size_t n_bytes, whit_buf *ids, whit_error *error)
 {
