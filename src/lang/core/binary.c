@@ -316,7 +316,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Kind of a node, 0 for NODE_INT; 255 if texts cannot contain such a kind. */
+/* Returns the kind of a node, 0 for NODE_INT; 255 if texts cannot contain such a kind. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -547,7 +547,7 @@ static whit_status say_program(struct binary *b, struct node root)
     return say_statements(b, body);
 }
 
-/* Whether triples are sorted, with several of one predicate only for lists, so that looking one up is fast. */
+/* Returns whether triples are sorted, with several of one predicate only for lists, so that looking one up is fast. */
 static bool is_ordered(const struct binary *b, struct node node)
 {
     static const char lists[][ID_BYTES] = {"block", "print", "call", "list", "function", "program"};

@@ -70,7 +70,7 @@ const char *lang_builtin_name(lang_builtin builtin)
     return "?";
 }
 
-/* Whether a signature accepts these arguments, converting integers to floats if `widen`. */
+/* Returns whether a signature accepts these arguments, converting integers to floats if `widen`. */
 static bool fits(const char *signature, const lang_node *argument, bool widen)
 {
     for (; *signature != ':'; signature++) {
@@ -99,7 +99,7 @@ bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *func
     return false;
 }
 
-/* "an integer, a text", from letters up to ':'. */
+/* Describes letters up to ':' as text: "an integer, a text". */
 static const char *describe_signature(const char *signature, char out[200])
 {
     out[0] = 0;

@@ -70,7 +70,7 @@ static lang_array *rms_norm(whit_lang *vm, const lang_node *at, const lang_array
     return out;
 }
 
-/* Key whose unsigned order is that of the numbers: -0 before 0, NaN last. */
+/* Returns a key whose unsigned order is that of the numbers: -0 before 0, NaN last. */
 static uint32_t sort_key(float x)
 {
     uint32_t bits;
@@ -164,7 +164,7 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     return out;
 }
 
-/* Number of elements whose signs differ; without b, of negative elements (sign bit 0). */
+/* Counts the elements whose signs differ; without b, the negative elements (sign bit 0). */
 static int64_t count_signs(const lang_array *a, const lang_array *b)
 {
     uint32_t n_words = whit_quat_words(a->n);
@@ -335,7 +335,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
 
 /* ---- printing --------------------------------------------------------------------------------- */
 
-/* The shortest decimal that reads back as the same number. */
+/* Prints the shortest decimal that reads back as the same number. */
 static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];

@@ -121,7 +121,7 @@ lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop)
     return affine;
 }
 
-/* C(n, j) modulo 2^64: the factors of j! are taken out of those of n (n - 1) ... first. */
+/* Returns C(n, j) modulo 2^64: the factors of j! are first taken out of those of n (n - 1) .... */
 static uint64_t binomial(uint64_t n, uint32_t j)
 {
     uint64_t factors[MAX], product = 1;

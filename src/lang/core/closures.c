@@ -280,7 +280,7 @@ static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i
     to.sign[i] = sign;
 }
 
-/* q += b if both have the expected form; for a few words a call costs more. */
+/* Compiles q += b if both have the expected form; for a few words a call costs more. */
 static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
 {
     enum { FEW_WORDS = 2 };

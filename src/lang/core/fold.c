@@ -77,7 +77,7 @@ static bool same(const lang_node *a, const lang_node *b)
     }
 }
 
-/* Whether a scalar expression consists only of operators, slots and constants. */
+/* Returns whether a scalar expression consists only of operators, slots and constants. */
 static bool pure(const lang_node *e)
 {
     return e->kind == NODE_INT || e->kind == NODE_FLOAT || e->kind == NODE_SLOT ||
@@ -200,7 +200,7 @@ static lang_node *copy_list(lang_arena *arena, const lang_node *e)
 
 enum { ROUNDS_MAX = 8, UNROLLED_MAX = 128 };
 
-/* Number of nodes of a body; above the limit if it leaves the loop early or contains loops. */
+/* Returns the number of nodes of a body; above the limit if it leaves the loop early or contains loops. */
 static uint32_t weight(const lang_node *e)
 {
     uint32_t n = 0;

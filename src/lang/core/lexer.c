@@ -83,7 +83,7 @@ static bool is_digit(char c)
 static const char *const words[] = {"let",      "if",     "else", "while", "for", "in", "break",
                                     "continue", "return", "fn",   "print", "and", "or", "not"};
 
-/* Bytes of the punctuation that a text begins with; 0: none. */
+/* Returns the bytes of the punctuation that a text begins with; 0: none. */
 static size_t mark_length(const char *t, size_t left)
 {
     char second = left > 1 ? t[1] : 0;

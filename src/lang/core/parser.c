@@ -114,7 +114,7 @@ static whit_status deepen(struct parser *p, lang_node *node, const lang_node *op
 
 static whit_status expression(struct parser *p, lang_node **node);
 
-/* ", "-separated expressions up to `end`, the operands of `node`. */
+/* Parses expressions that are separated by ", " up to `end`, the operands of `node`. */
 static whit_status parse_list(struct parser *p, const char *end, lang_node *node)
 {
     lang_node **last = &node->a;

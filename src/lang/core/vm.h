@@ -109,7 +109,7 @@ static inline whit_quat_view lang_view(const lang_array *q)
     const uint64_t *words = (const uint64_t *)q->x;
     return (whit_quat_view){words, words + lang_plane_words(q->n)};
 }
-/* The array of a slot; raises a failure if the slot has no array. */
+/* Returns the array of a slot; raises a failure if the slot has no array. */
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
 /* Returns the array itself if nothing else refers to it, else a copy; takes ownership of the reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
@@ -126,20 +126,20 @@ static inline void lang_check_index(whit_lang *vm, const lang_node *at, const la
 }
 double lang_element(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i);
 lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t begin, int64_t end);
-/* The length that two vectors share. */
+/* Returns the length that two vectors share. */
 uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *a, const lang_array *b);
 
 /* Operations on quaternary vectors; arguments stay the caller's. */
 lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a);
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b);
 
-/* A builtin with its arguments, which stay the caller's; an array that comes back is owned. */
+/* Calls a builtin with its arguments, which stay the caller's; an array that comes back is owned. */
 lang_value lang_call_builtin(whit_lang *vm, const lang_node *node, const lang_value *arguments, uint32_t n);
 
 /* One line of `print`. */
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n);
 
-/* A frame on the stack, zeroed; the depth of calls is bounded. */
+/* Pushes a frame on the stack, zeroed; the depth of calls is bounded. */
 lang_value *lang_enter(whit_lang *vm, const lang_node *at, const lang_function *function);
 /* Gives back the frame and the arrays in it. */
 void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function);

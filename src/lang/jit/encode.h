@@ -212,7 +212,7 @@ static inline void jit_cmov(jit_code *c, jit_condition cc, jit_reg to, jit_reg f
     jit_u8(c, 0x40 | cc);
     jit_modrm(c, 3, to, from);
 }
-/* al = condition; eax = al. */
+/* Sets al to the condition, and eax to al. */
 static inline void jit_set_rax(jit_code *c, jit_condition cc)
 {
     jit_u8(c, 0x0F);
@@ -238,7 +238,7 @@ static inline void jit_ret(jit_code *c)
 {
     jit_u8(c, 0xC3);
 }
-/* Long instructions that do nothing, up to a multiple. */
+/* Writes long instructions that do nothing, up to a multiple. */
 static inline void jit_align(jit_code *c, size_t multiple)
 {
     size_t n = (multiple - c->n % multiple) % multiple;

@@ -3,7 +3,7 @@
 
 static const uint32_t plane_bytes[JIT_QUAT_SIZES] = {64, 128};
 
-/* Index of a variable; JIT_QUATS_MAX if there are too many. */
+/* Returns the index of a variable; JIT_QUATS_MAX if there are too many. */
 static uint32_t index_of(const jit_quats *q, uint32_t slot)
 {
     uint32_t i = 0;

@@ -21,7 +21,7 @@ typedef struct jit_quats {
 
 /* Adds an assignment of variables of the frame; false if it is not such a sum, or if there are too many. */
 bool jit_quats_take(jit_quats *q, const lang_node *assignment);
-/* Whether there are enough registers for vectors of a size. */
+/* Returns whether there are enough registers for vectors of a size. */
 bool jit_quats_fit(const jit_quats *q, uint32_t size);
 /* Emits the code of one sum that was added, and of loading or storing all changed vectors. */
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);

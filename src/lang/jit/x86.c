@@ -601,7 +601,7 @@ static void while_loop(struct compiler *c, const lang_node *s)
     c->loop = outer;
 }
 
-/* The only assignment of a branch; NULL if the branch has anything else. */
+/* Returns the only assignment of a branch; NULL if the branch has anything else. */
 static const lang_node *lone_assignment(const lang_node *branch)
 {
     while (branch->kind == NODE_BLOCK && branch->a && !branch->a->next) branch = branch->a;

@@ -78,7 +78,7 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
     return WHIT_OK;
 }
 
-/* FNV-1a, 64 bits. */
+/* Returns the FNV-1a hash, 64 bits. */
 static uint64_t hash(const char *text)
 {
     uint64_t h = 0xCBF29CE484222325u;

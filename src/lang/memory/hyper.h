@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "kernels/quat/quat.h"
 
-/* The hypervector of a number: the same everywhere, nearly orthogonal to those of other numbers. */
+/* Makes the hypervector of a number: the same everywhere, nearly orthogonal to those of other numbers. */
 void whit_hyper_random(uint64_t seed, uint64_t *out, uint32_t n_words);
-/* out = a * b; unbinds too. out may be either. */
+/* Computes out = a * b; unbinds too. out may be either. */
 void whit_hyper_bind(uint64_t *out, const uint64_t *a, const uint64_t *b, uint32_t n_words);
 /* Turns the lanes by 64 k: word i comes from word i - k. out is not a. */
 void whit_hyper_permute(uint64_t *out, const uint64_t *a, uint32_t k, uint32_t n_words);
@@ -27,9 +27,9 @@ whit_status whit_hyper_bundle_open(uint32_t n_words, const whit_allocator *alloc
                                    whit_error *error);
 void whit_hyper_bundle_close(whit_hyper_bundle *bundle);
 void whit_hyper_bundle_clear(whit_hyper_bundle *bundle);
-/* False if it is full. */
+/* Adds to the bundle; returns false if it is full. */
 bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a);
-/* The majority; lanes that tie have the bit of `ties`. */
+/* Computes the majority; lanes that tie have the bit of `ties`. */
 void whit_hyper_bundle_majority(const whit_hyper_bundle *bundle, const uint64_t *ties, uint64_t *out);
 
 #endif

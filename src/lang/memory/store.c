@@ -116,7 +116,7 @@ void whit_memory_stats_of(const whit_memory *memory, whit_memory_stats *stats)
     whit_ndf_file(memory->ndf, 0, &stats->file_bytes);
 }
 
-/* The part that contains record i. */
+/* Returns the part that contains record i. */
 static const struct part *part_of(const whit_memory *memory, uint64_t i)
 {
     uint32_t low = 0, high = memory->n_parts;

@@ -31,8 +31,8 @@ typedef struct whit_memory_hit {
 } whit_memory_hit;
 #define WHIT_MEMORY_MAX_HITS 1000
 
-/* The k nearest records of all, nearest first, older ones first among equals; returns their number
- * (k or all). Every record is looked at; threads of the pool share them. */
+/* Finds the k nearest records of all, nearest first, older ones first among equals; returns their number (k or all).
+ * Every record is looked at; threads of the pool share them. */
 whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernels *kernels, whit_pool *pool,
                                const uint64_t query[WHIT_MEMORY_WORDS], uint32_t k, whit_memory_hit *hits,
                                uint32_t *n_hits, whit_error *error);
