@@ -87,7 +87,7 @@ static double budget_of(const struct choosing *c)
 
 /* ---- candidates of a matrix ---------------------------------------------------------------------- */
 
-/* Whether a matrix can have the candidate; then its type and the size of its corrections. */
+/* Returns whether a matrix can have the candidate; then its type and the size of its corrections. */
 static bool make_type(const whit_source_tensor *tensor, const struct candidate *row, struct option *option)
 {
     const uint32_t n_cols = tensor->type.n_cols, n_rows = tensor->type.n_rows;
@@ -301,7 +301,7 @@ static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t
     return status;
 }
 
-/* The divergence that each matrix costs, and the estimates of its options. */
+/* Measures the divergence that each matrix costs, and the estimates of its options. */
 static whit_status estimate_losses(struct choosing *c)
 {
     double *kl = whit_zalloc_array(c->b->allocator, c->n, sizeof *kl);

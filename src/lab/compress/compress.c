@@ -102,7 +102,7 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
 
 /* ---- progress --------------------------------------------------------------------------------------- */
 
-/* Whether this process writes files: all but one of the ranks do not. */
+/* Returns whether this process writes files: all but one of the ranks do not. */
 static bool is_first(const struct compression *c)
 {
     return !c->options->ranks || !c->options->ranks->rank;
@@ -117,14 +117,14 @@ static whit_status progress(struct compression *c, double share)
     return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->source->path);
 }
 
-/* Approximate cost of a matrix: products with the Hessian of its inputs. */
+/* Returns the approximate cost of a matrix: products with the Hessian of its inputs. */
 static double cost_of_matrix(const whit_tensor_type *type)
 {
     const double products = 80;
     return products * type->n_rows * type->n_cols * type->n_cols;
 }
 
-/* Approximate cost of the text before a stage: the Hessians, and running both streams for them. */
+/* Returns the approximate cost of the text before a stage: the Hessians, and running both streams for them. */
 static double cost_of_text(const struct compression *c, const whit_layer_stage *stage)
 {
     const whit_tensor_type *type = &c->stream.params[0].items[stage->params[0]].type;
@@ -132,7 +132,7 @@ static double cost_of_text(const struct compression *c, const whit_layer_stage *
     return tokens * 2 * ((double)type->n_cols * type->n_cols + (double)c->stream.weight_elems / 2);
 }
 
-/* Approximate cost of moving the text past the layer. */
+/* Returns the approximate cost of moving the text past the layer. */
 static double cost_of_advance(const struct compression *c)
 {
     return 2 * (double)c->stream.n_batches * c->stream.n_rows * (double)c->stream.weight_elems;
@@ -290,7 +290,8 @@ static void send_reports(struct compression *c, bool rotated)
 
 /* ---- a stage ---------------------------------------------------------------------------------------- */
 
-/* Columns that the walk keeps together: the largest that a matrix of the stage needs, which all others divide. */
+/* Returns the columns that the walk keeps together: the largest that a matrix of the stage needs, which all others
+ * divide. */
 static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
     uint32_t group = 0;

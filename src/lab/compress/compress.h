@@ -31,11 +31,11 @@ typedef enum whit_compress_stage {
     WHIT_STAGE_ROTATION = 1 << 7, /* values of attention rotated within their heads, if the layer loses less */
 } whit_compress_stage;
 
-/* "qep" to WHIT_STAGE_QEP; 0 for an unknown name. */
+/* Converts "qep" to WHIT_STAGE_QEP; returns 0 for an unknown name. */
 unsigned whit_compress_stage_named(const char *name);
 
-/* Whether a type of GGUF files can be the codec: q8_0 q4_0 iq4_nl iq4_xs q3_k q2_k q2_0 tq2_0 tq1_0 q1_0. Such a file
- * has no corrections, and its embedding and head are q8_0. */
+/* Returns whether a type of GGUF files can be the codec: q8_0 q4_0 iq4_nl iq4_xs q3_k q2_k q2_0 tq2_0 tq1_0 q1_0. Such
+ * a file has no corrections, and its embedding and head are q8_0. */
 bool whit_compress_knows_form(const char *name);
 
 typedef struct whit_compress_report {

@@ -64,8 +64,8 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
     return status;
 }
 
-/* Bytes of the sums that an expert takes: of the text and held out, and on several ranks the trees' nodes, one for each
- * power of two of batches and two more. All ranks find the same number. */
+/* Returns the bytes of the sums that an expert takes: of the text and held out, and on several ranks the trees' nodes,
+ * one for each power of two of batches and two more. All ranks find the same number. */
 static size_t count_bytes(const whit_expert_stage *s)
 {
     const whit_stream *stream = s->stream;

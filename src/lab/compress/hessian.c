@@ -78,7 +78,7 @@ static void add_product(const whit_blas *blas, whit_pool *pool, const float *a, 
                                     .ldc = n_b});
 }
 
-/* The later of two values in the order of computation; the block's input precedes all others. */
+/* Returns the later of two values in the order of computation; the block's input precedes all others. */
 static whit_ref later(const whit_graph *block, whit_ref a, whit_ref b)
 {
     for (uint32_t i = block->n_nodes; i-- > 0;)
@@ -123,7 +123,7 @@ static size_t count_values(const whit_hessian *h)
     return (size_t)h->n * h->n * (h->shift ? 2 : 1) + (size_t)h->n_out * h->n;
 }
 
-/* A Hessian of the same shape in the values of a tree's node. */
+/* Returns a Hessian of the same shape in the values of a tree's node. */
 static whit_hessian hessian_in(float *values, const whit_hessian *shape)
 {
     const size_t square = (size_t)shape->n * shape->n;
@@ -297,7 +297,7 @@ static void close_gathering(struct gathering *g)
     whit_hessian_free(&g->all);
 }
 
-/* The original's pair of a token and an expert, or -1 if it routes the token to other experts. */
+/* Returns the original's pair of a token and an expert, or -1 if it routes the token to other experts. */
 static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expert)
 {
     for (uint32_t i = 0; i < p->n_used; i++) {
@@ -348,7 +348,7 @@ static size_t square_of(const struct gathering *g)
     return (size_t)g->n * g->n;
 }
 
-/* Number of sums of one expert: h, shift, lost. */
+/* Returns the number of sums of one expert: h, shift, lost. */
 static size_t expert_values(const struct gathering *g)
 {
     return square_of(g) * (g->moved ? 2 : 1) + (size_t)g->experts->n_out * g->n;

@@ -29,7 +29,7 @@ static void fill_table(const whit_knapsack *k, double unit, double *least, doubl
     }
 }
 
-/* The cheapest option of each item, or that with less loss of equally cheap ones. */
+/* Chooses the cheapest option of each item, or that with less loss of equally cheap ones. */
 static double choose_cheapest(const whit_knapsack *k, uint8_t *chosen)
 {
     double sum = 0;

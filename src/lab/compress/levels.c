@@ -109,7 +109,7 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
     return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS / type->group : 0;
 }
 
-/* The range of the numbers of scales in the files that these types are for: six bits, but for Q6_K. */
+/* Finds the range of the numbers of scales in the files that these types are for: six bits, but for Q6_K. */
 static void number_range(const whit_tensor_type *type, float *least, float *most)
 {
     *least = 0, *most = type->scale_type == WHIT_SCALE_K4 ? 15 : 63;

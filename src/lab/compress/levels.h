@@ -16,18 +16,18 @@ typedef struct whit_levels {
     int8_t second[WHIT_LEVELS_MAX];
 } whit_levels;
 
-/* Whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
+/* Returns whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
  * u4, u5, i6, n4, x8, x9, x10 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
 /* Levels of a group with scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b;
  * the others have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
-/* Whether the type has a second scale b. */
+/* Returns whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
-/* Whether a group of the type may have this pair of scales; most types need a > 0. */
+/* Returns whether a group of the type may have this pair of scales; most types need a > 0. */
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2]);
-/* The number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced: only
- * those beside the quotient are compared. */
+/* Returns the number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced:
+ * only those beside the quotient are compared. */
 static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 {
     uint32_t best = 0, end = levels->n;
@@ -52,14 +52,14 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     return best;
 }
 
-/* Number of groups that share factors: those of a row with u8 scales, of a superblock with scales in superblocks; 0:
- * the type has no factors. */
+/* Returns the number of groups that share factors: those of a row with u8 scales, of a superblock with scales in
+ * superblocks; 0: the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
 /* Scales as stored in the file: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
  * represents; for l2 those of the nearest two bytes. */
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
-/* The factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of 255, so
- * that scales may still grow. */
+/* Finds the factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of
+ * 255, so that scales may still grow. */
 void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint32_t n_groups, float factors[2]);
 /* Writes the bytes of a group's stored scales, and reads them again. l2 has no factors. */
 void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes);

@@ -32,7 +32,7 @@ static bool invert(struct pair *p)
     return whit_cholesky_of_inverse(p->blas, p->pool, p->square, p->other, p->r, p->scratch);
 }
 
-/* B for this A. */
+/* Solves for the B that belongs to this A. */
 static bool fit_b(struct pair *p)
 {
     multiply_pair(p, false, false, p->a, p->h, p->r, p->n, p->n, p->ah);
@@ -44,7 +44,7 @@ static bool fit_b(struct pair *p)
     return true;
 }
 
-/* A for this B. */
+/* Solves for the A that belongs to this B. */
 static bool fit_a(struct pair *p)
 {
     multiply_pair(p, true, false, p->b, p->b, p->r, p->r, p->m, p->square);

@@ -8,8 +8,8 @@
 #include "kernels/corrections.h"
 #include "linalg/blas.h"
 
-/* d (m, n), h (n, n); values (m, n) receives those of the pair. *found: false if d has a lower rank; then there is
- * no pair. */
+/* Finds a pair for d (m, n) and h (n, n); values (m, n) receives the pair's values. *found: false if d has a lower
+ * rank; then there is no pair. */
 whit_status whit_low_rank_find(const whit_tensor_type *type, const float *d, const float *h, uint32_t rank,
                                float *values, whit_buf *part_a, whit_buf *part_b, bool *found, const whit_blas *blas,
                                whit_pool *pool, const whit_allocator *allocator, whit_error *error);

@@ -25,7 +25,7 @@ static int by_number(const void *a, const void *b)
     return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
 }
 
-/* The columns of the largest H_jj sum of D_ij^2. */
+/* Chooses the columns of the largest H_jj sum of D_ij^2. */
 static void choose_columns(const whit_plane_search *s, struct ranked *ranked)
 {
     size_t m = s->type->n_rows, n = s->type->n_cols;

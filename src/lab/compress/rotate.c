@@ -18,8 +18,8 @@ static uint32_t count_readers(const whit_graph *block, whit_ref value)
     return n;
 }
 
-/* Whether node `at` of the block is the only node of the model that reads its matrix. Otherwise a rotation would affect
- * the other node. */
+/* Returns whether node `at` of the block is the only node of the model that reads its matrix. Otherwise a rotation
+ * would affect the other node. */
 static bool is_own(const whit_stream *s, const whit_node *at)
 {
     uint32_t n = 0;

@@ -102,8 +102,8 @@ static void fit_group(const struct walk *k, uint32_t row, const float *w, uint32
     whit_levels_fit(k->s->type, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row, group), stored);
 }
 
-/* The factors of a row's scales, from the scales that its groups would have before the walk. The groups that share
- * factors lie together in the walk. */
+/* Finds the factors of a row's scales, from the scales that its groups would have before the walk. The groups that
+ * share factors lie together in the walk. */
 static void fit_factors(struct walk *k, uint32_t row, const float *w, const float *importance)
 {
     float *stored = k->fields + (size_t)row * k->n_groups * 2;
@@ -224,7 +224,7 @@ static void push_on(const struct walk *k, uint32_t worker, const float *delta, u
                                        .ldc = k->n});
 }
 
-/* The change of the error by eight codes from column j on: d^T H d + 2 r d, d their change of value. */
+/* Returns the change of the error by eight codes from column j on: d^T H d + 2 r d, d their change of value. */
 static double entry_gain(const struct walk *k, uint32_t j, const float *values, const float *r, const int8_t *codes,
                          float scale, float *d)
 {
@@ -408,7 +408,7 @@ static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, con
     return true;
 }
 
-/* Error of each row, from the residuals r. */
+/* Sums the error of each row from the residuals r. */
 static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, float *d)
 {
     for (uint32_t i = 0; i < n_rows; i++) {
@@ -489,7 +489,7 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* The current error of the rows, and the error on held-out tokens. */
+/* Measures the current error of the rows, and the error on held-out tokens. */
 static double measure_walk(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
@@ -543,7 +543,7 @@ static void take_result(const struct walk *k)
     }
 }
 
-/* The inverse of take_result: codes and scales that were found before. */
+/* Loads codes and scales that were found before: the inverse of take_result. */
 static void load_state(const struct walk *k)
 {
     const whit_solve *s = k->s;

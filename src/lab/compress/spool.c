@@ -10,7 +10,7 @@
 
 #ifdef O_TMPFILE
 
-/* Whether the disk has space for twice the bytes. */
+/* Returns whether the disk has space for twice the bytes. */
 static bool has_room(int fd, size_t bytes)
 {
     struct statvfs disk;

@@ -60,8 +60,8 @@ static whit_status find_residual(const whit_stream *stream, whit_ref value, whit
     return WHIT_OK;
 }
 
-/* The sum over a token's experts whose outputs are `output`, including later values that are added to it, such as a
- * shared expert; 0: the outputs are not summed. */
+/* Returns the sum over a token's experts whose outputs are `output`, including later values that are added to it, such
+ * as a shared expert; 0: the outputs are not summed. */
 static whit_ref find_expert_sum(const whit_graph *block, whit_ref output)
 {
     whit_ref sum = 0;

@@ -56,7 +56,7 @@ whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row,
     return status;
 }
 
-/* The whole tensor as f32. */
+/* Reads the whole tensor as f32. */
 static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, whit_error *error)
 {
     const whit_source_tensor *tensor = tensor_of(s, param);

@@ -66,10 +66,11 @@ void whit_stream_rest(whit_stream *stream);
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
 /* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
-/* The batches of this rank: [*begin, end). Without ranks all. Only these are run and moved past blocks here. */
+/* Finds the batches of this rank, [*begin, end); without ranks all of them. Only these are run and moved past blocks
+ * here. */
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
-/* The index of a batch among the held-out batches or among the others; is_held_out: whether some batches are held
- * out. */
+/* Returns the index of a batch among the held-out batches or among the others; is_held_out: whether some batches are
+ * held out. */
 uint32_t whit_stream_place(const whit_stream *stream, uint32_t batch, bool is_held_out);
 /* Moves one side's text past the block: its outputs become the next block's inputs. If stream->within ends it, the text
  * must not be used afterwards. */
@@ -77,7 +78,7 @@ void whit_stream_advance(whit_stream *stream, whit_stream_side side);
 /* Reads one row of a tensor as f32, (n_cols). */
 whit_status whit_stream_read_row(const whit_source_tensor *tensor, uint32_t row, float *values,
                                  const whit_allocator *allocator, whit_error *error);
-/* Whether the batch is held out to decide when to stop: one in eight, and none if there are too few batches. */
+/* Returns whether the batch is held out to decide when to stop: one in eight, and none if there are too few batches. */
 bool whit_stream_is_held(const whit_stream *stream, uint32_t batch);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* Appends the ids (int32_t) of a text file to `ids`. Refuses a source without a tokenizer, and an empty file. */
 whit_status whit_compress_read_text(const whit_source *source, const char *path, whit_buf *ids, whit_error *error);
-/* Id of the token that the tokenizer puts at the beginning of a text, or -1. */
+/* Returns the id of the token that the tokenizer puts at the beginning of a text, or -1. */
 int32_t whit_compress_bos(const whit_source *source);
 
 #endif

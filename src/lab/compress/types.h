@@ -17,15 +17,16 @@ typedef struct whit_compress_types {
     uint32_t rank;
 } whit_compress_types;
 
-/* Whether the tensor is a matrix to which the codec applies: all of the layers except a few small ones that control
- * them. */
+/* Returns whether the tensor is a matrix to which the codec applies: all of the layers except a few small ones that
+ * control them. */
 bool whit_compress_is_layer_matrix(const whit_source_tensor *tensor);
-/* Type of a layer's matrix in the finished file. */
+/* Finds the type of a layer's matrix in the finished file. */
 whit_status whit_compress_type_of(const whit_compress_types *types, const whit_source_tensor *tensor,
                                   whit_tensor_type *type, whit_error *error);
 /* Is the type rounded by the solver rather than plainly? */
 bool whit_compress_is_solved(const whit_tensor_type *type);
-/* Columns that stay together when columns are ordered: a group, or a superblock whose groups share factors. */
+/* Returns the number of columns that stay together when columns are ordered: a group, or a superblock whose groups
+ * share factors. */
 uint32_t whit_compress_walk_group(const whit_tensor_type *type);
 /* Checks that source and options fit together. */
 whit_status whit_compress_types_check(const whit_compress_types *types, whit_error *error);

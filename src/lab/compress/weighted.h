@@ -15,8 +15,8 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
                                 const whit_tensor_type *type, const float *weights, whit_pool *pool,
                                 double *error_share, whit_error *error);
 
-/* Mean squares of the inputs of a matrix, (n_cols). Refuses a file that lacks the matrix or has another length for
- * it. */
+/* Reads the mean squares of the inputs of a matrix, (n_cols). Refuses a file that lacks the matrix or has another
+ * length for it. */
 whit_status whit_weighted_means(const whit_imatrix *imatrix, const whit_source_tensor *tensor, float *means,
                                 whit_error *error);
 /* Refuses a file with layers that the source does not have. */

@@ -92,7 +92,7 @@ whit_status whit_corpus_add_ids(whit_corpus *corpus, const whit_model *model, co
     return find_starts(corpus, before, whit_model_bos(model), error);
 }
 
-/* How many documents begin early enough for a window. */
+/* Counts how many documents begin early enough for a window. */
 static size_t usable_starts(const whit_corpus *corpus, uint32_t n_tokens)
 {
     size_t n = corpus->n_starts;

@@ -23,7 +23,7 @@ typedef whit_corpus_fn whit_held_out_fn;
 whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
                                            const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets,
                                            whit_held_out_fn *progress, void *user);
-/* Number of windows of such a measurement. */
+/* Returns the number of windows of such a measurement. */
 uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint32_t limit);
 
 #endif

@@ -76,7 +76,7 @@ void whit_op_conv(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, convolve_channels, &job, count_items(&job), 1);
 }
 
-/* du (n_tokens, CHANNELS): the gradients of the sums over taps in one sequence. */
+/* Computes du (n_tokens, CHANNELS): the gradients of the sums over taps in one sequence. */
 static void find_sum_gradients(const struct conv_job *job, size_t first, uint32_t channel, uint32_t n, float *du)
 {
     const float *dy = whit_step_doutput(job->tape, job->step);

@@ -209,7 +209,7 @@ struct head_sums {
     float da, ddt;
 };
 
-/* The gradients of one token, the one with number i of its chunk. */
+/* Computes the gradients of one token, the one with number i of its chunk. */
 static void token_gradient(const struct delta_job *job, const struct walk *w, size_t r, uint32_t head, uint32_t i,
                            struct head_sums *sums)
 {
@@ -266,7 +266,7 @@ static void clear_key_head(const struct delta_job *job, size_t first, uint32_t k
     }
 }
 
-/* The sums of a sequence: those of a for each head, then those of dt. */
+/* Returns the sums of a sequence: those of a for each head, then those of dt. */
 static float *sums_of(const struct delta_job *job, uint32_t sequence)
 {
     return job->tape->partials + (size_t)sequence * 2 * job->n_heads;

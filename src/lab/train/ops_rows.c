@@ -141,7 +141,7 @@ void whit_op_rope_gradient(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- gates ---------------------------------------------------------------------------------- */
 
-/* f(gate) and its slope, of the gates that have no gradient among the loops: y = f(gate) (up + shift). */
+/* Computes f(gate) and its slope for the gates that have no gradient among the loops: y = f(gate) (up + shift). */
 static float gate_value(whit_gate gate, float x, float *slope)
 {
     if (gate == WHIT_GATE_PRODUCT) {

@@ -76,7 +76,7 @@ static size_t count_floats(const whit_params *params)
     return n;
 }
 
-/* Whether gradients of frozen weights are needed, namely for their scales. */
+/* Returns whether gradients of frozen weights are needed, namely for their scales. */
 static bool trains_fixed_scales(const whit_params *params)
 {
     for (uint32_t i = 0; i < params->n; i++)

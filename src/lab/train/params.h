@@ -66,7 +66,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
                             whit_error *error);
 /* Takes the weights of tensor `i` out of the training; between add and allocate. */
 void whit_params_freeze(whit_params *params, uint32_t i);
-/* Number of bytes that allocation will need. */
+/* Returns the number of bytes that allocation will need. */
 size_t whit_params_bytes(const whit_params *params, bool gradients);
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error);
 void whit_params_free(whit_params *params);

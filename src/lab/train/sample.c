@@ -6,7 +6,7 @@
 #define N_SEQUENCES    16 /* documents that grow side by side, a token each in every step */
 #define OPENING_TOKENS 8  /* tokens of the corpus that begin a document of a model without a BOS token */
 
-/* The BOS token if the model's prompts begin with it, else -1. */
+/* Returns the BOS token if the model's prompts begin with it, else -1. */
 static int32_t find_prompt_bos(const whit_model *model)
 {
     int32_t ids[4];

@@ -96,7 +96,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                            const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
                            whit_error *error);
 void whit_tape_close(whit_tape *tape); /* zero-initialised is closed */
-/* Bytes of activations and of packed operands. */
+/* Returns the bytes of activations and of packed operands. */
 size_t whit_tape_bytes(const whit_tape *tape);
 
 /* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* The stored type of a matrix under a codec name: t is t5 (t2 where rows are shorter than a block of
- * five trits in groups) and q2 with f16 scales per 128 columns, b1 per 64, i8 one f32 scale per row. */
+/* Finds the stored type of a matrix under a codec name: t is t5 (t2 where rows are shorter than a block of five trits
+ * in groups) and q2 with f16 scales per 128 columns, b1 per 64, i8 one f32 scale per row. */
 static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t n_cols, whit_tensor_type *type,
                                    whit_error *error)
 {
@@ -54,7 +54,7 @@ bool whit_trainee_keeps(const char *name)
     return n > n_end && strcmp(name + n - n_end, "_bias") == 0;
 }
 
-/* The codec of a layer's matrix: of the last wish for its name, else that of the layers. */
+/* Returns the codec of a layer's matrix: of the last wish for its name, else that of the layers. */
 static const char *layer_codec(const whit_trainee_codecs *codecs, const char *name)
 {
     const char *codec = whit_trainee_keeps(name) ? "own" : codecs->layers, *last = strrchr(name, '.') + 1;

@@ -26,8 +26,8 @@ typedef struct whit_trainee {
     const whit_allocator *allocator;
 } whit_trainee;
 
-/* Whether a layer's matrix keeps its type whatever the codec of the layers is: a small one whose few outputs steer a
- * whole layer. */
+/* Returns whether a layer's matrix keeps its type whatever the codec of the layers is: a small one whose few outputs
+ * steer a whole layer. */
 bool whit_trainee_keeps(const char *name);
 
 /* Inputs are rounded as the model does it (W1.58A8), except for a student's float matrices. Weights are decoded from

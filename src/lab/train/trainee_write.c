@@ -73,7 +73,7 @@ static void float_rows(const whit_trainee *trainee, const whit_param *param, con
     }
 }
 
-/* A tensor that was not trained, as it is in the model's file. */
+/* Copies a tensor that was not trained, as it is in the model's file. */
 static whit_status copy_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
                                whit_ndf_writer *writer, whit_error *error)
 {

@@ -337,7 +337,7 @@ static void follow_block(void *user, whit_tape *tape, whit_ref value)
     }
 }
 
-/* The hook that adds the residual streams' share of the gradients; NULL if they have no weight. */
+/* Returns the hook that adds the residual streams' share of the gradients; NULL if they have no weight. */
 static whit_tape_hook *find_hook(const whit_trainer_options *o)
 {
     if (o->by_blocks) return follow_block;
@@ -410,7 +410,8 @@ static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trai
     return WHIT_OK;
 }
 
-/* Share of the run that is done. Of a time, that of the last measurement is set aside. */
+/* Returns the share of the run that is done. If the run is limited by time, the last measurement's time is set
+ * aside. */
 static double share_of(const whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;

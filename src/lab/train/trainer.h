@@ -91,7 +91,7 @@ typedef struct whit_trainer whit_trainer;
 whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
                               const whit_allocator *allocator, whit_trainer **trainer, whit_error *error);
 void whit_trainer_close(whit_trainer *trainer);
-/* Bytes of memory: parameters of both models, activations, text. */
+/* Returns the bytes of memory: parameters of both models, activations, text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
 /* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED returned;
  * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the
@@ -99,7 +99,7 @@ size_t whit_trainer_bytes(const whit_trainer *trainer);
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 /* Rounds the weights of a cancelled run. Afterwards it can resume only from its checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);
-/* Number of steps that were done, those before a checkpoint included. */
+/* Returns the number of steps that were done, those before a checkpoint included. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
 

@@ -24,7 +24,7 @@ typedef struct whit_tuning {
  * Otherwise like whit_trainee_open. */
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
                              const whit_allocator *allocator, whit_error *error);
-/* The finished adapter, or model, at `path`. */
+/* Writes the finished adapter, or model, at `path`. */
 whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tuning, const char *command,
                               const char *path, whit_error *error);
 
