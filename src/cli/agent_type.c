@@ -22,7 +22,7 @@ enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
 
 /* ---- additions to the next task --------------------------------------------------------------- */
 
-/* Bytes that may still be attached. */
+/* Returns the bytes that may still be attached. */
 static size_t room_left(const struct cli_tasks *t)
 {
     return t->attached.size_bytes < ATTACHED_MAX ? ATTACHED_MAX - t->attached.size_bytes : 0;
@@ -139,7 +139,8 @@ static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-/* The names of the server's models. NULL or empty if it does not tell them; servers of other machines are not asked. */
+/* Asks the server for the names of its models. NULL or empty if it does not tell them; servers of other machines are
+ * not asked. */
 static json_t *ask_names(const struct agent_values *values)
 {
     char address[200];
@@ -162,7 +163,7 @@ static json_t *ask_names(const struct agent_values *values)
     return names;
 }
 
-/* Whether a server calls a model by a name: Ollama adds ":latest" to names without a tag. */
+/* Returns whether a server calls a model by a name: Ollama adds ":latest" to names without a tag. */
 static bool is_called(const char *id, const char *name)
 {
     const size_t n = strlen(name);

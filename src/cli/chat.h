@@ -36,7 +36,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 
 /* Runs a command: a line that begins with '/'. */
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
-/* Whether the line is a word that ends other programs: exit, quit, :q. */
+/* Returns whether the line is a word that ends other programs: exit, quit, :q. */
 bool cli_chat_leaves(const char *line, size_t n_bytes);
 /* The commands, for Tab; ends with NULL. */
 extern const char *const cli_chat_words[];

@@ -129,7 +129,7 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
     return whit_buf_append(user, text, n_bytes);
 }
 
-/* The parameters of the tool of this name; *is_known: there is such a tool. */
+/* Returns the parameters of the tool of this name; *is_known: there is such a tool. */
 static const json_t *find_parameters(const json_t *tools, const char *name, bool *is_known)
 {
     size_t i;

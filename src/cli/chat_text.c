@@ -13,7 +13,8 @@
 /* xterm and its relatives take sequences of this length at most. */
 enum { CLIPBOARD_BYTES_MAX = 74994 };
 
-/* The text of the last message with this role, for json_decref of *message; NULL if there is no such message. */
+/* Returns the text of the last message with this role, for json_decref of *message; NULL if there is no such
+ * message. */
 static const char *last_text(const cli_chat *chat, const char *role, json_t **message, size_t *n_bytes)
 {
     *message = NULL;
@@ -33,7 +34,7 @@ static const char *last_text(const cli_chat *chat, const char *role, json_t **me
 
 /* ---- /copy ------------------------------------------------------------------------------------------ */
 
-/* The last block of code in a text, without its marks; an open one ends with the text. */
+/* Returns the last block of code in a text, without its marks; an open one ends with the text. */
 static const char *last_block(const char *text, size_t n_bytes, size_t *n_block)
 {
     const char *block = NULL, *begin = NULL, *end = text + n_bytes;
@@ -49,7 +50,7 @@ static const char *last_block(const char *text, size_t n_bytes, size_t *n_block)
     return block;
 }
 
-/* The clipboard's sequence (OSC 52), which terminals also take from another machine. */
+/* Returns the clipboard's sequence (OSC 52), which terminals also take from another machine. */
 static char *clipboard_sequence(const char *text, size_t n_bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -87,7 +87,7 @@ typedef struct cli_verb {
 
 extern const cli_verb *const cli_verbs[]; /* ends with NULL */
 const cli_verb *cli_verb_find(const char *name);
-/* The verb that `word` is a slip of, or NULL. */
+/* Returns the verb that `word` is a slip of, or NULL. */
 const cli_verb *cli_verb_guess(const char *word);
 
 /* ---- one call of one verb ------------------------------------------------------------------ */
@@ -108,7 +108,7 @@ typedef struct cli_call {
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
-/* Whether a name that was given may stand for `name`: a part of it, or a slip of a letter or two away. */
+/* Returns whether a name that was given may stand for `name`: a part of it, or a slip of a letter or two away. */
 bool cli_is_near_name(const char *given, const char *name);
 
 /* Was the option of this name among the arguments? Its value cannot show this, since it may equal the default. */
@@ -119,7 +119,7 @@ bool cli_was_given(const cli_call *call, const char *name);
  * repeated. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
-/* Whether the verb accepts the model as an operand, in place of -m. */
+/* Returns whether the verb accepts the model as an operand, in place of -m. */
 bool cli_verb_takes_model(const cli_verb *verb);
 
 /* Walks every option of a verb: i from 0; NULL at the end. *group_offset may be NULL. */
@@ -129,12 +129,14 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* ---- messages and output ------------------------------------------------------------------- */
 
-/* Columns of the terminal at a descriptor; 0 if it is no terminal, or one that cannot place text (TERM=dumb). */
+/* Returns the columns of the terminal at a descriptor; 0 if it is no terminal, or one that cannot place text
+ * (TERM=dumb). */
 unsigned cli_columns(int fd);
 /* Does the terminal at a descriptor show colours that its user wants (NO_COLOR is not set)? */
 bool cli_has_colours(int fd);
 
-/* "whit VERB: message" on stderr, broken between words where its terminal is narrower; returns the exit status. */
+/* Writes "whit VERB: message" on stderr, broken between words where its terminal is narrower; returns the exit
+ * status. */
 int cli_fail(const cli_call *call, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int cli_fail_error(const cli_call *call, const whit_error *error);
 /* Prints a line that is not about a failure: "whit: ..." on stderr. */
@@ -158,7 +160,7 @@ bool cli_control(cli_call *call, const char *sequence);
 /* Prints a value and takes its reference. NULL (out of memory, or a value that JSON cannot hold) is a failure of the
  * output. */
 bool cli_print_json(cli_call *call, json_t *value);
-/* A path for JSON: bytes that are not UTF-8 become U+FFFD. NULL if out of memory. */
+/* Makes a JSON string of a path: bytes that are not UTF-8 become U+FFFD. NULL if out of memory. */
 json_t *cli_json_path(const char *path);
 /* Flushes and closes stdout; returns `status`, or CLI_IO if output was lost. */
 int cli_finish(cli_call *call, int status);

@@ -107,7 +107,7 @@ static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t
     return true;
 }
 
-/* The predictions of a score from `before` on. */
+/* Returns the predictions of a score from `before` on. */
 static cli_unit unit_since(const cli_score *score, const cli_score *before)
 {
     cli_unit unit = {.n = (double)(score->n - before->n),

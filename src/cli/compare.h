@@ -53,7 +53,8 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
 /* With several texts: the divergence on each beside that on the first. Sets "beside" in the later texts. */
 void cli_compare_beside(cli_comparison *c, json_t *texts);
 
-/* Mean per prediction over the units of a subject, of the member at this offset; less that of `other` if not NULL. */
+/* Returns the mean per prediction over the units of a subject, of the member at this offset; less that of `other` if
+ * not NULL. */
 cli_interval cli_compare_interval(const cli_subject *subject, const cli_subject *other, size_t offset);
 
 /* Measures copies of passages in a text (docs/use/compression.md). */

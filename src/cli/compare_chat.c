@@ -27,7 +27,7 @@ struct chat_run {
     json_t *answers;
 };
 
-/* The number of tokens until the answers part, and how many the original has. */
+/* Returns the number of tokens before the answers differ, and writes how many the original has. */
 static size_t find_difference(const cli_chat_answer *original, const cli_chat_answer *other, size_t *n_all)
 {
     const int32_t *a = WHIT_ITEMS(const int32_t, &original->ids), *b = WHIT_ITEMS(const int32_t, &other->ids);
@@ -63,7 +63,7 @@ static bool add_answers(struct chat_run *run, const cli_chat_item *item, const c
     return ok;
 }
 
-/* Text for JSON: bytes that are not UTF-8 become U+FFFD, as in paths. */
+/* Makes a JSON string of a text: bytes that are not UTF-8 become U+FFFD, as in paths. */
 static json_t *text_to_json(const cli_chat_answer *answer)
 {
     return cli_json_path(whit_chars(&answer->text));

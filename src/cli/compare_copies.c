@@ -34,7 +34,7 @@ static int measure_window(cli_comparison *c, const int32_t *ids, whit_step_token
     return CLI_OK;
 }
 
-/* The units of one depth: a view of every DEPTHS-th. */
+/* Returns the units of one depth: a view of every DEPTHS-th. */
 static cli_subject pick_depth(const cli_subject *subject, size_t depth)
 {
     cli_subject picked = {.path = subject->path};
@@ -49,7 +49,7 @@ static cli_interval find_right(const cli_subject *subject, const cli_subject *ot
     return cli_interval_scale(cli_compare_interval(subject, other, offsetof(cli_unit, n_right)), 100);
 }
 
-/* The windows' sums over all depths, which are the independent units. */
+/* Sums each window over all depths; the windows are the independent units. */
 static cli_subject join_depths(const cli_subject *subject)
 {
     cli_subject joined = {.path = subject->path};

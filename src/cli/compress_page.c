@@ -19,7 +19,7 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
     return whit_buf_append(user, text, n_bytes);
 }
 
-/* A copy of the text in UTF-8, without a terminal's commands; NULL if out of memory. */
+/* Returns a copy of the text in UTF-8, without a terminal's commands; NULL if out of memory. */
 static char *own_text(whit_buf *text)
 {
     char *plain = text->failed ? NULL : malloc(WHIT_PLAIN_ROOM(text->size_bytes));

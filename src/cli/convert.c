@@ -85,7 +85,7 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
-/* Whether the conversion keeps every codec and writes one file, without JSON. */
+/* Returns whether the conversion keeps every codec and writes one file, without JSON. */
 static bool is_plain(const struct convert_values *values)
 {
     return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family &&

@@ -37,7 +37,7 @@ static whit_status read_own(const char *path, whit_buf *image, whit_error *error
     return status;
 }
 
-/* The last part of a path, without ".ndf" and slashes at its end. */
+/* Copies the last part of a path, without ".ndf" and slashes at its end. */
 static void name_of(const char *path, char *name, size_t name_bytes)
 {
     size_t n = strlen(path);

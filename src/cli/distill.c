@@ -48,7 +48,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A new model of the wanted shape with the teacher's tokenizer. */
+/* Makes a new model of the wanted shape with the teacher's tokenizer. */
 static int open_student(cli_call *call, const struct distill_values *v, const whit_model *teacher, whit_model **student)
 {
     whit_error error;

@@ -51,7 +51,7 @@ static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t
     return whit_session_step(session, tokens, n, &t->error);
 }
 
-/* Mean tokens of a step with k guesses of which each is right with odds of 0.8. */
+/* Returns the mean tokens of a step with k guesses of which each is right with odds of 0.8. */
 static double expect_tokens(uint32_t k)
 {
     double n = 1, all_right = 1;

@@ -94,7 +94,7 @@ static int add_text(cli_call *call, struct texts *texts, whit_embed_text text, c
     return CLI_OK;
 }
 
-/* The ids of {"ids": [...]}; *ids is NULL if the line has no such list. */
+/* Reads the ids of {"ids": [...]}; *ids is NULL if the line has no such list. */
 static int read_ids(cli_call *call, const whit_json *json, const char *place, int32_t **ids, size_t *n)
 {
     const uint32_t list = whit_json_get(json, WHIT_JSON_ROOT, "ids");
@@ -255,7 +255,7 @@ static void append_line(const float *values, size_t width, whit_buf *line)
     whit_buf_append_str(line, "]}\n");
 }
 
-/* The number of texts, from index `first` on, to compute together; at least one. */
+/* Returns the number of texts, from index `first` on, to compute together; at least one. */
 static size_t count_together(const struct texts *texts, size_t first)
 {
     size_t n = 0, n_tokens = 0;

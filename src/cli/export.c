@@ -43,7 +43,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Whether a matrix of the layers is stored as floats, to which a type for codes does not apply. */
+/* Returns whether a matrix of the layers is stored as floats, to which a type for codes does not apply. */
 static bool has_float_layers(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -55,7 +55,7 @@ static bool has_float_layers(const whit_source *source)
     return false;
 }
 
-/* Whether the file can be opened if corrections may become values: such corrections have no GGUF type. */
+/* Returns whether the file can be opened if corrections may become values: such corrections have no GGUF type. */
 static bool has_corrections(const char *path)
 {
     whit_source source;

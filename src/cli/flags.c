@@ -123,7 +123,7 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
-/* Whether bytes can be the beginning of a text: they have no control characters but blanks and escapes. */
+/* Returns whether bytes can be the beginning of a text: they have no control characters but blanks and escapes. */
 static bool is_like_text(const char *head, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++)
@@ -153,7 +153,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     return NULL;
 }
 
-/* Whether a file is to be read further. */
+/* Returns whether a file is to be read further. */
 static bool may_be_text(const char *data, size_t n_bytes)
 {
     return !cli_binary_kind(data, n_bytes);
@@ -448,7 +448,7 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     return end != value && !*end;
 }
 
-/* The model authors' advised value, if it is in [low, high], else the fallback. */
+/* Returns the model authors' advised value, if it is in [low, high], else the fallback. */
 static float advised(const whit_model *model, const char *key, double low, double high, float fallback)
 {
     double number;

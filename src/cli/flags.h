@@ -50,7 +50,7 @@ void cli_print_notes(const char *notes, size_t n_bytes);
 /* The same by the flags, with a family's program. */
 int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 
-/* The model's name in messages: the path, or the built-in model's name. */
+/* Returns the model's name in messages: the path, or the built-in model's name. */
 const char *cli_model_name(const cli_model_flags *flags);
 
 typedef struct cli_session_flags {
@@ -105,13 +105,13 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
  * opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
-/* Maximum number of tokens drafted at once: a session needs that many additional logits. */
+/* Returns the maximum number of tokens drafted at once: a session needs that many additional logits. */
 uint32_t cli_draft_max(uint32_t n_draft);
 
 /* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). CLI_OK or
  * a status already reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
-/* The context without -c: as trained, at most 4096 tokens. */
+/* Returns the context without -c: as trained, at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);
 /* Prints a remark if a context of n_ctx tokens exceeds the context that the model was trained for. */
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx);

@@ -25,10 +25,10 @@ typedef struct cli_habit {
 /* Finds an option; NULL if unknown. `given` is one name, with its dashes. */
 const cli_habit *cli_habit_option(const char *given, size_t n_given);
 bool cli_habit_is_needless(const cli_habit *habit, const char *verb);
-/* Whether `text` is the value of an option that may have one. */
+/* Returns whether `text` is the value of an option that may have one. */
 bool cli_habit_takes(const cli_habit *habit, const char *text);
 
-/* The replacement for a command of another program; NULL if unknown. */
+/* Returns the replacement for a command of another program; NULL if unknown. */
 const char *cli_habit_verb(const char *word);
 /* Writes "; did you mean /set, /show" with the commands of a list (NULL at its end) that are near a name without '/';
  * an empty text without such commands. Returns `line`. */

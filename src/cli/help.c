@@ -44,7 +44,7 @@ static const struct {
      "Only the hub itself is sent it. Proxies are taken from https_proxy, http_proxy and no_proxy."},
 };
 
-/* Whether the list of names contains one of the option's names. */
+/* Returns whether the list of names contains one of the option's names. */
 static bool is_usual(const char *usual, const cli_option *option)
 {
     char name[32], other[32];

@@ -7,8 +7,8 @@
 /* The 97.5 % quantile of the normal distribution. */
 static const double Z = 1.959963984540054;
 
-/* The 97.5 % quantile of Student's t: by table up to ten degrees of freedom, then by the expansion in 1 / degrees
- * (Abramowitz, Stegun 1964, 26.7.5), whose error is below 1e-4. */
+/* Returns the 97.5 % quantile of Student's t: by table up to ten degrees of freedom, then by the expansion in 1 /
+ * degrees (Abramowitz, Stegun 1964, 26.7.5), whose error is below 1e-4. */
 static double student_quantile(size_t degrees)
 {
     static const double few[] = {0,       12.7062, 4.30265, 3.18245, 2.77645, 2.57058,

@@ -12,26 +12,26 @@ typedef struct cli_interval {
     bool is_known; /* false: `low` and `high` are unknown, for example with a single item */
 } cli_interval;
 
-/* The mean of units, each a sum over `counts[i]` things (a window's sum over its tokens), and its interval as if units
- * were drawn independently: the ratio estimator's variance n / (n - 1) sum (x_i - mean c_i)^2 / (sum c_i)^2 (Cochran
- * 1977, 6.3) times Student's t of n - 1 degrees. Units, not things, are counted, because neighbours within a unit
- * depend on each other. Differences of two subjects on the same units give the paired interval. */
+/* Returns the mean of units, each a sum over `counts[i]` things (a window's sum over its tokens), and its interval as
+ * if units were drawn independently: the ratio estimator's variance n / (n - 1) sum (x_i - mean c_i)^2 / (sum c_i)^2
+ * (Cochran 1977, 6.3) times Student's t of n - 1 degrees. Units, not things, are counted, because neighbours within a
+ * unit depend on each other. Differences of two subjects on the same units give the paired interval. */
 cli_interval cli_interval_mean(const double *sums, const double *counts, size_t n);
-/* A share of n items and Wilson's interval (Wilson 1927), which stays within 0 and 1. */
+/* Returns the share of n items with Wilson's interval (Wilson 1927), which stays within 0 and 1. */
 cli_interval cli_interval_share(size_t n_right, size_t n);
-/* The quotient of two means of independent samples: normal on the logarithm's scale (the delta method). Known only if
- * both are positive. */
+/* Returns the quotient of two means of independent samples: normal on the logarithm's scale (the delta method). Known
+ * only if both are positive. */
 cli_interval cli_interval_quotient(cli_interval a, cli_interval b);
-/* exp of value and bounds. */
+/* Returns exp of the value and of its bounds. */
 cli_interval cli_interval_exp(cli_interval x);
-/* All three times a factor. */
+/* Multiplies the value and both bounds by a factor. */
 cli_interval cli_interval_scale(cli_interval x, double factor);
-/* Half of the width, or -1 if not known. */
+/* Returns half of the width, or -1 if it is not known. */
 double cli_interval_half(cli_interval x);
 
 /* Sets `key` to the value and `key`_95 to [low, high], or null if not known. */
 void cli_interval_set(json_t *object, const char *key, cli_interval x);
-/* Half of the width of the interval that cli_interval_set stored under this key; -1 if it is unknown. */
+/* Returns half of the width of the interval that cli_interval_set stored under this key; -1 if it is unknown. */
 double cli_interval_read_half(const json_t *object, const char *key);
 
 #endif

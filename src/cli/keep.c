@@ -100,7 +100,8 @@ static int out_of_memory(cli_call *call)
     return cli_fail(call, CLI_LIMIT, "out of memory for the session");
 }
 
-/* Number of leading messages that the file already contains; afterwards `seen` has the hashes of all messages. */
+/* Returns the number of leading messages that the file already contains; afterwards `seen` has the hashes of all
+ * messages. */
 static size_t n_kept(cli_keep *keep, const whit_conversation *conversation)
 {
     size_t n = whit_conversation_count(conversation), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;

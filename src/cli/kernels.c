@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Whether the table contains this row's function; false if a later, faster row has replaced it. */
+/* Returns whether the table contains this row's function; false if a later, faster row has replaced it. */
 static bool in_use(const whit_kernels *table, const whit_kernel_row *row)
 {
     return !memcmp((const char *)table + row->table_offset, &row->function, sizeof row->function);
@@ -30,7 +30,7 @@ static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
 
 /* ---- which matrix kernel multiplies what ---------------------------------------------------- */
 
-/* A usual type of each codec: scales in groups if the codec has them, else per row. */
+/* Returns a usual type for a codec: scales in groups if the codec has them, else per row. */
 static whit_tensor_type usual_type(uint8_t codec)
 {
     const whit_codec_info *info = whit_codec_find(codec);

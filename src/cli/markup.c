@@ -54,7 +54,7 @@ static bool put_held(cli_markup *m, unsigned style)
 
 /* ---- code ----------------------------------------------------------------------------------------- */
 
-/* Whether the held word is one of the words that structure programs in many languages. */
+/* Returns whether the held word is one of the words that structure programs in many languages. */
 static bool is_keyword(const cli_markup *m)
 {
     static const char words[] =
@@ -82,7 +82,7 @@ static bool put_word(cli_markup *m)
     return put_held(m, CLI_STYLE_CODE | style);
 }
 
-/* The byte that begins a comment in the language of a block; unknown languages have C's comments. */
+/* Returns the byte that begins a comment in the language of a block; unknown languages have C's comments. */
 static char find_comment(const char *label, size_t n)
 {
     static const struct {
@@ -156,7 +156,7 @@ static bool end_code_line(cli_markup *m)
     return ok;
 }
 
-/* Number of fence marks after blanks at the beginning of the held line; *at: the offset after them. */
+/* Returns the number of fence marks after blanks at the beginning of the held line; *at: the offset after them. */
 static size_t count_fence(const cli_markup *m, char mark, size_t *at)
 {
     size_t begin = 0;
@@ -207,13 +207,13 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Whether a mark may stand after this byte: "2*3" and "snake_case" have none. */
+/* Returns whether a mark may stand after this byte: "2*3" and "snake_case" have none. */
 static bool opens_after(char c)
 {
     return is_blank(c) || strchr("([{\"'>-/:,;", c) != NULL;
 }
 
-/* Length of the mark that the held span begins with: of `, **, __, *, _ ; marks of code may be longer. */
+/* Returns the length of the mark that the held span begins with: of `, **, __, *, _ ; marks of code may be longer. */
 static size_t mark_bytes(const cli_markup *m)
 {
     size_t n = 1, most = m->held[0] == '`' ? 8 : 2;
@@ -379,7 +379,7 @@ static bool add_byte(cli_markup *m, char c)
     }
 }
 
-/* Length of a run of bytes that are no marks, which is written at once: characters stay whole. */
+/* Returns the length of a run of bytes that are no marks, which is written at once: characters stay whole. */
 static size_t plain_run(const cli_markup *m, const char *text, size_t n)
 {
     size_t i = 0;

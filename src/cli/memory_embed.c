@@ -81,7 +81,7 @@ void cli_memory_embedder_close(cli_memory_embedder *embedder)
 
 /* ---- planes ---------------------------------------------------------------------------------------- */
 
-/* The i-th number of Steele's SplitMix64: its bits are the signs of the planes' coordinates. */
+/* Returns the i-th number of Steele's SplitMix64: its bits are the signs of the planes' coordinates. */
 static uint64_t plane_signs(uint64_t i)
 {
     uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);

@@ -53,7 +53,7 @@ static void on_matrix(void *user, const whit_merge_report *r)
         cli_print(listener->call, "%-28s %4s -> %-4s error %.3e\n", r->name, from, to, r->error);
 }
 
-/* The path of an open model's .ndf: its own file, the cache's, or one in memory. */
+/* Returns the path of an open model's .ndf: its own file, the cache's, or one in memory. */
 static const char *path_of(const whit_model *model, char *path, size_t path_bytes)
 {
     if (!model->in_memory) return whit_ndf_path(model->file);

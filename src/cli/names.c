@@ -38,7 +38,7 @@ static whit_status find_home(const char *words, char path[CLI_PATH_BYTES])
     return fits && access(path, F_OK) == 0 ? WHIT_OK : WHIT_ERROR_IO;
 }
 
-/* Whether the name is that of a piece of a file that was cut at any byte, for hubs with a limit: "-split-a" or
+/* Returns whether the name is that of a piece of a file that was cut at any byte, for hubs with a limit: "-split-a" or
  * ".part1of2" after the file's own name, *n_stem bytes long. GGUF's own parts ("-00001-of-00003.gguf") are files of
  * their own and open by the first. */
 static bool is_piece(const char *words, size_t *n_stem)
@@ -60,7 +60,7 @@ static bool is_piece(const char *words, size_t *n_stem)
     return false;
 }
 
-/* Whether the name has the suffix of an unfinished download of another program. */
+/* Returns whether the name has the suffix of an unfinished download of another program. */
 static bool is_unfinished(const char *words)
 {
     static const char *const endings[] = {".part", ".partial", ".crdownload", ".download", ".incomplete", ".aria2"};

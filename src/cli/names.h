@@ -15,13 +15,13 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
  * a model's file? */
 bool cli_looks_like_path(const char *words);
 
-/* Whether both paths exist and are the same file; links are followed. */
+/* Returns whether both paths exist and are the same file; links are followed. */
 bool cli_is_same_file(const char *a, const char *b);
 
 /* Is it a regular file? *n_bytes is its size then. */
 bool cli_file_size(const char *path, uint64_t *n_bytes);
 
-/* "3.1 GB", "271 kB": a number of bytes for people. */
+/* Writes a number of bytes for people: "3.1 GB", "271 kB". */
 const char *cli_bytes(uint64_t n_bytes, char text[32]);
 
 #endif

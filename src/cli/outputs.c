@@ -68,7 +68,7 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)
     return CLI_OK;
 }
 
-/* Whether both are the same file, so that writing one changes the other. */
+/* Returns whether both are the same file, so that writing one changes the other. */
 static bool is_one_file(const char *path, const char *input)
 {
     uint64_t n_bytes;

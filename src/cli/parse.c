@@ -59,7 +59,7 @@ static size_t edits(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Whether `part` is a part of `word`, in any case. */
+/* Returns whether `part` is a part of `word`, in any case. */
 static bool has_part(const char *word, const char *part)
 {
     const size_t n = strlen(part);

@@ -79,7 +79,7 @@ static double share_of(const axis *a, double value)
     return (value - low) / (high - low);
 }
 
-/* The step between ticks: 1, 2 or 5 times a power of ten, about `n` of them over `span`. */
+/* Returns the step between ticks: 1, 2 or 5 times a power of ten, about `n` of them over `span`. */
 static double tick_step(double span, int n)
 {
     double power = pow(10, floor(log10(span / n))), rest = span / n / power;

@@ -67,7 +67,7 @@ whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, 
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 
-/* The lines that name the machine; a profile whose first lines differ is stale. */
+/* Writes the lines that name the machine; a profile whose first lines differ is stale. */
 static void write_head(const cli_machine *m, whit_buf *out)
 {
     whit_buf_printf(out, "whit profile 1\nversion %s\nprocessor %s %s, %u cores, %u threads, %u GB\n", m->version,
@@ -120,7 +120,7 @@ static bool read_value(const char **at, int which, cli_profile *profile)
     return true;
 }
 
-/* Whether the last line is the checksum of the others; *end: its offset. */
+/* Returns whether the last line is the checksum of the others; *end: its offset. */
 static bool is_whole(const char *text, const char **end)
 {
     whit_buf same = {0};

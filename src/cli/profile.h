@@ -29,7 +29,7 @@ typedef enum cli_profile_state {
     CLI_PROFILE_DAMAGED
 } cli_profile_state;
 
-/* The name of a setting in options and in the file: "threads". */
+/* Returns the name of a setting in options and in the file: "threads". */
 const char *cli_tuned_name(cli_tuned which);
 void cli_machine_find(cli_machine *machine);
 /* The file of that machine in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
@@ -38,8 +38,8 @@ whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, 
 /* Reads a profile; all defaults unless CLI_PROFILE_READ. The file is data from outside: values out of range and a wrong
  * checksum are damage. */
 cli_profile_state cli_profile_read(const char *path, const cli_machine *machine, cli_profile *profile);
-/* The settings that this process uses, read once: all defaults without a profile, or if $WHIT_PROFILE is "off". A stale
- * profile is removed; a damaged one is reported in a line and ignored. */
+/* Returns the settings that this process uses, read once: all defaults without a profile, or if $WHIT_PROFILE is "off".
+ * A stale profile is removed; a damaged one is reported in a line and ignored. */
 const cli_profile *cli_profile_in_use(void);
 bool cli_profile_is_off(void);
 /* Writes it atomically. */

@@ -9,7 +9,7 @@
 /* Under mpirun: makes an open model one that all ranks run together (runtime/split.h). Rank 0 continues with CLI_OK. On
  * the other ranks this returns when rank 0 has closed the model: CLI_FOLLOWED, and the verb has nothing left to do. */
 int cli_split_model(cli_call *call, whit_model *model);
-/* Whether mpirun has started this process. */
+/* Returns whether mpirun has started this process. */
 bool cli_under_mpirun(void);
 /* Under mpirun: joins the ranks, for a verb that shares its work itself; else *ranks is NULL. */
 int cli_join_ranks(cli_call *call, const whit_ranks **ranks);

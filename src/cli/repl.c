@@ -30,7 +30,7 @@ struct repl {
 };
 enum { SESSION_BYTES = 4 << 20 }; /* messages do not show lines beyond this size */
 
-/* Number of brackets that are open at the end, outside comments. */
+/* Counts the brackets that are open at the end, outside comments. */
 static int open_brackets(const char *text, size_t n)
 {
     int depth = 0;

@@ -27,7 +27,7 @@ typedef struct cli_score {
 bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab, int32_t target);
 void cli_score_free(cli_score *score);
 
-/* The q-quantile of n sorted numbers, linearly interpolated. */
+/* Returns the q-quantile of n sorted numbers, linearly interpolated. */
 double cli_quantile(const double *sorted, size_t n, double q);
 
 #endif

@@ -165,7 +165,8 @@ static void confined(void *user, const char *why_not)
 
 /* ---- models and adapters ------------------------------------------------------------------------- */
 
-/* The last part of a file's path, since replies must not reveal folders. Names of pulled models are unchanged. */
+/* Returns the last part of a file's path, since replies must not reveal folders. Names of pulled models are
+ * unchanged. */
 static char *base_of(const char *path)
 {
     size_t n = strlen(path), begin;
@@ -384,7 +385,7 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
-/* Whether models with a block that predicts one more token use it to draft. */
+/* Returns whether models with a block that predicts one more token use it to draft. */
 static bool drafts_by_block(const struct serve_values *values)
 {
     const char *draft = values->session.draft;

@@ -14,7 +14,7 @@
 #define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"
 #define CLI_FIRST_NAME  "bitnet-b1.58-2B-4T-gguf"
 
-/* Whether `path`, as given by -m, means the built-in model: NULL or its name. */
+/* Returns whether `path`, as given by -m, means the built-in model: NULL or its name. */
 static inline bool cli_is_tales(const char *path)
 {
     return !path || strcmp(path, "tales") == 0;

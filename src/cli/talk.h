@@ -22,7 +22,7 @@ typedef struct cli_talk {
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk);
 void cli_talk_close(cli_talk *talk);
-/* The template's source, zero-terminated. */
+/* Returns the template's source, zero-terminated. */
 const char *cli_talk_template(const cli_talk *talk);
 
 /* Message i as JSON, for json_decref; NULL if there is no such message, or no memory. */

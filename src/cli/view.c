@@ -10,7 +10,7 @@
 
 /* ---- wrapping ------------------------------------------------------------------------------- */
 
-/* Number of columns of a text on a terminal; an invalid byte counts as one. */
+/* Returns the number of columns of a text on a terminal; an invalid byte counts as one. */
 static unsigned columns_of(const char *text, size_t n)
 {
     unsigned columns = 0;
