@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * POST of JSON to an OpenAI-compatible endpoint: retries as servers ask, and limits the size of an answer.
  *
- * Done by libcurl, opened at first use; a build without its header, or a machine without the library,
- * says so in one line. Redirects are not followed: the key goes to the address that was given. */
+ * The requests go through libcurl, which is opened at first use; a build without its header, or a machine without the
+ * library, says so in one line. Redirects are not followed: the key goes only to the address that was given. */
 #ifndef WHIT_ENDPOINT_ENDPOINT_H
 #define WHIT_ENDPOINT_ENDPOINT_H
 
@@ -23,8 +23,8 @@ typedef struct whit_endpoint_options {
     void *user;
 } whit_endpoint_options;
 
-/* Texts of the options are copied. Errors: argument (no http address, a key that would go in the open),
- * unsupported (no libcurl), memory. */
+/* Opens an endpoint; the options' texts are copied. Errors: argument (no http address, a key that would be sent
+ * unencrypted), unsupported (no libcurl), memory. */
 whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoint **endpoint, whit_error *error);
 void whit_endpoint_close(whit_endpoint *endpoint);
 

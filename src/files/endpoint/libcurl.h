@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * libcurl, loaded on first use: a program that makes no request does not pay for loading it, and every program
- * starts where the library is missing. For builds with its header; used by endpoint.h and the hub. */
+ * libcurl, loaded on first use: a program that makes no request does not pay for loading it, and every program starts
+ * on a machine without the library. This header is for builds with libcurl's header; endpoint.h and the hub use it. */
 #ifndef WHIT_ENDPOINT_LIBCURL_H
 #define WHIT_ENDPOINT_LIBCURL_H
 
@@ -21,18 +21,18 @@ typedef struct whit_libcurl {
     void (*slist_free)(struct curl_slist *list);
 } whit_libcurl;
 
-/* False where the library is not on this machine or lacks a function. It stays loaded. */
+/* Loads the library, which stays loaded. False if it is not on this machine or lacks a function. */
 bool whit_libcurl_load(whit_libcurl *api);
 
-/* Loads the library and initialises it for requests. False as above, or if the initialisation fails. */
+/* Loads the library and initialises it for requests. False if it cannot be loaded, or if the initialisation fails. */
 bool whit_libcurl_open(whit_libcurl *api);
 
-/* Has `curl` check https addresses with the authorities of whit_certificates_find, where a variable names their file or
- * the library has no place of its own for it, as in the static program. easy_reset undoes it. False where there is no
+/* Makes `curl` check https addresses with the authorities of whit_certificates_find, if a variable names their file or
+ * the library has no place of its own for it, as in the static program. easy_reset undoes it. False if there is no
  * file: every https request will fail then. */
 bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 
-/* The reason to give then. */
+/* The reason that messages give if whit_libcurl_trust finds no file. */
 #define WHIT_LIBCURL_NO_AUTHORITIES                                                                                    \
     "no file of certificate authorities is on this machine: install ca-certificates, or name one in SSL_CERT_FILE"
 
@@ -44,13 +44,13 @@ typedef struct whit_libcurl_request {
     char *reason;               /* CURL_ERROR_SIZE bytes for the library's words; NULL: not wanted */
     curl_write_callback on_body;
     curl_xferinfo_callback on_progress;
-    void *user; /* passed to both */
+    void *user; /* passed to both callbacks */
 } whit_libcurl_request;
 
 /* Clears the handle's options and sets those of the request. */
 void whit_libcurl_prepare(const whit_libcurl *api, CURL *curl, const whit_libcurl_request *request);
 
-/* The failure may be temporary: a broken connection, a server that does not answer. */
+/* Returns whether the failure may be temporary: a broken connection, a server that does not answer. */
 bool whit_libcurl_may_pass(CURLcode code);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define WHIT_SSE_CALLS_MAX 64
 
-/* Zero-initialise with the first two set. */
+/* The state of the parser; zero-initialise it with the first two members set. */
 typedef struct whit_sse {
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* gets each piece of text; may be NULL */
     void *user;
@@ -22,17 +22,17 @@ typedef struct whit_sse {
         whit_buf id, name, arguments;
     } calls[WHIT_SSE_CALLS_MAX];
     size_t n_calls, n_events, n_blanks; /* n_blanks: blanks before the first other byte */
-    json_t *usage, *finish;             /* finish: the reason why it ended; a string, or NULL */
-    bool is_moved; /* an index was used for two calls: from then on pieces without a name extend the last call */
+    json_t *usage, *finish;             /* finish: the reason why the answer ended; a string, or NULL */
+    bool is_moved; /* an index was used for two calls: from then on, pieces without a name extend the last call */
     bool is_stream, is_done, failed; /* failed: `why` has a line */
     bool has_ended;                  /* [DONE] came: how the connection ends no longer matters */
     char why[200];
 } whit_sse;
 
-/* False if this is not a valid answer; the caller then stops reading. */
+/* Parses the next piece. False if the text is not a valid answer; the caller then stops reading. */
 bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
-/* At the end: returns the whole answer as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...}, owned by
- * the caller. Errors: format (not JSON, an event that reports an error, a stream that breaks off), memory. */
+/* Ends the parsing and returns the whole answer as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...},
+ * owned by the caller. Errors: format (not JSON, an event that reports an error, a stream that breaks off), memory. */
 whit_status whit_sse_finish(whit_sse *stream, json_t **answer, whit_error *error);
 /* Returns the sink through which whit_endpoint_post fills `stream`. */
 whit_endpoint_sink whit_sse_sink(whit_sse *stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cache of converted sources: one .ndf per source, named by a hash of everything it was made
- * from. The folder is private to the user (0700, own), else it is not used. */
+ * The cache of converted sources: one .ndf per source, named by a hash of everything it was made from. The folder must
+ * be private to the user (mode 0700, owned by the user); otherwise it is not used. */
 #ifndef WHIT_FORMAT_CONVERSION_CACHE_H
 #define WHIT_FORMAT_CONVERSION_CACHE_H
 
@@ -11,7 +11,7 @@
 #define WHIT_CONVERT_VERSION "10"
 
 #define WHIT_CACHE_PATH_BYTES  4096
-#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* above it the oldest files are removed first */
+#define WHIT_CACHE_LIMIT_BYTES ((uint64_t)64 << 30) /* when the cache is larger, the oldest files are removed first */
 
 typedef struct whit_cache_entry {
     char path[WHIT_CACHE_PATH_BYTES]; /* where the converted file is or will be */
@@ -34,13 +34,13 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
 /* Waits for the entry's lock, so that one process converts and others wait for the result. */
 whit_status whit_cache_lock(whit_cache_entry *entry, whit_error *error);
 void whit_cache_unlock(whit_cache_entry *entry);
-/* Writes the source's path into the lock file, which must be held, for whit_cache_list. */
+/* Writes the source's path into the lock file, which must be held, so that whit_cache_list can name it. */
 void whit_cache_note_source(const whit_cache_entry *entry, const char *path);
-/* Removes the remains of killed conversions, and the oldest files beyond `limit_bytes`; never the entry itself, nor one
- * whose lock another process holds. */
+/* Removes the remains of killed conversions, and the oldest files beyond `limit_bytes`; never `entry` itself, nor an
+ * entry whose lock another process holds. */
 void whit_cache_trim(const whit_cache_entry *entry, uint64_t limit_bytes);
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- the contents of the cache ---------------------------------------------------------------- */
 
 typedef struct whit_cached {
     char path[WHIT_CACHE_PATH_BYTES];   /* the converted file */

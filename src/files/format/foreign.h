@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Recognises what people open in place of a model: archives, PyTorch's files, pages and messages of servers, downloads
- * that failed. Messages only: no file is opened or refused by it. */
+ * that failed. It only gives texts for messages: it opens and refuses no file. */
 #ifndef WHIT_FORMAT_FOREIGN_H
 #define WHIT_FORMAT_FOREIGN_H
 

@@ -9,7 +9,7 @@
  * value = scale * code + offset. Every bit pattern has a value. */
 typedef void whit_ggml_block_fn(const uint8_t *block, int8_t *codes, float *scales, float *offsets);
 
-/* format/ggml_decode_grid.c */
+/* defined in format/ggml_decode_grid.c */
 whit_ggml_block_fn whit_ggml_block_iq1_s, whit_ggml_block_iq1_m, whit_ggml_block_iq2_xxs, whit_ggml_block_iq2_xs,
     whit_ggml_block_iq2_s, whit_ggml_block_iq3_xxs, whit_ggml_block_iq3_s, whit_ggml_block_iq4_xs,
     whit_ggml_block_mxfp4, whit_ggml_block_nvfp4;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The weight types of GGUF files: sizes, decoding, and which codec of ours holds each exactly.
+ * The weight types of GGUF files: sizes, decoding, and which codec of whit holds each exactly.
  *
- * All but the float types are (integer code) x (scale of its group) [+ offset of its group], and
- * the decoders give just that, in the file's own terms; float32 rows are made from it in one
- * rounding, as ggml makes them. Every bit pattern has a defined value. Nothing here allocates;
- * views are read-only and may be shared by threads. Sources: shared reference formats.md 3, ggml's
- * published block descriptions.
+ * All but the float types are (integer code) x (scale of its group) [+ offset of its group], and the decoders give just
+ * that, in the file's own terms; float32 rows are made from it in one rounding, as ggml makes them. Every bit pattern
+ * has a defined value. Nothing here allocates; views are read-only and may be shared by threads. Sources: shared
+ * reference formats.md 3, ggml's published block descriptions.
  *
- * A *kind* has one meaning, unlike the type id in a file, which forks reuse (format/gguf.h
- * decides). */
+ * A *kind* has one meaning, unlike the type id in a file, which forks reuse (format/gguf.h decides). */
 #ifndef WHIT_FORMAT_GGML_TYPES_H
 #define WHIT_FORMAT_GGML_TYPES_H
 
@@ -82,12 +80,12 @@ const whit_ggml_info *whit_ggml_kind_info(whit_ggml_kind kind);
  * id. */
 #define WHIT_GGML_MAX_CANDIDATES 4
 size_t whit_ggml_candidates(uint32_t id, whit_ggml_kind kinds[WHIT_GGML_MAX_CANDIDATES]);
-/* True if the id has several meanings in use, so that a file's claim must be checked by stride. */
+/* Returns whether the id has several meanings in use, so that a file's claim must be checked by stride. */
 bool whit_ggml_id_collides(uint32_t id);
-/* Why an id (or one of its meanings) cannot be read and what to do; NULL if nothing is known about it. */
+/* Returns why an id (or one of its meanings) cannot be read and what to do; NULL if nothing is known about it. */
 const char *whit_ggml_refusal(uint32_t id);
 
-/* Bytes of n_rows rows of n_cols; false if the shape does not divide into blocks or overflows. */
+/* Computes the bytes of n_rows rows of n_cols columns; false if the shape does not divide into blocks or overflows. */
 bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes);
 
 /* A matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
@@ -107,13 +105,13 @@ void whit_ggml_row_f32(const whit_ggml_view *view, uint64_t row, float *out);
 unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_t index, int8_t *codes, float *scales,
                                float *offsets);
 
-/* The eight pairs of six-bit numbers of a Q4_K or Q5_K block, a scale's and a minimum's. They lie in 12 bytes after two
- * halves: the first four pairs in the low six bits of bytes 0..3 and 4..7, the last four in the nibbles of bytes 8..11
- * and the top two bits of the others. */
+/* Reads the eight pairs of six-bit numbers of a Q4_K or Q5_K block; a pair is a scale's number and a minimum's. They
+ * lie in 12 bytes after two halves: the first four pairs in the low six bits of bytes 0..3 and 4..7, the last four in
+ * the nibbles of bytes 8..11 and the top two bits of the others. */
 void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16]);
 
-/* The codec of ours that holds a tensor exactly. Found by reading the tensor: a ternary matrix is
- * t5 only if no code is 2, Q4_1 is i4 only if every shifted offset is exact in float32 (i8 otherwise). */
+/* The twin of a tensor: whit's type that holds it exactly. It is found by reading the tensor: a ternary matrix is t5
+ * only if no code is 2, Q4_1 is i4 only if every shifted offset is exact in float32 (i8 otherwise). */
 typedef struct whit_ggml_twin {
     whit_tensor_type type; /* all fields except layout and act */
     bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */
@@ -121,17 +119,17 @@ typedef struct whit_ggml_twin {
     float scale;           /* set if one_scale */
 } whit_ggml_twin;
 
-/* Fails if the shape is too large for a tensor of ours, or an I2_S matrix holds an invalid code (then it is some other
- * layout with I2_S's id). `name` is for messages. */
+/* Finds the twin of a tensor. Fails if the shape is too large for whit's tensors, or if an I2_S matrix holds an invalid
+ * code (then it has another layout with I2_S's id). `name` is for messages. */
 whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, whit_ggml_twin *twin, whit_error *error);
-/* If all scales are equal: narrows the twin to that one scale for the whole tensor (codec t5 then, if it is ternary),
- * which holds the same values. No effect otherwise. */
+/* Narrows the twin to one scale for the whole tensor if all scales are equal (its codec is then t5 if it is ternary);
+ * the values stay the same. Otherwise it has no effect. */
 void whit_ggml_narrow_twin(whit_ggml_twin *twin);
 
 /* Gives one row in the twin's terms, exactly, as whit_codec_pack takes it (kernels/codec.h): codes in the codec's range
  * (b1: -1 or 1; i4: -8..7); fields: per group its scale, then its offset, or the factors of its superblocks; fields_u8:
- * the bytes of its groups. One field where the twin's scales are per row or tensor. For coded kinds only: a float twin
- * is the file's own bytes. */
+ * the bytes of its groups. There is one field if the twin's scales are per row or tensor. For coded kinds only, because
+ * the twin of a float kind has the file's own bytes. */
 void whit_ggml_row_twin(const whit_ggml_view *view, const whit_ggml_twin *twin, uint64_t row, const whit_rows *rows);
 
 #endif

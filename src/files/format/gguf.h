@@ -16,7 +16,7 @@
 #define WHIT_GGUF_VERSION         3
 #define WHIT_GGUF_ALIGNMENT_BYTES 32 /* used if general.alignment is absent */
 
-typedef enum whit_gguf_type { /* as stored */
+typedef enum whit_gguf_type { /* numbers as stored in files */
                               WHIT_GGUF_U8 = 0,
                               WHIT_GGUF_I8 = 1,
                               WHIT_GGUF_U16 = 2,
@@ -68,7 +68,7 @@ typedef struct whit_gguf_file {
     uint64_t data_start_bytes, alignment_bytes;
 } whit_gguf_file;
 
-/* Fields are for reading. */
+/* An open file; its members are only read. */
 typedef struct whit_gguf {
     const whit_allocator *allocator;
     whit_gguf_file *files;
@@ -85,15 +85,15 @@ typedef struct whit_gguf {
     whit_buf notes;
 } whit_gguf;
 
-/* `path` may be any file of a split set (NAME-00001-of-00003.gguf): all are opened. */
+/* Opens a file. `path` may be any file of a split set (NAME-00001-of-00003.gguf): all are opened. */
 whit_status whit_gguf_open(const char *path, const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
-/* The same for a whole, unsplit file in the caller's memory, which must outlive it. */
+/* Opens a whole, unsplit file in the caller's memory, which must outlive `gguf`. */
 whit_status whit_gguf_open_memory(const void *data, size_t size_bytes, const char *name,
                                   const whit_allocator *allocator, whit_gguf **gguf, whit_error *error);
 void whit_gguf_close(whit_gguf *gguf);
 
 /* Replaces or adds metadata keys, whatever their type in the file. Each of the texts is KEY=TYPE:VALUE, or several of
- * them with commas between, as of llama.cpp's --override-kv; TYPE is int, float, bool or str. The texts are copied; of
+ * them with commas between, as for llama.cpp's --override-kv; TYPE is int, float, bool or str. The texts are copied; of
  * two values of a key the later one counts. WHIT_ERROR_ARGUMENT for another form, and for keys that say where the
  * file's parts lie; after a failure the file may only be closed. */
 whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
@@ -105,22 +105,21 @@ const char *whit_gguf_notes(const whit_gguf *gguf);
 
 const whit_gguf_key *whit_gguf_find(const whit_gguf *gguf, const char *name); /* NULL: absent */
 
-/* Typed values. Where the key is absent *value stays as it was and the status is WHIT_OK; a key of
- * another type, or a number out of range, is a format error naming file and key. u64 and i64 take
- * any integer type, f64 any number. */
+/* Read a typed value. If the key is absent, *value stays as it was and the status is WHIT_OK; a key of another type, or
+ * a number out of range, is a format error that names file and key. u64 and i64 take any integer type, f64 any
+ * number. */
 whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *value, whit_error *error);
 whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *value, whit_error *error);
 whit_status whit_gguf_f64(const whit_gguf *gguf, const char *name, double *value, whit_error *error);
 whit_status whit_gguf_bool(const whit_gguf *gguf, const char *name, bool *value, whit_error *error);
 whit_status whit_gguf_string(const whit_gguf *gguf, const char *name, const char **text, size_t *text_bytes,
                              whit_error *error);
-/* An array whose elements have the type (for numbers see whit_gguf_element_*); NULL where absent.
- */
+/* Finds an array whose elements have the type (for numbers see whit_gguf_element_*); NULL if absent. */
 whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_type element_type,
                             const whit_gguf_key **array, whit_error *error);
 
-/* Element i of an array of numbers (or the value itself of a scalar); false if there is no such element, it is not a
- * number, or it does not fit. */
+/* Read element i of an array of numbers (or the value itself of a scalar); false if there is no such element, it is not
+ * a number, or it does not fit. */
 bool whit_gguf_element_i64(const whit_gguf_key *key, uint64_t i, int64_t *value);
 bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The first part of a GGUF file: a checked cursor, and the metadata entries. Private to the reader. */
+ * The first part of a GGUF file: a checked cursor, and the metadata entries. Only the reader (gguf.c) includes it. */
 #ifndef WHIT_FORMAT_GGUF_META_H
 #define WHIT_FORMAT_GGUF_META_H
 
@@ -13,7 +13,7 @@ typedef struct whit_gguf_cursor {
     whit_error *error;
 } whit_gguf_cursor;
 
-/* Takes the next n bytes; NULL where fewer are left (the error then names `what` and the place). */
+/* Takes the next n bytes; NULL if fewer are left (the error then names `what` and the place). */
 const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const char *what);
 /* Takes a u64 length and that many bytes. */
 bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const char **text, size_t *text_bytes);

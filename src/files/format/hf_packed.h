@@ -52,17 +52,17 @@ typedef struct whit_hf_packed {
 
 /* The role of a tensor in a module, by the ending of its name. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
-/* CODES: the module's weight; *module_bytes of the name are the module's. BESIDE: a tensor that is read with the
- * weight, or that changes no result. */
+/* Finds the role of a tensor. CODES: the module's weight; the module's name is the first *module_bytes of `name`.
+ * BESIDE: a tensor that is read with the weight, or that changes no result. */
 whit_hf_role whit_hf_packed_role(whit_hf_form form, const char *name, size_t *module_bytes);
 
-/* Is this tensor, of role CODES, packed? A module that was excluded from quantisation has a plain tensor. */
+/* Returns whether a tensor of role CODES is packed. A module that was excluded from quantisation has a plain tensor. */
 bool whit_hf_is_packed(whit_hf_form form, const whit_safetensor *tensor);
 
-/* Finds the tensors of `module` and checks types, shapes and sizes. bits: bits of a code where the tensors do not say
- * that (MLX, gemma). Fixed scales of inputs and outputs are a part of the type. The type is the smallest that holds all
- * values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16 beyond its range), which
- * rounds if a scale is not a power of two. */
+/* Finds the tensors of `module` and checks types, shapes and sizes. bits: bits of a code, for forms whose tensors do
+ * not tell it (MLX, gemma). Fixed scales of inputs and outputs are a part of the type. The type is the smallest that
+ * holds all values: i4, t2 or i8 with scales (and offsets) per group or row; for fp8 it is f16 (bf16 beyond its range),
+ * which rounds if a scale is not a power of two. */
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
                                 whit_hf_packed *packed, whit_error *error);
 /* Returns whether two matrices have the same type, codes and scales. */
@@ -70,7 +70,7 @@ bool whit_hf_packed_equal(const whit_hf_packed *a, const whit_hf_packed *b);
 /* Reads a module's fixed scales of inputs and outputs, 0 where absent. */
 whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form form, const char *module,
                                  float scales[2], whit_error *error);
-/* Row `row` in the terms of packed->type. */
+/* Decodes row `row` into the terms of packed->type. */
 void whit_hf_packed_row(const whit_hf_packed *packed, uint64_t row, const whit_rows *rows);
 
 #endif

@@ -29,10 +29,11 @@ typedef struct whit_imatrix {
     size_t n;
 } whit_imatrix;
 
-/* Zero-initialised is closed. On failure nothing stays open; the error names file, place and reason. */
+/* Opens a file; a zero-initialised `imatrix` is closed. On failure nothing stays open; the error names file, place and
+ * reason. */
 whit_status whit_imatrix_open(whit_imatrix *imatrix, const char *path, const whit_allocator *allocator,
                               whit_error *error);
-/* The same for bytes in the caller's memory, which must outlive it. */
+/* Opens a file's bytes in the caller's memory, which must outlive `imatrix`. */
 whit_status whit_imatrix_open_memory(whit_imatrix *imatrix, const void *data, size_t size_bytes, const char *name,
                                      const whit_allocator *allocator, whit_error *error);
 void whit_imatrix_close(whit_imatrix *imatrix);

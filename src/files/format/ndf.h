@@ -13,7 +13,7 @@
 
 typedef struct whit_ndf whit_ndf;
 
-/* Frame types; numbers are stored in files. From WHIT_NDF_ADAPTER on: appended after the model. */
+/* Frame types; numbers are stored in files. Frames from WHIT_NDF_ADAPTER on are appended after the model. */
 typedef enum whit_ndf_frame_type {
     WHIT_NDF_HEAD = 1,
     WHIT_NDF_TOKENIZER = 2,
@@ -31,18 +31,18 @@ typedef enum whit_ndf_frame_type {
 
 const char *whit_ndf_frame_type_name(uint32_t type);
 
-/* Do these first bytes of a file look like an .ndf? */
+/* Returns whether these first bytes of a file look like an .ndf. */
 bool whit_ndf_has_magic(const void *data, size_t size_bytes);
 
 /* Opens a model and its part files, which lie in the folder of `path`. On failure *ndf is NULL and the error names the
  * file, the place and the reason. The sizes of a tensor's parts are not checked against its type here, but by the model
  * room, which knows the codecs. */
 whit_status whit_ndf_open(const char *path, const whit_allocator *allocator, whit_ndf **ndf, whit_error *error);
-/* The same for an open descriptor (a memory file), which stays the caller's and may be closed at
- * once. `name` is for messages; such a model cannot have part files. */
+/* Opens a model by an open descriptor (a memory file), which stays the caller's and may be closed at once. `name` is
+ * for messages; such a model cannot have part files. */
 whit_status whit_ndf_open_fd(int fd, const char *name, const whit_allocator *allocator, whit_ndf **ndf,
                              whit_error *error);
-/* The same for bytes in memory, 64-byte aligned, which are used in place and outlive the model. */
+/* Opens a model in memory, 64-byte aligned, whose bytes are used in place and outlive the model. */
 whit_status whit_ndf_open_memory(const void *data, size_t size_bytes, const char *name, const whit_allocator *allocator,
                                  whit_ndf **ndf, whit_error *error);
 /* Opens a *loose* file: appended frames and their commits without a model before them (an adapter's own file, a
@@ -57,7 +57,8 @@ const char *whit_ndf_path(const whit_ndf *ndf);
 /* Returns the identity, 32 bytes: equal for equal weights, configuration and tokenizer, however they are stored. */
 const uint8_t *whit_ndf_identity(const whit_ndf *ndf);
 
-/* config defines the computation (part of the identity); meta describes the model (not part of it). */
+/* Return the tables of a model: config defines the computation (part of the identity); meta describes the model (not
+ * part of it). */
 const whit_table *whit_ndf_config(const whit_ndf *ndf);
 const whit_table *whit_ndf_meta(const whit_ndf *ndf);
 /* Returns the chat templates: strings by name; the unnamed one is called "default". */
@@ -76,14 +77,14 @@ int64_t whit_ndf_find(const whit_ndf *ndf, const char *name);
 /* Returns the digest of the row-major codes and scales, 32 bytes, as the writer received it. */
 const uint8_t *whit_ndf_tensor_digest(const whit_ndf *ndf, uint32_t i);
 
-/* File 0 is the main file, the others are its part files. Sizes count the committed bytes. */
+/* Count and name the files. File 0 is the main file, the others are its part files. Sizes count the committed bytes. */
 uint32_t whit_ndf_n_files(const whit_ndf *ndf);
 const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes);
 
-/* Where file i is mapped as a whole; false if there is no such file, or it is not mapped. */
+/* Returns where file i is mapped as a whole; false if there is no such file, or it is not mapped. */
 bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes, const char **path);
 
-/* Frames appended after the model (adapters, sessions), in order, committed ones only. */
+/* A frame that was appended after the model (an adapter, a session). Only committed frames are counted, in order. */
 typedef struct whit_ndf_appended {
     uint32_t type; /* whit_ndf_frame_type, or a number that this program does not know */
     const char *name;

@@ -22,7 +22,8 @@ static inline uint64_t whit_ndf_payload_offset(const whit_ndf_frame *frame)
     return frame->offset + sizeof(whit_ndf_header);
 }
 uint64_t whit_ndf_n_chunks(uint64_t payload_bytes);
-/* Offset from the frame's header; payload_bytes is at most WHIT_NDF_MAX_PAYLOAD_BYTES. */
+/* Returns the offset of the leaf hashes from the frame's header; payload_bytes is at most
+ * WHIT_NDF_MAX_PAYLOAD_BYTES. */
 uint64_t whit_ndf_leaves_offset(uint64_t payload_bytes);
 uint64_t whit_ndf_frame_bytes(uint64_t payload_bytes);
 #define WHIT_NDF_MAX_PAYLOAD_BYTES ((uint64_t)1 << 60)
@@ -56,7 +57,7 @@ typedef struct whit_ndf_chain {
 /* Reads a chain. Fails if there is no whole commit at all; the error then says what was found instead. */
 whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, const whit_allocator *allocator,
                                 whit_ndf_chain *chain, whit_error *error);
-/* Is there a whole commit at `offset`, whatever chain it belongs to? */
+/* Returns whether there is a whole commit at `offset`, whatever chain it belongs to. */
 bool whit_ndf_is_commit(int fd, uint64_t offset);
 void whit_ndf_chain_free(whit_ndf_chain *chain);
 static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chain, uint32_t i)

@@ -118,7 +118,7 @@ typedef struct whit_ndf_seal {
     uint8_t identity[WHIT_HASH_BYTES], config[WHIT_HASH_BYTES], tokenizer[WHIT_HASH_BYTES];
     uint64_t n_tensors, n_part_files;
     uint8_t reserved[16];
-    /* then a digest per tensor, in name order, and the last frame hash of each part file */
+    /* followed by a digest per tensor, in name order, and the last frame hash of each part file */
 } whit_ndf_seal;
 _Static_assert(sizeof(whit_ndf_seal) == 128, "seal");
 

@@ -16,7 +16,7 @@ typedef enum whit_ndf_log_mode {
     WHIT_NDF_LOG_APPEND_SOON /* waits for the lock for half a minute, and refuses then */
 } whit_ndf_log_mode;
 
-/* Zero-initialised is closed. */
+/* An open chain; if zero-initialised, it is closed. */
 typedef struct whit_ndf_log {
     int fd; /* owned by the log if it was opened by path; -1 when closed */
     bool is_open, can_append, owns_fd;
@@ -45,7 +45,7 @@ static inline const whit_ndf_frame *whit_ndf_log_frame(const whit_ndf_log *log, 
 }
 /* Checks every byte of a frame's payload against its hashes; damage is an error that names the frame. */
 whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *error);
-/* Finds the data of an appended frame: its offset in the file. Checks its bounds. */
+/* Finds the data of an appended frame, that is its offset in the file, and checks its bounds. */
 whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *offset, uint64_t *size_bytes,
                               whit_error *error);
 /* Reads bytes of the file. */
@@ -62,14 +62,14 @@ whit_status whit_ndf_check_appended(const char *path, uint32_t type, const char 
 whit_status whit_ndf_begin_appended(whit_ndf_stream *stream, uint32_t type, const char *name, uint64_t data_bytes,
                                     whit_error *error);
 
-/* ---- appending: begin, add until data_bytes are there, commit ---- */
+/* ---- appending: begin, add until data_bytes are reached, commit ---- */
 
 whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *name, uint64_t data_bytes,
                                whit_error *error);
 whit_status whit_ndf_log_add(whit_ndf_log *log, const void *data, size_t size_bytes, whit_error *error);
 /* Ends the frame, flushes, writes the commit, flushes. */
 whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error);
-/* After a failure of begin, add or commit: cuts off the unfinished frame. */
+/* Cuts off the unfinished frame after a failure of begin, add or commit. */
 void whit_ndf_log_cancel(whit_ndf_log *log);
 
 #endif

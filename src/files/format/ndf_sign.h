@@ -11,7 +11,7 @@
 /* Writes a new pair of keys as text: the secret one to `path` (mode 0600), the public one to
  * `path`.pub. Never replaces a file. */
 whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
-/* Read the keys back. The caller clears the secret one (sodium_memzero). */
+/* Read the keys back. The caller clears the secret key (sodium_memzero). */
 whit_status whit_sign_read_secret(const char *path, uint8_t seed[WHIT_SIGN_KEY_BYTES], whit_error *error);
 whit_status whit_sign_read_public(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
 
@@ -21,11 +21,12 @@ whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_all
 typedef struct whit_ndf_signed {
     uint32_t n_signatures; /* number of valid signatures by the given key, or by any key if none is given */
     uint32_t n_frames;     /* frames covered by the last valid signature */
-    uint32_t n_unsigned;   /* frames after it, not counting commits and signatures */
+    uint32_t n_unsigned;   /* frames after the last signature, not counting commits and signatures */
 } whit_ndf_signed;
 
 /* Checks every signature of a chain against its commit; an invalid one is an error that names the frame. `public_key`
- * NULL: counts signatures of any key. Whether the chain's bytes agree with its hashes is checked by whit_ndf_verify. */
+ * NULL: counts signatures of any key. It does not check whether the chain's bytes agree with its hashes, as
+ * whit_ndf_verify does. */
 whit_status whit_ndf_check_signed(const whit_ndf_log *log, const uint8_t *public_key, whit_ndf_signed *result,
                                   whit_error *error);
 

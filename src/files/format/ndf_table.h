@@ -48,13 +48,14 @@ typedef struct whit_table {
 whit_status whit_table_open(const void *data, size_t size_bytes, const char *place, whit_table *table,
                             whit_error *error);
 uint32_t whit_table_count(const whit_table *table);
-/* Entries in the order of their keys; i < count. Returns the key. */
+/* Reads entry i < count in the order of the keys. Returns the key. */
 const char *whit_table_at(const whit_table *table, uint32_t i, whit_value *value);
-/* False where the key is absent. Some tens of nanoseconds, whatever the table's size. */
+/* Finds the value of a key; false if the key is absent. It takes some tens of nanoseconds, whatever the table's
+ * size. */
 bool whit_table_get(const whit_table *table, const char *key, whit_value *value);
 
-/* With a type: false (or NULL) where the key is absent, has another type, or does not fit.
- * Integers of either sign convert where the value allows it, and to f64. */
+/* Find a value of a type: false (or NULL) if the key is absent, has another type, or does not fit. Integers of either
+ * sign convert where the value allows it, and to f64. */
 bool whit_table_get_u64(const whit_table *table, const char *key, uint64_t *value);
 bool whit_table_get_i64(const whit_table *table, const char *key, int64_t *value);
 bool whit_table_get_f64(const whit_table *table, const char *key, double *value);
@@ -85,7 +86,7 @@ void whit_table_set_u64_array(whit_table_builder *builder, const char *key, cons
 void whit_table_set_i64_array(whit_table_builder *builder, const char *key, const int64_t *values, size_t n);
 void whit_table_set_f64_array(whit_table_builder *builder, const char *key, const double *values, size_t n);
 void whit_table_set_bool_array(whit_table_builder *builder, const char *key, const uint8_t *values, size_t n);
-/* `sizes` NULL: the texts are NUL-terminated. */
+/* Sets an array of strings. `sizes` NULL: the texts are NUL-terminated. */
 void whit_table_set_string_array(whit_table_builder *builder, const char *key, const char *const *texts,
                                  const size_t *sizes, size_t n);
 /* Sets any value read from another table. */

@@ -10,7 +10,7 @@ typedef struct whit_ndf_damage {
     const char *path;
     uint32_t frame, type;        /* type: whit_ndf_frame_type; 0: not a frame, but the bytes after the last commit */
     uint64_t offset, size_bytes; /* in the file */
-    const char *what;            /* "chunk 3: tensors 'a', 'b' and 2 more" */
+    const char *what;            /* e.g. "chunk 3: tensors 'a', 'b' and 2 more" */
 } whit_ndf_damage;
 
 typedef void whit_ndf_damage_fn(void *user, const whit_ndf_damage *damage);

@@ -54,7 +54,7 @@ typedef struct whit_safetensors_file {
     whit_json header;
 } whit_safetensors_file;
 
-/* Fields are for reading. */
+/* An open set; its members are only read. */
 typedef struct whit_safetensors {
     const whit_allocator *allocator;
     whit_buf file_memory, tensor_memory, index_text;
@@ -65,23 +65,23 @@ typedef struct whit_safetensors {
     whit_json index; /* index of shards */
 } whit_safetensors;
 
-/* `path` is a .safetensors file, or an index (a .json file with a weight_map): then every shard
- * that it names must be there, and only the tensors that it lists are given. */
+/* Opens a set. `path` is a .safetensors file, or an index (a .json file with a weight_map): then every shard that it
+ * names must be there, and only the tensors that it lists are given. */
 whit_status whit_safetensors_open(const char *path, const whit_allocator *allocator, whit_safetensors **set,
                                   whit_error *error);
-/* One file in the caller's memory, which must outlive the set. Tests and fuzzing use it: a sanitizer sees a read beyond
- * allocated memory, but not beyond a mapped file. */
+/* Opens one file in the caller's memory, which must outlive the set. Tests and fuzzing use it: a sanitizer sees a read
+ * beyond allocated memory, but not beyond a mapped file. */
 whit_status whit_safetensors_open_memory(const void *data, size_t size_bytes, const char *name,
                                          const whit_allocator *allocator, whit_safetensors **set, whit_error *error);
 void whit_safetensors_close(whit_safetensors *set);
 
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
 
-/* The tensor as a matrix of F32, F16 or BF16: the last dimension is the number of columns, the product of all others
- * the number of rows (a scalar is 1 x 1). False for other types and for tensors without elements. */
+/* Views the tensor as a matrix of F32, F16 or BF16: the last dimension is the number of columns, the product of all
+ * others the number of rows (a scalar is 1 x 1). False for other types and for tensors without elements. */
 bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view);
-/* Element i as a number, for scales and other small tensors; false if there is no such element or its type is an 8-bit
- * float. */
+/* Reads element i as a number, for scales and other small tensors; false if there is no such element or its type is an
+ * 8-bit float. */
 bool whit_safetensor_f64(const whit_safetensor *tensor, uint64_t i, double *value);
 
 #endif

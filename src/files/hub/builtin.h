@@ -7,7 +7,7 @@
 
 #define WHIT_BUILTIN_NAME "tales (built in)"
 
-/* Returns the bytes of its .ndf file, 64-byte aligned. */
+/* Returns the bytes of the model's .ndf file, 64-byte aligned. */
 const void *whit_builtin_bytes(size_t *size_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Which files of a repository make a model: a GGUF file with all its parts, or the set of a safetensors folder. The
- * same function chooses from a hub's listing and from the record of pulled files. */
+ * Chooses the files of a repository that make a model: a GGUF file with all its parts, or the set of a safetensors
+ * folder. The same function chooses from a hub's listing and from the record of pulled files. */
 #ifndef WHIT_HUB_CHOOSE_H
 #define WHIT_HUB_CHOOSE_H
 
@@ -12,7 +12,7 @@ typedef enum whit_hub_kind {
     WHIT_HUB_OTHER,  /* a file that was requested by its name */
 } whit_hub_kind;
 
-/* Indices into the files of a sorted listing. */
+/* The chosen files, as indices into the files of a sorted listing. */
 typedef struct whit_hub_choice {
     whit_hub_kind kind;
     size_t *files; /* files[0] of a GGUF model is its first part */
@@ -31,8 +31,8 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
                                    whit_hub_choice *choice, whit_error *error);
 void whit_hub_choice_free(whit_hub_choice *choice);
 
-/* The length of the path without "-00001-of-00003.gguf" or ".gguf", which the parts of one model have in common; *part
- * and *n_parts are 1 if the file is not split. False if the name is not a GGUF file's. */
+/* Finds the length of the path without "-00001-of-00003.gguf" or ".gguf", which the parts of one model have in common;
+ * *part and *n_parts are 1 if the file is not split. False if the name is not a GGUF file's. */
 bool whit_hub_gguf_stem(const char *path, size_t *stem_bytes, unsigned *part, unsigned *n_parts);
 
 #endif

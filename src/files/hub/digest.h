@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Whether a file on disk has the size and digest that a listing states. */
+ * Checks whether a file on disk has the size and digest that a listing states. */
 #ifndef WHIT_HUB_DIGEST_H
 #define WHIT_HUB_DIGEST_H
 
 #include "hub/listing.h"
 
 /* Reads the file open as `fd` from its beginning. *same is true if its size and digest are the promised ones, as far as
- * those are known. `path` is for messages; stops with WHIT_ERROR_CANCELLED when *cancel is set (NULL: never). */
+ * those are known. `path` is for messages. It stops with WHIT_ERROR_CANCELLED when *cancel is set (NULL: never). */
 whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file *promised, const volatile bool *cancel,
                                   bool *same, whit_error *error);
 

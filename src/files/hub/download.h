@@ -7,7 +7,7 @@
 #include "hub/http.h"
 #include "hub/listing.h"
 
-/* Called with the number of bytes that have just arrived; false cancels. */
+/* A function that receives the number of bytes that have just arrived; it returns false to cancel. */
 typedef bool whit_hub_bytes_fn(void *user, uint64_t n_new_bytes);
 
 /* Settings that all requests of a pull share. */
@@ -19,7 +19,7 @@ typedef struct whit_hub_line {
     void *user;
 } whit_hub_line;
 
-/* Called before every attempt; a status other than WHIT_OK ends the attempts. */
+/* A function that is called before every attempt; a status other than WHIT_OK ends the attempts. */
 typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
 
 /* Downloads `url` into the file `part`, which may hold the beginning from an earlier run; "PART.etag" holds the ETag of
@@ -33,7 +33,7 @@ whit_status whit_hub_download(const whit_hub_line *line, const char *url, const 
 whit_status whit_hub_read(const whit_hub_line *line, const char *url, size_t limit_bytes, whit_buf *out,
                           whit_http_answer *answer, whit_error *error);
 
-/* Reports a status that is not 2xx, in the sense in which hubs use it. */
+/* Reports a status that is not 2xx, in the sense in which hubs use the status. */
 whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, whit_error *error);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct whit_hub_file {
     char digest[65]; /* lower-case hexadecimal */
 } whit_hub_file;
 
-/* Empty if zero-initialised. */
+/* A list of files; if zero-initialised, it is empty. */
 typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;
@@ -53,12 +53,12 @@ void whit_hub_listing_free(whit_hub_listing *listing);
 /* Writes a tree that whit_hub_listing_add_tree reads back. */
 bool whit_hub_listing_write(const whit_hub_listing *listing, whit_buf *out);
 
-/* Is this `n_digits` lower-case hexadecimal digits and nothing more? */
+/* Returns whether a text is `n_digits` lower-case hexadecimal digits and nothing more. */
 bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits);
 /* Copies the address of the next page from a Link header ('<URL>; rel="next"'); false if it has no such address. */
 bool whit_hub_next_page(const char *link, char *url, size_t url_bytes);
-/* May the listing of the hub at `endpoint` be continued at `url`? Not at an unencrypted address if the hub's is
- * encrypted. */
+/* Returns whether the listing of the hub at `endpoint` may be continued at `url`: an unencrypted address is refused if
+ * the hub's is encrypted. */
 bool whit_hub_page_is_safe(const char *endpoint, const char *url);
 
 #endif

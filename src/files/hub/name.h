@@ -22,12 +22,12 @@ typedef struct whit_hub_name {
 } whit_hub_name;
 
 /* Reads a name, or the address that a browser shows for a repository, a branch or a file of the hub
- * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). WHIT_ERROR_ARGUMENT, with the
- * reason, where the text is neither. */
+ * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). WHIT_ERROR_ARGUMENT, with the reason, if the text
+ * is neither. */
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
-/* Does `text` begin like an address, of any site? */
+/* Returns whether `text` begins like an address, of any site. */
 bool whit_hub_is_address(const char *text);
-/* Replaces the revision, which is checked like the first. */
+/* Replaces the revision; the new one is checked like that of whit_hub_name_parse. */
 whit_status whit_hub_name_revise(whit_hub_name *name, const char *revision, whit_error *error);
 /* Prints "OWNER/NAME", with "@REVISION" unless it is the default one; without the file. */
 void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BYTES]);
@@ -37,8 +37,8 @@ void whit_hub_name_print(const whit_hub_name *name, char text[WHIT_HUB_FOLDER_BY
 void whit_hub_name_folder(const whit_hub_name *name, char folder[WHIT_HUB_FOLDER_BYTES]);
 bool whit_hub_name_from_folder(const char *folder, whit_hub_name *name);
 
-/* May this path of a repository become a file below a folder of ours? Relative, made of plain parts
- * (none empty, "." or ".."), without control characters or backslashes, and not too long. */
+/* Returns whether this path of a repository may become a file below a folder of the store: it is relative, made of
+ * plain parts (none empty, "." or ".."), without control characters or backslashes, and not too long. */
 bool whit_hub_path_is_safe(const char *path, size_t n_bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pulling a model: list the repository, choose, download, put in place. */
+ * Pulls a model: lists the repository, chooses files, downloads them and puts them in place. */
 #ifndef WHIT_HUB_PULL_H
 #define WHIT_HUB_PULL_H
 

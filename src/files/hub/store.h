@@ -24,7 +24,7 @@ void whit_hub_entry_close(whit_hub_entry *entry);
 /* Creates the folder and takes its lock, for a pull or a removal, then reads the record again. WHIT_ERROR_IO if another
  * process holds the lock. */
 whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error);
-/* After a pull without a result: removes the folder, if it is empty. */
+/* Removes the folder after a pull without a result, if it is empty. */
 void whit_hub_entry_tidy(const whit_hub_entry *entry);
 /* Returns the bytes of all files in the repository's folder, those of an unfinished download, too. */
 uint64_t whit_hub_entry_bytes(const whit_hub_entry *entry);
@@ -33,7 +33,7 @@ whit_status whit_hub_entry_record(const whit_hub_entry *entry, whit_error *error
 /* Writes the path of a repository's file with an ending ("" or ".part"). */
 whit_status whit_hub_entry_path(const whit_hub_entry *entry, const char *file, const char *ending,
                                 char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
-/* Is the file on disk, with the recorded size? */
+/* Returns whether the file is on disk, with the recorded size. */
 bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file);
 
 /* Lists every repository of the store, by name; whit_hub_store_free closes and frees *entries. */
@@ -44,7 +44,7 @@ void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries);
  * WHIT_ERROR_IO unless exactly one matches. *name keeps the requested file. */
 whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
-/* Is there neither a file nor a folder of that name? A name of the store may mean a model then. */
+/* Returns whether there is neither a file nor a folder of that name; a name of the store may then mean a model. */
 bool whit_hub_lacks_file(const char *path);
 /* Writes the path to open for `text`: a folder, or the first part of a GGUF file. */
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
@@ -56,8 +56,8 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
 
 /* Returns whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path);
-/* Removes a repository, or, if `text` names a file, only that model; also the files converted from it. The result
- * counts the bytes freed of each kind. */
+/* Bytes that a removal has freed. whit_hub_store_remove removes a repository, or, if `text` names a file, only that
+ * model; also the files converted from it. */
 typedef struct whit_hub_removed {
     uint64_t pulled_bytes, converted_bytes;
 } whit_hub_removed;
