@@ -12,8 +12,8 @@
 #include "whit.h"
 
 typedef enum whit_acts_kind {
-    WHIT_ACTS_F32 = 0, /* not quantised */
-    WHIT_ACTS_I8 = 1,  /* int8 per token or per group */
+    WHIT_ACTS_F32 = 0, /* floats, not quantised */
+    WHIT_ACTS_I8 = 1,  /* int8, with scales per token or per group */
     WHIT_ACTS_Q2 = 2,  /* {-2, -1, 1, 2} in two bit planes, for products with b1 and q2 */
     WHIT_ACTS_COUNT
 } whit_acts_kind;
@@ -23,17 +23,18 @@ typedef struct whit_acts_spec {
     uint8_t kind;
     uint32_t group; /* columns per activation scale; 0: one scale per token (W1.58A8) */
     uint32_t step;  /* columns per step; 0: the whole row is one step */
-    float scale;    /* fixed scale of int8 activations with group and step 0; 0: computed from them */
+    /* fixed scale of int8 activations with group and step 0; 0: the scale is computed from the activations */
+    float scale;
 } whit_acts_spec;
 
 typedef struct whit_acts {
     whit_acts_spec spec;
     uint32_t n_tokens, n_cols;
     uint32_t n_steps;
-    size_t stride;    /* elements of f32, bytes of i8 or of one bit plane, from token to token */
+    size_t stride;    /* distance between tokens: elements of f32, bytes of i8 or of one bit plane */
     const float *f32; /* (n_tokens, stride) */
     int8_t *i8;       /* (n_tokens, stride), zeros from n_cols to the stride */
-    uint8_t *planes;  /* (n_tokens, 2, stride): s', then e', in the bit order of b1; zero-padded */
+    uint8_t *planes;  /* (n_tokens, 2, stride): plane s', then plane e', in the bit order of b1; zero-padded */
     float *scales;    /* (n_tokens, n_steps) */
     int32_t *sums;    /* (n_tokens, n_steps): sum of q in the step */
 } whit_acts;
@@ -42,21 +43,22 @@ typedef struct whit_acts {
  * fixed input scale int8 with that scale, all others the session's type `act`; int8 in groups of the weight's group
  * size, at least 32 and at most 128 (128 if the weight has no groups, or has superblocks). */
 whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type act);
-/* Returns the all-bitwise path: quaternary activations for a b1 or q2 tensor, in the same groups. */
+/* Returns the form of activations for products by bit operations alone: quaternary activations for a b1 or q2 tensor,
+ * in the same groups. */
 whit_acts_spec whit_acts_spec_q2(const whit_tensor_type *type);
 
 /* Returns the number of steps in a row. */
 uint32_t whit_acts_steps(const whit_acts_spec *spec, uint32_t n_cols);
-/* Returns the number of bytes that whit_acts_place needs for n_tokens tokens; a multiple of 64, for f32 0. */
+/* Returns the number of bytes that whit_acts_place needs for n_tokens tokens, a multiple of 64; 0 for f32. */
 size_t whit_acts_bytes(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols);
-/* Lays activations out in `memory` (64-byte aligned) without writing to it. */
+/* Returns activations laid out in `memory` (64-byte aligned), which is not written to. */
 whit_acts whit_acts_place(const whit_acts_spec *spec, uint32_t n_tokens, uint32_t n_cols, void *memory);
 /* Wraps f32 activations (n_tokens, stride) without a copy. */
 whit_acts whit_acts_of_f32(const float *x, size_t stride, uint32_t n_tokens, uint32_t n_cols);
 /* Returns a view of tokens [begin, begin + n) of `acts`. */
 whit_acts whit_acts_rows(const whit_acts *acts, uint32_t begin, uint32_t n);
 
-/* Returns the integer of a token's column k, of int8 and quaternary activations. */
+/* Returns the integer of a token's column k, for int8 and quaternary activations. */
 static inline int whit_acts_code(const whit_acts *acts, uint32_t token, uint32_t k)
 {
     if (acts->spec.kind == WHIT_ACTS_I8) return acts->i8[token * acts->stride + k];
@@ -66,7 +68,7 @@ static inline int whit_acts_code(const whit_acts *acts, uint32_t token, uint32_t
     return (3 * s + e) / 2;
 }
 
-/* Columns of step `i`: [i * step, end). */
+/* Return the ends of step `i`: its columns are [begin, end). */
 static inline uint32_t whit_acts_step_begin(const whit_acts *acts, uint32_t i)
 {
     return i * acts->spec.step;

@@ -11,9 +11,9 @@
  *   value = a s' + b e'                  (+ offset)   q2, s' and e' in {-1, 1}
  *   value = a level                                   l2, the level that the code numbers (whit_group_level)
  *
- * Everything here is safe on any bytes: every bit pattern of a part has a value. A type must have
- * passed whit_tensor_type_check, a tensor's parts must have the lengths of whit_codec_part_bytes.
- * No state; any thread. */
+ * Every bit pattern of a part has a value, so these functions are safe on any bytes. A type must have passed
+ * whit_tensor_type_check, and a tensor's parts must have the lengths of whit_codec_part_bytes. The functions have no
+ * state and may be called by any thread. */
 #ifndef WHIT_KERNELS_CODEC_H
 #define WHIT_KERNELS_CODEC_H
 
@@ -23,46 +23,48 @@
 
 #define WHIT_TILE_ROWS  16
 #define WHIT_LINE_BYTES 64
-#define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31: int32 sums of any codec fit */
-#define WHIT_MAX_FIELDS 3     /* a, b, offset */
+#define WHIT_MAX_COLS   65536 /* 255 * 128 * 65,536 < 2^31, so that sums of any codec fit an int32 */
+#define WHIT_MAX_FIELDS 3     /* the fields a, b and offset */
 #define WHIT_SUPER_COLS 256   /* columns that share the factors of WHIT_SCALE_K4, K8, ODD4 and K16 */
 #define WHIT_SUPER_ACTS 128   /* columns of a superblock whose products are summed as integers, scales included */
 /* Columns unpacked at once; a multiple of every line period and of every group. */
 #define WHIT_CHUNK_COLS 1280
 
-/* NULL for an unknown codec. */
+/* Returns the row of the codec table; NULL for an unknown codec. */
 const whit_codec_info *whit_codec_find(unsigned codec);
-/* "t2" to WHIT_CODEC_T2; false for an unknown name. */
+/* Converts a name, such as "t2", to its codec, such as WHIT_CODEC_T2; false for an unknown name. */
 bool whit_codec_parse(const char *name, uint8_t *codec);
 
-/* Checks that ids are known, the combination exists, sizes are within bounds and unused fields are zero (so that a
- * type has one spelling). WHIT_ERROR_FORMAT with the reason otherwise. */
+/* Checks that ids are known, the combination exists, sizes are within bounds and unused fields are zero (so that a type
+ * has one spelling). Otherwise returns WHIT_ERROR_FORMAT with the reason. */
 whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *error);
-/* Checks the type, and that all parts of its codec are present, of exactly the right length and 64-byte aligned. */
+/* Checks the type, and that all parts of its codec are present, have exactly the right length and are 64-byte
+ * aligned. */
 whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error);
 
 /* The geometry of a matrix, derived from its type. */
 typedef struct whit_geometry {
     uint32_t n_tiles;
-    uint32_t n_fields;     /* numbers per scale group; 0 for float codecs */
+    uint32_t n_fields;     /* number of fields per scale group; 0 for float codecs */
     uint32_t field_bytes;  /* bytes of one interleaved or per-row field */
-    uint32_t n_groups;     /* groups along a row: ceil(n_cols / group), else 1 */
-    uint32_t group_cols;   /* columns per scale: the group, else n_cols */
-    uint32_t block_groups; /* groups per interleaved block of scales; 0: scales are not interleaved */
-    uint32_t block_lines;  /* lines of that block */
-    uint32_t row_fields;   /* numbers in whit_rows.fields per row: at most n_groups n_fields, and 1 at least */
-    uint32_t row_bytes;    /* numbers in whit_rows.fields_u8 per row */
+    uint32_t n_groups;     /* number of groups along a row: ceil(n_cols / group), or 1 without groups */
+    uint32_t group_cols;   /* number of columns per scale: the group, or n_cols without groups */
+    uint32_t block_groups; /* number of groups per interleaved block of scales; 0: scales are not interleaved */
+    uint32_t block_lines;  /* number of lines of an interleaved block of scales */
+    uint32_t row_fields;   /* number of floats in whit_rows.fields per row: at most n_groups n_fields, at least 1 */
+    uint32_t row_bytes;    /* number of bytes in whit_rows.fields_u8 per row */
     uint64_t tile_bytes;   /* bytes of a tile in the codes */
 } whit_geometry;
 
 whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
-/* Length of a part; 0 if the type does not have the part. False if it overflows. */
+/* Computes the length of a part; 0 if the type does not have the part. False if it overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
 /* Returns the rows of tiles [tile_begin, tile_end) of a tensor in tiles as a tensor of its own, in the same memory.
  * Corrections are left out. */
 whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end);
-/* Length of all parts together, padding and scales included, as counted by body_bits_per_weight. */
+/* Computes the length of all parts together, including padding and scales, as body_bits_per_weight counts it. False if
+ * it overflows. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
 /* Returns the number of bytes of all parts of a tensor, corrections included. */
@@ -74,9 +76,9 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
 }
 
 /* Returns the factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4
- * and K16: offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns, without
- * rounding. Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd, 1 to 31, with the factor d / 8, of K16 0 to
- * 255. */
+ * and K16 also have offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns,
+ * without rounding. Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd numbers from 1 to 31 with the factor d /
+ * 8, of K16 0 to 255. */
 static inline float whit_super_factor(unsigned scale_type, float d)
 {
     return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;
@@ -87,7 +89,7 @@ static inline bool whit_scale_in_superblocks(unsigned scale_type)
 {
     return (scale_type >= WHIT_SCALE_K4 && scale_type <= WHIT_SCALE_ODD4) || scale_type == WHIT_SCALE_K16;
 }
-/* Returns whether scales of bytes have f16 factors, of rows (U8) or superblocks. */
+/* Returns whether scales that are bytes have f16 factors: one per row (U8), or one per superblock. */
 static inline bool whit_scale_has_factors(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_U8 || whit_scale_in_superblocks(scale_type);
@@ -97,16 +99,16 @@ static inline bool whit_scale_has_minima(unsigned scale_type)
 {
     return scale_type == WHIT_SCALE_K4 || scale_type == WHIT_SCALE_K16;
 }
-/* Returns the parts of WHIT_SCALE_L6: a group's scale, exact, and its low level; the nearest u for a high and a low
- * magnitude, neither negative. */
+/* Return the two parts of WHIT_SCALE_L6, which are a group's scale (exact) and its low level, and the u that is nearest
+ * to a high and a low magnitude, neither of which is negative. */
 float whit_level_scale(unsigned u);
 static inline int whit_level_low(unsigned u)
 {
     return (int)(u & 63);
 }
 unsigned whit_level_nearest(float high, float low);
-/* The integer that code 0 to 3 of l2 stands for in a group with u: as q2, bit 0 is the sign (1 is +), and the level is
- * the high one where both bits agree. */
+/* Returns the integer that code 0 to 3 of l2 stands for in a group with u. As in q2, bit 0 is the sign (1 is +); the
+ * level is the high one if both bits are equal. */
 #define WHIT_LEVEL_HIGH 63
 static inline int whit_group_level(unsigned u, int code)
 {
@@ -135,48 +137,51 @@ typedef struct whit_rows {
     uint8_t *fields_u8;
 } whit_rows;
 
-/* Writes rows [row_begin, row_begin + n) into the parts. row_begin is a multiple of 16, and so is n
- * unless the range ends with the last row; padding is written too. f16 fields are rounded to
- * nearest. WHIT_ERROR_ARGUMENT where a code is outside the codec's range. */
+/* Writes rows [row_begin, row_begin + n) into the parts. row_begin is a multiple of 16, and so is n unless the range
+ * ends with the last row; padding is written, too. f16 fields are rounded to nearest. Returns WHIT_ERROR_ARGUMENT if a
+ * code is outside the codec's range. */
 whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, uint32_t n, const whit_rows *rows,
                             uint8_t *const part[WHIT_PART_COUNT], whit_error *error);
-/* The inverse of whit_codec_pack, for any range of rows. Members of `rows` that the type does not use may be NULL. */
+/* Unpacks any range of rows: the inverse of whit_codec_pack. Members of `rows` that the type does not use may be
+ * NULL. */
 void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, const whit_rows *rows);
-/* Converts the rows of the given ids to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
- * n_rows. The values are: code * a rounded once (l2: level * a); with an offset fma(code, a, offset); q2: a s' plus
- * b e', then plus the offset; then what the tensor's corrections add (kernels/corrections.h). */
+/* Converts the rows with the given ids to f32: out (n, n_cols), rows `out_stride` floats apart. Each id is below
+ * n_rows. The values are code * a, rounded once (l2: level * a); with an offset, fma(code, a, offset); for q2, a s'
+ * plus b e', then plus the offset. The tensor's corrections are added last (kernels/corrections.h). */
 void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n, float *out, size_t out_stride);
-/* Converts one row of content, which has codes, to f32, without corrections. */
+/* Converts one row of content of an integer codec to f32, without corrections. */
 void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *row, float *out);
 
 /* ---- canonical bytes, for the identity of a model ------------------------------------------- */
 
 /* Returns the type without its layout: t5 becomes t2, i8s becomes i8, and the layout PLAIN. */
 whit_tensor_type whit_codec_canonical_type(const whit_tensor_type *type);
-/* A canonical row: codes from the lowest bit up (float: elements; i8: w + 128; i4: w + 8; ternary:
- * w + 1 in two bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in
- * their own width, then with u8 scales the row's f16 factors. */
+/* Write canonical rows: codes from the lowest bit up (float: elements; i8: w + 128; i4: w + 8; ternary: w + 1 in two
+ * bits; b1: bit; q2: s, e), zero bits to a whole byte, then each group's fields in their own width, then with u8 scales
+ * the row's f16 factors. The first function returns the bytes of a row. */
 size_t whit_codec_canonical_row_bytes(const whit_tensor_type *type);
 void whit_codec_canonical_rows(const whit_tensor *tensor, uint32_t row_begin, uint32_t n, uint8_t *out);
-/* The same bytes computed directly from n rows of content, before packing. */
+/* Computes the same bytes directly from n rows of content, before packing. */
 void whit_codec_canonical_content(const whit_tensor_type *type, uint32_t n, const whit_rows *rows, uint8_t *out);
 
 /* ---- tiles, as the generic kernels read them ------------------------------------------------ */
 
-/* Codes of columns [k_begin, k_begin + n) of a tile, k-major: codes[16 k + r]. k_begin is a
- * multiple of WHIT_CHUNK_COLS, n at most that; `codes` holds 16 * WHIT_CHUNK_COLS, since whole
- * lines (of t5: half superblocks) are written. q2: bits s, e. */
+/* Unpacks the codes of columns [k_begin, k_begin + n) of a tile, k-major: codes[16 k + r]. k_begin is a multiple of
+ * WHIT_CHUNK_COLS, and n is at most that. `codes` holds 16 * WHIT_CHUNK_COLS, because whole lines (for t5, half
+ * superblocks) are written. For q2, a code has the bits s, e. */
 void whit_tile_codes(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *codes);
-/* The same as the integers that products multiply: of l2 the levels of the codes, of other codecs the codes. */
+/* Unpacks the integers that products multiply: for l2 the levels of the codes, for other codecs the codes. The
+ * arguments are those of whit_tile_codes. */
 void whit_tile_integers(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, int8_t *integers);
-/* The same for a float codec, as f32. */
+/* Converts the elements of a float codec to f32. The arguments are those of whit_tile_codes. */
 void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin, uint32_t n, float *values);
-/* Fields of one scale group of a tile: fields[f][r]. */
+/* Reads the fields of one scale group of a tile: fields[f][r]. */
 void whit_tile_fields(const whit_tensor *tensor, uint32_t tile, uint32_t group,
                       float fields[WHIT_MAX_FIELDS][WHIT_TILE_ROWS]);
-/* Scales in superblocks: numbers[0] are those of a group's scales; for K4 and K16, numbers[1] those of its minima. */
+/* Reads numbers of scales in superblocks: numbers[0] are those of a group's scales; for K4 and K16, numbers[1] are
+ * those of its minima. */
 void whit_tile_numbers(const whit_tensor *tensor, uint32_t tile, uint32_t group, int32_t numbers[2][WHIT_TILE_ROWS]);
-/* The factors of the superblock with column k: factors[0] for the scales, factors[1] for the minima. */
+/* Reads the factors of the superblock with column k: factors[0] for the scales, factors[1] for the minima. */
 void whit_tile_factors(const whit_tensor *tensor, uint32_t tile, uint32_t k, float factors[2][WHIT_TILE_ROWS]);
 
 #endif

@@ -10,11 +10,12 @@
 typedef struct whit_codec_info {
     const char *name;
     bool is_float;
-    uint8_t line_cols;      /* columns that a period of lines covers */
-    uint8_t lines;          /* lines per period: 1; planes of q2: 2; codebooks: 2; with top bits their lines, too */
-    uint8_t elem_bytes;     /* float codecs */
+    uint8_t line_cols; /* columns that a period of lines covers */
+    /* lines per period: 1; q2: 2, one per plane; codebooks: 2; with top bits: including their lines */
+    uint8_t lines;
+    uint8_t elem_bytes;     /* bytes of an element of a float codec */
     uint8_t bits;           /* bits of a field in a line */
-    uint8_t canonical_bits; /* per code in the canonical row */
+    uint8_t canonical_bits; /* bits per code in the canonical row */
     int16_t bias;           /* kernels multiply unsigned numbers u: the code is u - bias */
     uint8_t largest;        /* largest u */
     bool is_sign;           /* u is 0 or 1, and the code 2 u - bias */
@@ -22,11 +23,12 @@ typedef struct whit_codec_info {
     int8_t code_min, code_max;
     uint16_t group_min;   /* smallest group of scales; 0: scales cannot be interleaved */
     uint16_t scale_types; /* bit whit_scale_type is set if the codec allows that scale type */
-    const int8_t *levels; /* fields of a line index these; NULL: the field is u */
-    const uint16_t *grid; /* codebook: entries of eight levels, sorted; NULL: no codebook */
-    uint8_t high_bits;    /* bits of a codebook index above the low eight: one line each before a superblock's codes */
-    bool group_levels;    /* u is a level of the group (WHIT_SCALE_L6); the code is the number of the level */
-    uint8_t top_bits;     /* bits of u above the fields of `bits`: in that many lines at the end of a period of 32 */
+    const int8_t *levels; /* levels that fields of a line index; NULL: the field is u */
+    const uint16_t *grid; /* codebook of entries of eight levels, sorted; NULL: no codebook */
+    /* bits of a codebook index above the low eight; each has a line before a superblock's codes */
+    uint8_t high_bits;
+    bool group_levels; /* u is a level of the group (WHIT_SCALE_L6), and the code is the level's number */
+    uint8_t top_bits;  /* bits of u above `bits`; each has a line at the end of a period of 32 columns */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -72,7 +74,7 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
 };
 /* clang-format on */
 
-/* Columns of the table as functions of an integer codec; constants if the codec is a constant. */
+/* Return columns of the table for an integer codec; they are compile-time constants if the codec is. */
 static inline __attribute__((always_inline)) int whit_codec_bits(unsigned codec)
 {
     return whit_codecs[codec].bits;
@@ -81,7 +83,8 @@ static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
 {
     return whit_codecs[codec].bias;
 }
-/* The bias of a stored code. It is not the kernels' bias if a code is the number of a level of its group. */
+/* Returns the bias of a stored code. It differs from the kernels' bias if a code is the number of a level of its
+ * group. */
 static inline int whit_codec_code_bias(unsigned codec)
 {
     return whit_codecs[codec].group_levels || codec == WHIT_CODEC_Q2 ? 0 : whit_codecs[codec].bias;

@@ -8,8 +8,8 @@
  *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's outliers, then row by row, rising in a
  *                                 row, their columns, then their values (i8), zero to a multiple of two
  *
- * Columns are u8 where the tensor has at most 256 of them, else u16. A tile without outliers has no record. A pass
- * over consecutive tiles therefore reads one contiguous run of bytes.
+ * Columns are u8 if the tensor has at most 256 columns, else u16. A tile without outliers has no record. A pass over
+ * consecutive tiles therefore reads one contiguous run of bytes.
  *
  * A second sign plane: signs times a scale of their row, on the columns of a list. The part is
  *
@@ -17,10 +17,10 @@
  *   u16 column[n], rising         zeros to a multiple of 64
  *   codes, then row scales        of a b1 matrix (n_rows, n) in tiles of 16 rows with f16 scales per row
  *
- * Its product is a product of a separate matrix with the activations gathered at those columns.
+ * The plane is multiplied as a separate matrix, by the activations gathered at its columns.
  *
- * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, as an
- * adapter's factors are. Part A is u32 rank, zeros to 64, codes, row scales; part B codes, row scales.
+ * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, like the factors
+ * of an adapter. Part A is u32 rank, zeros to 64, codes, row scales; part B is codes, row scales.
  *
  * Any bytes have a value: a column outside the tensor reads 0; a record that is shorter than its counts require, or
  * extends past the end of the part, is ignored. */
@@ -33,16 +33,16 @@
 #include "kernels/acts.h"
 #include "kernels/codec.h"
 
-#define WHIT_OUTLIERS_HEAD_UNITS 9 /* scale and counts of a record */
+#define WHIT_OUTLIERS_HEAD_UNITS 9 /* size of a record's scale and counts, in units of two bytes */
 
-/* Outliers of one tile. */
+/* The outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
     uint16_t scale_bits; /* the scale as f16 bits */
     uint32_t n;
-    const uint8_t *counts;  /* (16) outliers per row; their sum is n */
-    const uint8_t *columns; /* (n) of whit_outlier_column_bytes each */
-    const int8_t *values;   /* (n) */
+    const uint8_t *counts;  /* (16) number of outliers per row; their sum is n */
+    const uint8_t *columns; /* (n) columns of whit_outlier_column_bytes each */
+    const int8_t *values;   /* (n) values of the outliers */
 } whit_outlier_tile;
 
 static inline uint32_t whit_outlier_column_bytes(uint32_t n_cols)
@@ -61,7 +61,7 @@ static inline uint64_t whit_outliers_head_bytes(uint32_t n_tiles)
     return ((uint64_t)n_tiles * 4 + 4 + 63) / 64 * 64;
 }
 
-/* Finds the outliers of a tile; the tensor has the part. False if the tile has no valid record. */
+/* Finds the outliers of a tile of a tensor that has the part. Returns false if the tile has no valid record. */
 static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, whit_outlier_tile *out)
 {
     const uint8_t *part = w->part[WHIT_PART_OUTLIERS];
@@ -71,7 +71,8 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
     if (end > n_units || begin > end || end - begin <= WHIT_OUTLIERS_HEAD_UNITS) return false;
     const uint8_t *record = part + head + 2 * (uint64_t)begin, *columns = record + 2 * WHIT_OUTLIERS_HEAD_UNITS;
     uint32_t n = 0, column_bytes = whit_outlier_column_bytes(w->type.n_cols);
-    for (uint32_t half = 0; half < 2; half++) { /* eight counts: four sums of two, then all in the highest word */
+    /* adds eight counts: four sums of two, then all of them in the highest word */
+    for (uint32_t half = 0; half < 2; half++) {
         uint64_t counts, even = 0x00FF00FF00FF00FF;
         memcpy(&counts, record + 2 + 8 * half, sizeof counts);
         n += (uint32_t)(((counts & even) + (counts >> 8 & even)) * 0x0001000100010001 >> 48);
@@ -88,7 +89,7 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
 
 typedef struct whit_plane {
     uint32_t n;
-    const uint8_t *columns; /* (n) u16 */
+    const uint8_t *columns; /* (n) columns, u16 */
     whit_tensor signs;      /* (n_rows, n) */
 } whit_plane;
 
@@ -99,7 +100,7 @@ typedef struct whit_low_rank_pair {
 
 #define WHIT_LOW_RANK_MAX 256
 
-/* The types of the plane's matrix and of a pair's factors. */
+/* Return the type of the sign plane's matrix, and the type of a low-rank factor. */
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
 whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
 /* Find the plane, or the pair, of a tensor that passed whit_tensor_check; false if it has no such part. */
@@ -112,11 +113,11 @@ static inline bool whit_is_corrected(const whit_tensor *w)
     return w->part_bytes[WHIT_PART_OUTLIERS] || w->part_bytes[WHIT_PART_PLANE] || w->part_bytes[WHIT_PART_FACTOR_A];
 }
 
-/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), f32 or integers times their scale: out (n_tokens,
- * stride); 0 where a column does not exist. */
+/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), as f32 or as integers times their scale: out
+ * (n_tokens, stride). A column that does not exist gives 0. */
 void whit_plane_gather(const whit_plane *plane, const whit_acts *x, float *out, size_t stride);
 
-/* Append a part to an empty buffer, from contents in the form of whit_codec_pack. columns (n), ascending. */
+/* Append a part to an empty buffer. Contents are in the form that whit_codec_pack reads. columns (n) are ascending. */
 whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *columns, uint32_t n, const whit_rows *signs,
                              const whit_allocator *allocator, whit_buf *out, whit_error *error);
 whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, const whit_rows *a, const whit_rows *b,
@@ -133,25 +134,25 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Returns whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
+/* Returns whether a type may have corrections; matrices of t2, t5, b1, q2 and l2 may. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
-/* Checks the lengths of the parts against the type and the parts' heads. NULL if they are valid, else the error. */
+/* Checks the lengths of the parts against the type and the parts' heads. Returns NULL if they are valid, else the
+ * error. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds the corrections of row `row` to its values (n_cols), the plane first: value + sign scale; value =
- * fma(outlier, scale, value); then fma(sum of b a, 1, value), where the sum starts at +0 and adds rounded products in
+/* Adds the corrections of row `row` to its values (n_cols), in this order: value + sign scale for the plane; value =
+ * fma(outlier, scale, value); fma(sum of b a, 1, value), where the sum starts at +0 and adds rounded products in
  * ascending order of ranks. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
-/* One outlier, as a builder takes it. */
+/* One outlier, in the form that whit_outliers_build reads. */
 typedef struct whit_outlier {
     uint32_t row, col;
     int8_t value;
 } whit_outlier;
 
-/* Appends the part to an empty buffer: n outliers in the order of row and column, none twice; scales (n_tiles), f16
- * values. WHIT_ERROR_LIMIT for more than 255 outliers in a row or more
- * than 65,536 columns. */
+/* Appends the part of outliers to an empty buffer: n outliers ordered by row and column, without repetition; scales
+ * (n_tiles), f16 values. Returns WHIT_ERROR_LIMIT for more than 255 outliers in a row or more than 65,536 columns. */
 whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier *outliers, size_t n,
                                 const float *scales, whit_buf *out, whit_error *error);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Codebooks of the IQ weight types, in the packed form described in grids.c. Each is sorted, so that an entry's index
- * is found by binary search. Constant, for any thread. */
+ * is found by binary search. The tables are constant, so any thread may read them. */
 #ifndef WHIT_KERNELS_GRIDS_H
 #define WHIT_KERNELS_GRIDS_H
 
 #include <stdint.h>
 
-/* Entries of eight two-bit codes: 0, 1, 2 mean 8, 25, 43. */
+/* The entries have eight two-bit codes each: 0, 1, 2 stand for 8, 25, 43. */
 extern const uint16_t whit_grid_iq2_xxs[256], whit_grid_iq2_xs[512], whit_grid_iq2_s[1024];
-/* Entries of eight two-bit codes: 0, 1, 2 mean -1, 0, 1. */
+/* The entries have eight two-bit codes each: 0, 1, 2 stand for -1, 0, 1. */
 extern const uint16_t whit_grid_iq1_s[2048];
-/* Entries of four three-bit codes: iq3_s code c means 2 c + 1; iq3_xxs 4, 12, 20, 28, 36, 44, 52, 62. */
+/* The entries have four three-bit codes each. A code c of iq3_s stands for 2 c + 1; the codes of iq3_xxs stand for 4,
+ * 12, 20, 28, 36, 44, 52, 62. */
 extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
 
-/* The levels of those codes. */
+/* The levels that codes of a type stand for, in the order of codes. */
 #define WHIT_GRID_LEVELS_IQ2                                                                                           \
     {                                                                                                                  \
         8, 25, 43                                                                                                      \
@@ -31,7 +32,8 @@ extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
         0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12                                                        \
     }
 
-/* Returns the signs of eight weights from the seven bits that a file holds: the number of set bits is even. */
+/* Returns the signs of eight weights from the seven bits that a file stores: the eighth makes the number of set bits
+ * even. */
 static inline unsigned whit_grid_signs(unsigned index)
 {
     return index | (unsigned)__builtin_parity(index) << 7;

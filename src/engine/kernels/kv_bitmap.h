@@ -42,7 +42,7 @@ static inline uint32_t whit_kv_bitmap_vectors(uint32_t head_dim)
     return (head_dim + WHIT_KV_BITMAP_LANES - 1) / WHIT_KV_BITMAP_LANES;
 }
 
-/* block may be NULL if only `bytes` is needed. */
+/* Returns the arrays of a block. block may be NULL if only `bytes` is needed. */
 static inline whit_kv_bitmap whit_kv_bitmap_arrays(uint32_t head_dim, const void *block)
 {
     const uintptr_t keys = (uintptr_t)block,
@@ -59,7 +59,7 @@ static inline whit_kv_bitmap whit_kv_bitmap_arrays(uint32_t head_dim, const void
                             .bytes = whit_round_up(key_steps + head_dim - keys, 64)};
 }
 
-/* Words of a key dimension and of a value dimension: [0] active, [stride] positive. */
+/* Distances, in words, from the word of active bits to that of positive bits, of keys and of values. */
 enum { WHIT_KV_BITMAP_KEY_STRIDE = WHIT_KV_PACKED_TOKENS, WHIT_KV_BITMAP_VALUE_STRIDE = WHIT_KV_BITMAP_LANES };
 static inline size_t whit_kv_bitmap_key_word(uint32_t j, uint32_t d)
 {

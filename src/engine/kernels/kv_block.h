@@ -25,13 +25,13 @@
 #define WHIT_KV_BLOCK_TOKENS 64
 #define WHIT_KV_MAX_HEAD_DIM 1024
 
-/* f16: queries become integers up to this, so that 512 products with keys fit an int32. */
+/* f16: queries become integers up to this bound, so that sums of 512 products with keys fit an int32. */
 #define WHIT_KV_QUERY_MAX 2047.0f
-/* f16, i8: probabilities become integers up to this. For f16 their sum stays below 64 times as
- * much (and what rounding adds), so that products with values of up to 2047 fit an int32. */
+/* f16, i8: probabilities become integers up to this bound. For f16 their sum stays below 64 times as much (plus
+ * rounding), so that sums of products with values of up to 2047 fit an int32. */
 #define WHIT_KV_PROB_MAX 16383.0f
-/* f16: the integer WHIT_KV_PROB_MAX represents a group's largest probability, or this fraction of their sum if
- * that is larger. */
+/* f16: the integer WHIT_KV_PROB_MAX represents a group's largest probability, or this fraction of the probabilities'
+ * sum if the fraction is larger. */
 #define WHIT_KV_PROB_FRACTION (1 / 64.0f)
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
@@ -49,7 +49,7 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return (size_t)head_dim * WHIT_KV_BLOCK_TOKENS * whit_kv_elem_bytes(kv);
 }
-/* Returns the number of bytes of a block, a multiple of 64; packed types: of a closed block. */
+/* Returns the number of bytes of a block, a multiple of 64; of a packed type, of a closed block. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     if (kv == WHIT_KV_BITMAP) return whit_kv_bitmap_arrays(head_dim, NULL).bytes;
@@ -58,7 +58,7 @@ static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;
 }
 
-/* The arrays of a block; no scales for f32. */
+/* The arrays of a block; f32 has no scales. */
 typedef struct whit_kv_arrays {
     void *keys, *values;
     float *key_scales, *value_scales;
@@ -101,8 +101,8 @@ static inline float whit_kv_query_max(uint32_t head_dim)
 }
 
 /* Returns the scale of numbers that are quantised to integers up to `max`; `largest` has the bits of their largest
- * magnitude. *factor: multiplies a number to give its integer. A largest magnitude below 2^-100 counts as 0; if a
- * number is not finite, the scale is NaN. */
+ * magnitude. *factor is the number to multiply by before rounding to an integer. A largest magnitude below 2^-100
+ * counts as 0; if a number is not finite, the scale is NaN. */
 static inline float whit_kv_code_scale(uint32_t largest, float max, float *factor)
 {
     float amax = whit_f32_from_bits(largest);
@@ -126,18 +126,19 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
     return 0x7F000000 - scale;
 }
 
-/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A NULL
- * block is not seen by any query. */
+/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A block is NULL if no query
+ * attends to it. */
 #define WHIT_KV_GROUP_BLOCKS 4
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
-    /* Packed types. */
-    uint32_t closed;     /* bit b: blocks[b] is closed; closed blocks come first in the group */
-    const void *sinks;   /* if block 0 of the sequence is in the group and closed: whit_kv_sinks, read instead
-                            of its first positions; else NULL */
-    const float *rope;   /* (2 * rope_pairs, 64) as of whit_kv_packing */
-    uint32_t rope_pairs; /* 0: keys are not rotated */
+    /* The following members are used by packed types. */
+    uint32_t closed; /* bit b: blocks[b] is closed; closed blocks come first in the group */
+    /* the sinks (whit_kv_sinks), read instead of the first positions of the sequence's block 0, if that block is in the
+     * group and closed; else NULL */
+    const void *sinks;
+    const float *rope;   /* (2 * rope_pairs, 64) the table of whit_kv_packing */
+    uint32_t rope_pairs; /* number of rotated pairs; 0: keys are not rotated */
     void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: cache of f16 blocks as integers; or NULL */
     uint32_t valid;      /* bit b: `converted` contains block b. Kernels set it, the caller clears it. */
 } whit_kv_group;
@@ -148,20 +149,20 @@ static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }
 
-/* How keys of a packed type are rotated: rows of the cosines of each pair of a head at the angles from a block's
- * first position to each of its 64, then of the sines (whit_kv_offset_table). */
+/* The rotation of a packed type's keys: for each pair of a head, the table has a row of cosines of the angles from a
+ * block's first position to each of its 64 positions; rows of sines follow (whit_kv_offset_table). */
 typedef struct whit_kv_packing {
-    const float *rope;   /* (2 * rope_pairs, 64) */
-    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: not rotated, rope may be NULL */
+    const float *rope;   /* (2 * rope_pairs, 64) the table */
+    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: keys are not rotated, and rope may be NULL */
 } whit_kv_packing;
 
-/* Positions of a group that one query attends to: [begin, end), empty if begin >= end. */
+/* The positions of a group that one query attends to: [begin, end), empty if begin >= end. */
 typedef struct whit_kv_span {
     uint16_t begin, end;
 } whit_kv_span;
 
-/* Softmax over part of the positions, not yet divided: out (head_dim), then maximum and sum. A sum
- * of 0 means that no position was seen; `out` is then undefined. */
+/* A partial is a softmax over part of the positions, not yet divided: out (head_dim), then maximum and sum. A sum of 0
+ * means that no position was seen; `out` is then undefined. */
 static inline size_t whit_kv_partial_elems(uint32_t head_dim)
 {
     return whit_round_up((size_t)head_dim + 2, 16);

@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "whit.h"
 
-/* The first positions of a sequence, which keep the precision of f16. */
+/* Number of first positions of a sequence, the sinks, which keep the precision of f16. */
 #define WHIT_KV_SINKS 4
 
 static inline bool whit_kv_is_packed(whit_kv_type kv)
@@ -43,14 +43,14 @@ static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
 {
     return kv == WHIT_KV_K4V2 ? 4 : 2;
 }
-/* Returns whether keys are rotated back to the first position of their block before packing. Four bits are as accurate
- * without that, unless the model has a key bias, which RoPE spreads over the channels. */
+/* Returns whether keys are rotated back to the first position of their block before packing. Keys of four bits are as
+ * accurate without that, unless the model has a key bias, which RoPE spreads over the channels. */
 static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 {
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
 }
 
-/* Returns whether codes of keys are multiplied directly, by queries that were premultiplied by the steps. */
+/* Returns whether the codes of keys are multiplied directly, by queries that were multiplied by the steps before. */
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;
@@ -59,7 +59,7 @@ static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs
 #define WHIT_KV_STEPPED_QUERY_MAX 127.0f
 
 enum { WHIT_KV_UNIT_KEY_STEP, WHIT_KV_UNIT_TO_WORD, WHIT_KV_UNIT_WORD, WHIT_KV_UNIT_VALUE_STEP, WHIT_KV_UNITS };
-enum { WHIT_KV_PACKED_TOKENS = 64, WHIT_KV_PACKED_GROUP = 64 /* dimensions of a value's step */ };
+enum { WHIT_KV_PACKED_TOKENS = 64, WHIT_KV_PACKED_GROUP = 64 /* number of dimensions that share a value's step */ };
 
 typedef struct whit_kv_packed {
     uint32_t *keys;
@@ -75,7 +75,7 @@ static inline uint32_t whit_kv_value_groups(uint32_t head_dim)
     return (head_dim + WHIT_KV_PACKED_GROUP - 1) / WHIT_KV_PACKED_GROUP;
 }
 
-/* block may be NULL if only `bytes` is needed. */
+/* Returns the arrays of a block. block may be NULL if only `bytes` is needed. */
 static inline whit_kv_packed whit_kv_packed_arrays(whit_kv_type kv, uint32_t head_dim, const void *block)
 {
     const uint32_t n_channels = 32 / whit_kv_key_bits(kv);
@@ -100,8 +100,8 @@ static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_d
     return values[(size_t)cell / 4 * 64 + d % 16 * 4 + j % 4] >> cell % 4 * 2 & 3;
 }
 
-/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. They
- * fit into the bytes of a closed block. */
+/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. The sinks fit
+ * into the bytes of a closed block. */
 typedef struct whit_kv_sinks {
     int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim) */
     float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The two bytes u of WHIT_SCALE_L6 as scales of q2, in which levels are fitted and learned: a group of l2 has the
- * levels of a q2 group with a = (high + low) / 2 and b = (high - low) / 2. */
+ * Converts the two bytes u of WHIT_SCALE_L6 to and from scales of q2, in which levels are fitted and learned: a group
+ * of l2 has the levels of a q2 group with a = (high + low) / 2 and b = (high - low) / 2. */
 #ifndef WHIT_KERNELS_LEVELS_H
 #define WHIT_KERNELS_LEVELS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Elementary functions as fixed sequences of correctly rounded operations, so that a result does
- * not depend on a library or an ISA. Vector code repeats the f32 sequences step by step with the
- * constants below. fmaf and fma are correctly rounded by definition and may come from anywhere.
+ * Elementary functions as fixed sequences of correctly rounded operations, so that a result does not depend on a
+ * library or an ISA. Vector code repeats the f32 sequences step by step with the constants below. fmaf and fma are
+ * correctly rounded by definition, so any implementation may be used.
  *
- * They assume the environment of base/fpenv.h. */
+ * The functions assume the environment of base/fpenv.h. */
 #ifndef WHIT_KERNELS_MATH_H
 #define WHIT_KERNELS_MATH_H
 
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Adding it to |x| < 2^22 leaves round-half-even(x) in the low bits of the sum. */
+/* A summand: adding it to x with |x| < 2^22 leaves x, rounded half to even, in the low bits of the sum. */
 #define WHIT_ROUND_MAGIC      12582912.0f /* 1.5 * 2^23 */
 #define WHIT_ROUND_MAGIC_BITS 0x4B400000
 
@@ -20,7 +20,7 @@ static inline int32_t whit_round_i32(float x)
     return (int32_t)(whit_f32_bits(x + WHIT_ROUND_MAGIC) - WHIT_ROUND_MAGIC_BITS);
 }
 
-/* Limits x to the range of int8; NaN stays. */
+/* Clamps x to the range of int8; NaN stays NaN. */
 static inline float whit_clamp_i8(float x)
 {
     if (x < -128.0f) return -128.0f;
@@ -28,9 +28,9 @@ static inline float whit_clamp_i8(float x)
     return x;
 }
 
-/* exp: x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P interpolating at Chebyshev
- * nodes (relative error 1.1e-8); then times 2^n. Below -87 it is +0, so that no subnormal appears;
- * above 88 it stays at e^88, so that no infinity does. NaN stays NaN. */
+/* Returns e^x. With x = n ln 2 + r and |r| <= ln 2 / 2, it is e^r times 2^n, where e^r = 1 + r + r^2 P(r) and P
+ * interpolates at Chebyshev nodes (relative error 1.1e-8). Below -87 the result is +0, so that no subnormal appears;
+ * above 88 it is e^88, so that no infinity does. NaN stays NaN. */
 #define WHIT_EXP_MAX    88.0f
 #define WHIT_EXP_MIN    (-87.0f)
 #define WHIT_EXP_LOG2E  0x1.715476p+0f
@@ -54,15 +54,14 @@ static inline float whit_exp_f32(float x)
     p = fmaf(p, r, WHIT_EXP_P1);
     p = fmaf(p, r, WHIT_EXP_P0);
     float y = fmaf(p, r * r, r) + 1.0f;
-    /* (n + 127) << 23, out of the low bits of `shifted` */
+    /* (n + 127) << 23, from the low bits of `shifted` */
     float power = whit_f32_from_bits((whit_f32_bits(shifted) - WHIT_ROUND_MAGIC_BITS + 127) << 23);
     return x < WHIT_EXP_MIN ? 0.0f : y * power;
 }
 
-/* 2^x for x <= 0, which attention's weights use: x = n + f, n the whole part, so
- * that f in (-1, 0] is exact; 2^f = a polynomial with the least relative error that one of degree 5
- * that is 1 at 0 can have (8.4e-8); then times 2^n. Below -126 it is +0, so that no subnormal
- * appears. NaN stays NaN. */
+/* Returns 2^x for x <= 0, which attention's weights use. x = n + f with n the whole part, so that f in (-1, 0] is
+ * exact. 2^f is a polynomial with the least relative error that a polynomial of degree 5 with value 1 at 0 can have
+ * (8.4e-8); it is multiplied by 2^n. Below -126 the result is +0, so that no subnormal appears. NaN stays NaN. */
 #define WHIT_EXP2_MIN (-126.0f)
 #define WHIT_EXP2_P1  0x1.62e3bcp-1f
 #define WHIT_EXP2_P2  0x1.ebe392p-3f
@@ -83,7 +82,7 @@ static inline float whit_exp2_below_0_f32(float x)
     return p * whit_f32_from_bits((uint32_t)(n + 127) << 23);
 }
 
-/* tanh: an odd polynomial up to 0.625, beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
+/* Returns tanh(x): an odd polynomial up to |x| = 0.625, and beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
 #define WHIT_TANH_SPLIT 0.625f
 #define WHIT_TANH_Q0    (-0x1.555552p-2f)
 #define WHIT_TANH_Q1    0x1.110dd8p-3f
@@ -103,8 +102,8 @@ static inline float whit_tanh_f32(float x)
     return size <= WHIT_TANH_SPLIT ? small : copysignf(large, x);
 }
 
-/* The complement of the error function for x >= 0: (a1 t + ... + a5 t^5) e^(-x^2), t = 1 / (1 + p x); absolute
- * error below 1.5e-7 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26). */
+/* Returns the complementary error function for x >= 0: (a1 t + ... + a5 t^5) e^(-x^2), t = 1 / (1 + p x). Its absolute
+ * error is below 1.5e-7 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26). */
 #define WHIT_ERFC_P    0.3275911f
 #define WHIT_ERFC_A1   0.254829592f
 #define WHIT_ERFC_A2   (-0.284496736f)
@@ -123,18 +122,18 @@ static inline float whit_erfc_f32(float x)
     return p * t * whit_exp_f32(-(x * x));
 }
 
-/* GELU, x Phi(x) = max(x, 0) - |x| / 2 erfc(|x| / sqrt(2)). */
+/* Returns GELU: x Phi(x) = max(x, 0) - |x| / 2 erfc(|x| / sqrt(2)). */
 static inline float whit_gelu_f32(float x)
 {
-    float size = fabsf(x), positive = x < 0 ? 0 : x; /* NaN stays */
+    float size = fabsf(x), positive = x < 0 ? 0 : x; /* NaN stays NaN */
     return positive - 0.5f * size * whit_erfc_f32(size * WHIT_SQRT_HALF);
 }
 
-/* In double, for RoPE tables and samplers; not vectorised. Accurate to about 1e-15 relative
- * (sincos: absolute, for |x| < 2^30). */
+/* The following functions compute in double precision, for RoPE tables and samplers, and are not vectorised. Their
+ * relative error is about 1e-15 (sincos: absolute error, for |x| < 2^30). */
 double whit_exp_f64(double x);
-double whit_log_f64(double x);                     /* -infinity at 0, NaN below */
-double whit_pow_f64(double base, double exponent); /* base > 0 */
+double whit_log_f64(double x);                     /* -infinity for x = 0, NaN for x < 0 */
+double whit_pow_f64(double base, double exponent); /* base must be positive */
 void whit_sincos_f64(double x, double *sine, double *cosine);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Addresses of a tiled matrix's lines and scales, computed once per call. Independent of the ISA. */
+ * Addresses of a tiled matrix's lines and scales, computed once per call. The code does not depend on the ISA. */
 #ifndef WHIT_KERNELS_TILES_H
 #define WHIT_KERNELS_TILES_H
 
@@ -12,13 +12,13 @@ typedef enum field_kind {
     FIELD_GROUP_F32,
     FIELD_GROUP_F16,
     FIELD_GROUP_U8,
-    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; in the order of WHIT_SCALE_K4 to K16 */
+    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; the order is that of WHIT_SCALE_K4 to K16 */
     FIELD_GROUP_K8,
     FIELD_GROUP_ODD4,
     FIELD_GROUP_E8,
     FIELD_GROUP_E4,
-    FIELD_GROUP_L6,  /* two bytes */
-    FIELD_GROUP_K16, /* two bytes */
+    FIELD_GROUP_L6,  /* a group has two bytes */
+    FIELD_GROUP_K16, /* a group has two bytes */
 } field_kind;
 
 typedef struct tiles {
@@ -27,9 +27,9 @@ typedef struct tiles {
     uint64_t tile_bytes;
     field_kind kind;
     uint32_t n_fields;
-    uint32_t group_shift; /* column k is in group k >> group_shift: sizes are powers of two */
-    uint32_t scale_bytes; /* bytes of the scales before the lines of a block */
-    uint32_t block_cols;  /* columns of a block; 0: no interleaved scales */
+    uint32_t group_shift; /* column k is in group k >> group_shift, because group sizes are powers of two */
+    uint32_t scale_bytes; /* number of bytes of the scales before the lines of a block */
+    uint32_t block_cols;  /* columns of a block; 0: scales are not interleaved */
     uint32_t block_bytes; /* bytes of a block's scales and lines */
     uint32_t block_shift; /* group g is in block g >> block_shift */
     bool has_offset, in_superblocks;
@@ -67,8 +67,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     return m;
 }
 
-/* The lines with the fields of a group, and the index of the group's first field in them. If a group has one byte, the
- * byte's index is first / n_fields. */
+/* The lines with the fields of a group, and the index of the group's first field in these lines. If a group has one
+ * byte, the byte's index is first / n_fields. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;
@@ -82,8 +82,8 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
     return (group_fields){lines, place * m->n_fields};
 }
 
-/* Returns whether steps end at the ends of lines. t5 outside superblocks has a period of 20 columns, which divides no
- * step; i8s is unpacked 128 columns at a time. */
+/* Returns whether steps end at the ends of lines. They do not for t5 outside superblocks, whose period of 20 columns
+ * divides no step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     if (whit_scale_in_superblocks(type->scale_type)) return false; /* superblocks have separate kernels */

@@ -10,7 +10,7 @@
 #define BLOCK WHIT_KV_BLOCK_TOKENS
 #define GROUP WHIT_KV_GROUP_TOKENS
 
-/* Arrays with one entry per block; undefined for blocks outside every query's span. */
+/* Arrays of a group's blocks, one entry per block; undefined for blocks outside every query's span. */
 typedef struct group_arrays {
     whit_kv_arrays of[WHIT_KV_GROUP_BLOCKS];
 } group_arrays;
@@ -31,7 +31,7 @@ static inline float sum_of_span(const float x[GROUP], whit_kv_span span)
     return whit_lanes_sum(lanes);
 }
 
-/* Turns scores of a span into the weights of its values; maximum and sum go into the partial. */
+/* Turns the scores of a span into weights of its values; stores their maximum and sum in the partial. */
 static inline void softmax_queries(float scores[GROUP], whit_kv_span span, uint32_t head_dim, float *partial)
 {
     float max = scores[span.begin];
@@ -52,7 +52,7 @@ static inline float codes_of(const float *x, uint32_t n, uint32_t largest, float
     return scale;
 }
 
-/* Rounds an f16 divided by the scale to its integer code; 0 for a scale of 0. */
+/* Returns the integer code of an f16: the number divided by the scale and rounded; 0 for a scale of 0. */
 static inline int32_t f16_code(uint16_t half, float scale)
 {
     float factor = whit_f32_from_bits(whit_kv_f16_factor_bits(whit_f32_bits(scale)));

@@ -14,7 +14,8 @@ static inline float dot_words(const int16_t *words, const uint8_t *query, uint32
     return (float)(int32_t)sum;
 }
 
-/* Positions that a query sees: [begin, closed) of closed blocks, after the sinks; [open, end) of open blocks. */
+/* The positions that a query attends to: [begin, closed) of closed blocks, after the sinks; [open, end) of open
+ * blocks. */
 typedef struct seen {
     uint32_t begin, closed, open, end;
 } seen;
@@ -29,10 +30,11 @@ static inline seen seen_of(const whit_kv_group *group, whit_kv_span span)
                   .end = span.end};
 }
 
-/* A query's scores at positions [s.begin, s.closed); factor: scale_q * scale. `context` is closed_form.context. */
+/* Computes a query's scores at positions [s.begin, s.closed). factor is the query's scale times the scale of the
+ * scores. `context` is closed_form.context. */
 typedef void closed_scores_fn(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
                               uint32_t head_dim, float factor, float *scores);
-/* Adds the values at these positions times their weights. */
+/* Adds the values at positions [s.begin, s.closed), times their weights, to `out`. */
 typedef void closed_values_fn(const void *context, const whit_kv_group *group, seen s, uint32_t head_dim,
                               const float *weights, float *out);
 typedef struct closed_form {
@@ -85,7 +87,7 @@ static inline void attend_closed(const closed_form *form, const whit_kv_group *g
             partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
 }
 
-/* kv_attend (kernels.h) for one group. */
+/* Implements kv_attend (kernels.h) for one group. */
 static inline void attend_closed_group(const closed_form *form, const whit_kv_group *group, const uint8_t *queries,
                                        const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                                        float *partials, float *into)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * How true reductions are ordered on every ISA: the largest magnitude by bit patterns, sums in
- * sixteen virtual lanes. Element i belongs to lane
- * i mod 16; at the end lanes are merged 16 -> 8 -> 4 -> 2 -> 1, lane i with lane i + half. */
+ * The order of reductions, which is the same on every ISA: the largest magnitude is found by bit patterns, and sums are
+ * computed in sixteen virtual lanes. Element i belongs to lane i mod 16; at the end lanes are merged 16 -> 8 -> 4 -> 2
+ * -> 1, lane i with lane i + half. */
 #ifndef WHIT_KERNELS_GENERIC_LANES_H
 #define WHIT_KERNELS_GENERIC_LANES_H
 
@@ -16,8 +16,8 @@ static inline float whit_lanes_sum(float lanes[WHIT_LANES])
     return lanes[0];
 }
 
-/* Returns the bits of the largest magnitude. As integers, the bits of infinity are above every number's and NaN's above
- * those. */
+/* Returns the bits of the largest magnitude. Compared as integers, the bits of infinity are above those of every
+ * number, and the bits of NaN above those of infinity. */
 static inline uint32_t whit_amax_bits(const float *x, uint32_t n)
 {
     uint32_t largest = 0;

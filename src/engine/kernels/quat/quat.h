@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors (base/quat.h): their kernels, and functions built on them. Every level gives the
- * same bits as generic.c. */
+ * Quaternary vectors (base/quat.h): the selection of their kernels, and functions on tables of two bytes. Every level
+ * gives the same bits as generic.c. */
 #ifndef WHIT_KERNELS_QUAT_QUAT_H
 #define WHIT_KERNELS_QUAT_QUAT_H
 
 #include "base/quat.h"
 #include "base/status.h"
 
-/* Selects the fastest function of each kind that the CPU and the cap allow (cap: as WHIT_CPU; NULL: no cap). */
+/* Selects the fastest function of each kind that the CPU and the cap allow (cap: a level as in WHIT_CPU; NULL: no
+ * cap). */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
 
 /* ---- the described form: a table of two bytes, four lanes in each ----------------------------- */
 
-/* Index: a's byte times 256 plus b's; a byte is four signs (low) and four extras (high). */
+/* Computes the table of sums. Its index is a's byte times 256 plus b's; a byte has four signs (low) and four extras
+ * (high). */
 #define WHIT_QUAT_TABLE_BYTES 65536
 void whit_quat_table_add(uint8_t table[WHIT_QUAT_TABLE_BYTES]);
-/* out = table[a, b] over n_bytes such bytes; out may be a or b. */
+/* Computes out = table[a, b] over n_bytes such bytes; out may be a or b. */
 void whit_quat_table_run(const uint8_t *table, uint8_t *out, const uint8_t *a, const uint8_t *b, uint32_t n_bytes);
-/* Planes to such bytes; n_elems is a multiple of 4. */
+/* Converts planes to bytes of four lanes; n_elems is a multiple of 4. */
 void whit_quat_table_pack(whit_quat_view a, uint32_t n_elems, uint8_t *out);
 
 #endif

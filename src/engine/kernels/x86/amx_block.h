@@ -3,8 +3,8 @@
  *
  *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
  *
- * A is reused while B is streamed: B is loaded with the hint not to keep it in the cache.
- * compile with: -mamx-tile -mamx-int8 */
+ * A is reused while B is streamed, so B is loaded with the hint not to keep it in the cache. compile with: -mamx-tile
+ * -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_BLOCK_H
 #define WHIT_KERNELS_X86_AMX_BLOCK_H
 
@@ -14,7 +14,7 @@ enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 
-/* Tile configuration for n tokens: the rows of A and C end after the last token. */
+/* Returns the tile configuration for n tokens: the rows of A and C end after the last token. */
 static inline amx_config amx_config_for(uint32_t n)
 {
     uint32_t first = n < 16 ? n : 16;
@@ -22,7 +22,7 @@ static inline amx_config amx_config_for(uint32_t n)
     return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
-/* Stores the C of n_a tiles of A. */
+/* Stores the tiles of C that belong to n_a tiles of A. */
 static inline __attribute__((always_inline)) void amx_store_block(amx_state *amx, const int n_a, amx_block_sums c)
 {
     (void)amx;
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void amx_store_block(amx_state *amx
     amx_written();
 }
 
-/* Multiplies n_a tiles of A by 2 of B, both signed, over n steps into C. */
+/* Multiplies n_a tiles of A by 2 tiles of B, both signed, over n steps, and stores C. */
 static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q,
                                                                      size_t stride, const uint8_t *b0,
                                                                      const uint8_t *b1, uint32_t n, amx_block_sums c)

@@ -9,9 +9,9 @@
  *                tiles have just been loaded from (a tile load waits for stores with equal ones)
  *   L2           lines from memory, STRIP_FAR_BYTES ahead, and A
  *
- * A core reads L2 at a quarter of the rate of L1 and the lines of weights at that of memory, so that A, 1 KB a slice,
- * has to serve more than one tile's 256 bytes of lines.
- * compile with: -mamx-tile -mamx-int8 and the flags of unpack_avx512.h */
+ * A core reads L2 at a quarter of the rate of L1, and the lines of weights at the rate of memory. A slice of A, which
+ * has 1 KB, must therefore be multiplied by more than one tile's 256 bytes of lines. compile with: -mamx-tile
+ * -mamx-int8 and the flags of unpack_avx512.h */
 #ifndef WHIT_KERNELS_X86_AMX_STRIP_H
 #define WHIT_KERNELS_X86_AMX_STRIP_H
 
@@ -20,28 +20,29 @@
 
 enum { C_TILES = 4, STRIP_TOKENS_MAX = 32, SLICE_COLS = 64, STRIP_FAR_BYTES = 2048, STRIP_NEAR_BYTES = 1024 };
 enum { TILE_QUAD_BYTES = 1024, SLICE_BYTES = C_TILES * TILE_QUAD_BYTES };
-/* The two slices of quads are aligned to both: one bit of the address flips between them. */
+/* The two slices of quads are aligned to twice the size of a slice, so that one bit of the address selects between
+ * them. */
 enum { STRIP_SCRATCH_BYTES = 4 * SLICE_BYTES };
-/* Lines that are multiplied by all tokens while they are in L2. */
+/* Bytes of lines that are multiplied by all tokens while they are in L2. */
 enum { STRIP_BLOCK_BYTES = 256 * 1024 };
-/* Slices between two stores of tiles: a store is slow if the last one was long ago (matmul_i8_gemv_amx.c). */
+/* Number of slices between two stores of tiles: a store is slow if the last one was long ago (matmul_i8_gemv_amx.c). */
 enum { AWAKE_SLICES = 8 };
 
-/* Tiles of a matrix, perhaps all the same. */
+/* The tiles of a matrix that are multiplied together; if tile_bytes is 0, all are the same tile. */
 typedef struct strip {
-    uint32_t tile; /* the first one */
-    /* Tiles whose outputs exist already, because a strip at the end of a run overlaps the preceding one. */
+    uint32_t tile; /* index of the first tile */
+    /* Number of tiles whose outputs exist already, because a strip at the end of a run overlaps the preceding one. */
     uint32_t n_known;
-    size_t tile_bytes; /* distance of its tiles; 0: a single tile */
+    size_t tile_bytes; /* distance between the tiles; 0: a single tile */
 } strip;
 
-/* Sums of a step that are not yet in the outputs. */
+/* Sums of a step that were not yet added to the outputs. */
 typedef struct strip_sums {
-    _Alignas(64) int32_t of[C_TILES][AMX_ROWS][16]; /* C: (tiles of the strip, n_a, 16 tokens, 16 rows) */
+    _Alignas(64) int32_t of[C_TILES][AMX_ROWS][16]; /* the tiles C: (tiles of the strip, n_a, 16 tokens, 16 rows) */
     __m512 scale[C_TILES], offset[C_TILES];
     strip strip;
     uint32_t step;
-    bool is_first, is_last; /* step of its strip */
+    bool is_first, is_last; /* the step is the first, or the last, of its strip */
 } strip_sums;
 
 typedef struct strip_work {
@@ -52,7 +53,7 @@ typedef struct strip_work {
     const whit_acts *x;
     float *y;
     size_t y_stride;
-    uint8_t *quads; /* the present slice, unpacked */
+    uint8_t *quads; /* the present slice, unpacked to quads */
     uint32_t to_wake;
     amx_state amx;
 } strip_work;
@@ -61,7 +62,7 @@ INLINE uint32_t strip_tiles(const int n_a)
 {
     return (uint32_t)(C_TILES / n_a);
 }
-/* Bits of a field in a line; of i8s only the high nibbles, the plane that is screened. */
+/* Returns the number of bits of a field in a line. For i8s these are the high nibbles, the plane that is screened. */
 INLINE int strip_bits(const int codec)
 {
     return codec == WHIT_CODEC_I8S ? 4 : whit_codec_bits((unsigned)codec);
@@ -74,7 +75,8 @@ INLINE uint32_t slice_line_bytes(const int codec)
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* Adds rows [begin, end) of a step's C tile c, one token each, to the outputs, and writes these after the last step. */
+/* Adds rows [begin, end) of a step's C tile c, one token each, to the outputs, and stores the outputs after the last
+ * step. */
 INLINE void strip_add(const int codec, const int n_a, strip_work *s, const uint32_t c, uint32_t begin, uint32_t end)
 {
     const strip_sums *sums = &s->sums;
@@ -103,7 +105,7 @@ INLINE void strip_add(const int codec, const int n_a, strip_work *s, const uint3
     }
 }
 
-/* The same in eight parts: halves of C tiles, in the order in which these are stored. */
+/* Adds a part of a step's sums, one of eight: halves of C tiles, in the order in which the tiles are stored. */
 enum { STRIP_PARTS = 2 * C_TILES };
 INLINE void strip_add_part(const int codec, const int n_a, strip_work *s, const uint32_t part)
 {
@@ -131,16 +133,16 @@ INLINE void strip_expect(const int n_a, strip_work *s, const strip *of, uint32_t
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Where the next slice is, and which lines are to be prefetched: addresses for the first tile, and the distances of the
+/* The place of the next slice, and the lines to be prefetched: addresses for the first tile, and the distances to the
  * other tiles. */
 typedef struct strip_ahead {
-    const uint8_t *start, *far; /* the first tile of the slice's strip, lines STRIP_FAR_BYTES ahead */
+    const uint8_t *start, *far; /* start: first tile of the slice's strip; far: lines STRIP_FAR_BYTES ahead */
     size_t at;                  /* offset of the slice's lines in a tile */
-    uint32_t k;                 /* the slice's first column */
+    uint32_t k;                 /* first column of the slice */
     size_t tile_bytes, far_tile_bytes;
 } strip_ahead;
 
-/* Unpacks lines from byte `begin` to `end` of the next slice of tile j, and prefetches a line for each. */
+/* Unpacks the lines from byte `begin` to `end` of the next slice of tile j, and prefetches a line for each of them. */
 INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead *ahead, const uint32_t j,
                          uint8_t *quads, const uint32_t begin, const uint32_t end)
 {
@@ -154,7 +156,7 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
     for (uint32_t l = begin; l < end; l += WHIT_LINE_BYTES) {
         uint8_t *const to = quads + j * TILE_QUAD_BYTES + l * (uint32_t)n_quads;
         __m512i line = load_line(lines + l);
-        __asm__ volatile("" : "+v"(line) : : "memory"); /* or it would be loaded once for each field */
+        __asm__ volatile("" : "+v"(line) : : "memory"); /* otherwise the line would be loaded once for each field */
         prefetch_l2(far + l);
         prefetch_l1(lines + l + STRIP_NEAR_BYTES);
         if (has_levels)
@@ -166,7 +168,8 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
     }
 }
 
-/* C tile c += A tile 4 or 5 times B tile b. With two tiles of A, each product is followed by half of a tile's lines. */
+/* Multiplies: C tile c += A tile 4 or 5 times B tile b. With two tiles of A, each product is followed by unpacking half
+ * of a tile's lines. */
 #define STRIP_PRODUCT(c, b)                                                                                            \
     {                                                                                                                  \
         const uint32_t j = (c) / (uint32_t)n_a, a = (c) % (uint32_t)n_a,                                               \
@@ -187,7 +190,7 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
         }                                                                                                              \
     }
 
-/* Multiplies a slice, unpacks the next one, and adds four parts of the sums of the step before, from `part` on. */
+/* Multiplies a slice, unpacks the next one, and adds four parts of the sums of the previous step, from `part` on. */
 INLINE void strip_multiply(const int codec, const int n_a, const bool begins, strip_work *s, const int8_t *q,
                            const strip_ahead *ahead, const uint32_t part)
 {
@@ -217,7 +220,7 @@ INLINE size_t strip_first_line(const tiles *m)
     return m->block_cols ? m->scale_bytes : 0;
 }
 
-/* All steps of a strip; `after` follows it. */
+/* Multiplies all steps of a strip; the strip `after` follows it. */
 INLINE void strip_run_one(const int codec, const int n_a, strip_work *s, const strip *now, const strip *after,
                           bool *has_sums)
 {
@@ -299,7 +302,7 @@ INLINE void strip_run_tokens(const int codec, const int n_a, strip_work *s, uint
     for (uint32_t p = 0; p < STRIP_PARTS; p++) strip_add_part(codec, n_a, s, p);
 }
 
-/* Multiplies tiles [begin, end) by any number of tokens. scratch: STRIP_SCRATCH_BYTES. */
+/* Multiplies tiles [begin, end) by any number of tokens. scratch has STRIP_SCRATCH_BYTES. */
 INLINE void strip_run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t begin, uint32_t end, float *y,
                       size_t y_stride, uint8_t *scratch)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* GCC's macros pass the stride as a long, which is half a register where longs have 32 bits (Windows). */
+/* GCC's macros pass the stride as a long, which has only half of a register's bits where long has 32 (Windows). */
 #if defined(_tile_loadd_internal) && __SIZEOF_LONG__ < 8
 #undef _tile_loadd_internal
 #undef _tile_stream_loadd_internal
@@ -40,7 +40,7 @@ typedef struct amx_config {
     uint8_t rows[16];
 } amx_config;
 
-/* Tiles with the given numbers of rows. Rows beyond do not exist: nothing is read or written there. */
+/* Returns a configuration of tiles with the given numbers of rows. Nothing is read or written at rows after these. */
 static inline amx_config amx_config_of(const uint32_t rows[AMX_TILES])
 {
     amx_config config = {.palette = 1};
@@ -55,7 +55,8 @@ static inline amx_config amx_whole_tiles(void)
     return amx_config_of((const uint32_t[AMX_TILES]){16, 16, 16, 16, 16, 16, 16, 16});
 }
 
-/* AMX_NAME, AMX_LEVEL: name and level in a kernel's descriptor; the model runs wherever unpacking does. */
+/* AMX_NAME and AMX_LEVEL are the name and the level in a kernel's descriptor; the model runs wherever unpacking
+ * runs. */
 #if defined(WHIT_AMX_MODEL)
 #define AMX_NAME(name) name##_model
 #define AMX_LEVEL      WHIT_ISA_AVX512
@@ -86,7 +87,7 @@ static inline void amx_model_store(const amx_state *state, int t, void *to, size
     for (int r = 0; r < state->rows[t]; r++)
         memcpy((uint8_t *)to + (size_t)r * stride, state->tile[t][r], AMX_ROW_BYTES);
 }
-/* c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8, or int8). */
+/* Computes c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8, or int8). */
 static inline void amx_model_multiply(amx_state *state, int c, int a, int b, int is_signed)
 {
     for (int m = 0; m < state->rows[c]; m++) {
@@ -117,7 +118,7 @@ typedef struct amx_state {
 static inline void amx_begin(amx_state *state, const amx_config *config)
 {
     state->none = 0;
-    /* GCC assumes that LDTILECFG reads only eight bytes. */
+    /* makes the compiler write the whole struct: GCC assumes that LDTILECFG reads only eight bytes */
     __asm__ volatile("" : : "r"(config) : "memory");
     _tile_loadconfig(config);
 }

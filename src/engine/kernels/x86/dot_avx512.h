@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Four activations for every lane. */
+/* Broadcasts four activations to every lane. */
 static inline __m512i broadcast_quad(const int8_t *q)
 {
     __m512i quad;
@@ -17,14 +17,14 @@ static inline __m512i broadcast_quad(const int8_t *q)
     return quad;
 }
 
-/* acc plus products of a line with four activations. */
+/* Returns acc plus the products of a line with four activations. */
 static inline __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(line), "v"(quad));
     return acc;
 }
 
-/* acc plus products of a line with four activations at q, which one instruction reads from memory. */
+/* Returns acc plus the products of a line with the four activations at q, which the same instruction loads. */
 static inline __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
 {
     __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(line), "m"(*(const int32_t *)(const void *)q));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * VPDPBUSD in its VEX form. For the intrinsic gcc 12 emits two instructions, one a copy of the sums.
- * compile with: -mavx2
+ * VPDPBUSD in its VEX form, as inline assembly: for the intrinsic, gcc 12 emits a second instruction, which copies the
+ * sums. compile with: -mavx2
  */
 #ifndef WHIT_KERNELS_X86_DOT_VEX_H
 #define WHIT_KERNELS_X86_DOT_VEX_H
 
 #include <immintrin.h>
 
-/* acc plus four products of an unsigned and a signed byte in every lane. */
+/* Returns acc plus four products of an unsigned and a signed byte in every lane. */
 static inline __m256i whit_dot_vex(__m256i acc, __m256i u8, __m256i i8)
 {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc) : "x"(u8), "x"(i8));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Products of bytes in words. For the intrinsics gcc 12 emits loops that keep a sum in memory.
- * compile with: -mavx2
+ * Products of bytes, summed in words, as inline assembly: for the intrinsics, gcc 12 emits loops that keep a sum in
+ * memory. compile with: -mavx2
  */
 #ifndef WHIT_KERNELS_X86_PAIRS_AVX2_H
 #define WHIT_KERNELS_X86_PAIRS_AVX2_H
 
 #include <immintrin.h>
 
-/* sums plus two products of an unsigned and a signed byte in every word. */
+/* Returns sums plus two products of an unsigned and a signed byte in every word. */
 static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
 {
     __m256i pairs;
@@ -15,7 +15,7 @@ static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
     return sums;
 }
 
-/* acc plus sums of four products in dwords, of unsigned bytes up to 127; ones: words of 1. */
+/* Returns acc plus, in every dword, four products of a signed byte and an unsigned byte up to 127; ones: words of 1. */
 static inline __m256i whit_add_quads(__m256i acc, __m256i u7, __m256i x, __m256i ones)
 {
     __m256i pairs;

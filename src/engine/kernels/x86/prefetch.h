@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Prefetches that stay where they are written: compilers would move them together, and back-to-back
- * prefetches cost a tenth of the memory bandwidth. Volatile statements keep their relative order. */
+ * Prefetches as volatile assembly, which keeps its place among other volatile statements: compilers would move
+ * prefetches together, and back-to-back prefetches cost a tenth of the memory bandwidth. */
 #ifndef WHIT_KERNELS_X86_PREFETCH_H
 #define WHIT_KERNELS_X86_PREFETCH_H
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Sixteen registers as a matrix of dwords.
- * compile with: -mavx512f
+ * Transposes sixteen registers as a matrix of dwords. compile with: -mavx512f
  */
 #ifndef WHIT_KERNELS_X86_TRANSPOSE_AVX512_H
 #define WHIT_KERNELS_X86_TRANSPOSE_AVX512_H
 
 #include <immintrin.h>
 
-/* Sixteen rows of sixteen dwords to sixteen columns. */
+/* Transposes sixteen rows of sixteen dwords into columns. */
 static inline __attribute__((always_inline)) void transpose_dwords(__m512i v[16])
 {
     __m512i t[16];

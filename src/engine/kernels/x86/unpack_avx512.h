@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tiles to *quads*: 64 bytes for 4 k of 16 rows, byte 4r + c an unsigned number u of row r,
- * which is an operand of VPDPBUSD and a row of an AMX tile. Codes are u - bias (signs: 2 u - 1).
- * Quad j of a plane goes to out + j * stride.
- * compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
+ * Unpacks tiles to *quads*. A quad has 64 bytes for 4 k of 16 rows: byte 4r + c is an unsigned number u of row r. It is
+ * an operand of VPDPBUSD and a row of an AMX tile. Codes are u - bias (signs: 2 u - 1). Quad j of a plane is written to
+ * out + j * stride. compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
  */
 #ifndef WHIT_KERNELS_X86_UNPACK_AVX512_H
 #define WHIT_KERNELS_X86_UNPACK_AVX512_H
@@ -12,13 +11,13 @@
 #include "kernels/x86/tiles_avx512.h"
 #include "kernels/x86/transpose_avx512.h"
 
-/* Quads that unpacking n_cols columns may write, whole lines (of i8s: 128 columns) included. */
+/* Returns the number of quads that unpacking n_cols columns may write, including whole lines (for i8s, 128 columns). */
 static inline uint32_t quads_written(uint32_t n_cols)
 {
     return (n_cols + 127) / 128 * 32 + 8;
 }
 
-/* Bits [bits * j, + bits) of each byte; fields n of them. */
+/* Unpacks n fields of each byte: field j has the bits from bits * j to bits * (j + 1). */
 INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
@@ -43,7 +42,8 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     unpack_t5_by(&tables, line, out, stride);
 }
 
-/* Quads that one line holds; of i8s with its low nibbles, of q2 in each plane; with top bits a period. */
+/* Returns the number of quads in one line; for i8s together with its low nibbles, for q2 in each plane, for a codec
+ * with top bits in a period. */
 INLINE int quads_of_line(const int codec)
 {
     if (codec == WHIT_CODEC_T5) return 5;
@@ -59,7 +59,7 @@ INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
     return (n_cols + line_cols - 1) / line_cols;
 }
 
-/* Levels of a codec as unsigned numbers, for look-ups by nibbles. */
+/* Loads the levels of a codec as unsigned numbers, for look-ups by nibbles. */
 INLINE __m512i load_levels(const int codec)
 {
     const int8_t *levels = whit_codecs[codec].levels;
@@ -67,7 +67,7 @@ INLINE __m512i load_levels(const int codec)
                             _mm512_set1_epi8((char)128));
 }
 
-/* Nibbles of a line of levels. */
+/* Unpacks the nibbles of a line to levels. */
 INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8(15), levels = load_levels(codec);
@@ -77,13 +77,13 @@ INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t st
 
 enum { PERIOD_LINES_MAX = 6 };
 
-/* Quad j, 0 to 7, of a period of a codec with top bits. */
+/* Returns quad j, 0 to 7, of a period of a codec with top bits. */
 INLINE __m512i quad_of_period(const int codec, const __m512i lines[PERIOD_LINES_MAX], const int j)
 {
     const int bits = whit_codec_bits((unsigned)codec), n_top = whit_codecs[codec].top_bits, per_line = 8 / bits;
     const __m512i low = _mm512_srli_epi16(lines[j / per_line], (unsigned)(bits * (j % per_line)));
     const __m512i from = lines[8 / per_line + n_top * j / 8];
-    const int left = bits - n_top * j % 8; /* from the place of the quad's top bits to that above `bits` */
+    const int left = bits - n_top * j % 8; /* shift from the place of the quad's top bits to the place above `bits` */
     const __m512i top = left > 0 ? _mm512_slli_epi16(from, (unsigned)(left > 0 ? left : 0))
                                  : _mm512_srli_epi16(from, (unsigned)(left > 0 ? 0 : -left));
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1)),
@@ -114,9 +114,8 @@ INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stri
         unpack_fields(whit_codec_bits((unsigned)codec), quads_of_line(codec), line, out, stride);
 }
 
-/* Unpacks up to 16 lines of i8s from l on: the low nibbles are stored row by row and are transposed
- * to lines. The last lines of the high plane may be missing; a row of low nibbles is always whole.
- */
+/* Unpacks up to 16 lines of i8s from line l on. The low nibbles are stored row by row and are transposed to lines. The
+ * last lines of the high plane may be missing; a row of low nibbles is always whole. */
 INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8(15);
@@ -124,7 +123,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* prefetches the row of the next tile, too */
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* also prefetches the row of the next tile */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         prefetch_l2(line + next);
@@ -171,7 +170,7 @@ INLINE void unpack_l2(const tiles *m, const uint8_t *start, uint8_t *out, size_t
     }
 }
 
-/* Unpacks a whole tile. q2: the sign plane to `out`, the extra plane to out + plane_bytes. */
+/* Unpacks a whole tile. For q2, the sign plane is written to `out`, the extra plane to out + plane_bytes. */
 INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride, size_t plane_bytes)
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;
