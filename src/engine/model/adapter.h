@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapters: int8 low-rank additions to the matrices of one model, as they lie in an ADAPTER frame
+ * Adapters: int8 low-rank additions to the matrices of one model, used in place in an ADAPTER frame
  * (docs/dev/format.md, section 8).
  *
  * A matrix W (n_rows, n_cols) with the pair A (rank, n_cols), B (n_rows, rank) gives x Wᵀ plus
@@ -17,7 +17,7 @@ typedef struct whit_adapter_pair {
     whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
 } whit_adapter_pair;
 
-/* A checked image; points into its bytes. */
+/* A checked image of an adapter; the view points into the image's bytes. */
 typedef struct whit_adapter_view {
     const uint8_t *data;
     size_t size_bytes;
@@ -27,26 +27,26 @@ typedef struct whit_adapter_view {
     uint32_t max_rank;
 } whit_adapter_view;
 
-/* Checks an image (64-byte aligned): bounds, names in order, types, lengths. `place` begins the
- * error line. */
+/* Checks an image (64-byte aligned): bounds, order of names, types and lengths. `place` begins the error line. */
 whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *place, whit_adapter_view *view,
                                whit_error *error);
-/* Pair i < n_pairs, in the order of names. */
+/* Returns pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
-/* Returns whether adapters may change this matrix: matrices of layers, not embedding and head. */
+/* Returns whether adapters may change this matrix: they may change matrices of layers, but neither embedding nor
+ * head. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
 /* The pairs of an adapter, indexed by the model's tensors. */
 typedef struct whit_adapter_weights {
-    whit_adapter_pair *pairs;            /* (n_pairs) */
-    const whit_adapter_pair **of_tensor; /* (n_tensors) NULL if not adapted */
+    whit_adapter_pair *pairs;            /* (n_pairs) pairs in the order of names */
+    const whit_adapter_pair **of_tensor; /* (n_tensors) pair of each tensor; NULL if the tensor has no pair */
     uint32_t n_pairs, n_tensors, max_rank;
     const whit_allocator *allocator;
 } whit_adapter_weights;
 
-/* Refuses an adapter of another model (by identity), and pairs for which the model has no matrix of
- * that name and shape. Points into the image. */
+/* Finds the model's tensor for each pair. Refuses an adapter of another model (by identity), and pairs for which the
+ * model has no matrix of that name and shape. `weights` points into the image. */
 whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *model, const char *place,
                               const whit_allocator *allocator, whit_adapter_weights *weights, whit_error *error);
 void whit_adapter_unbind(whit_adapter_weights *weights);

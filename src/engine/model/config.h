@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The canonical configuration: every number that defines a model's mathematics, in one form
- * whatever file it came from. It is part of the model's identity; names and licences are not.
+ * The canonical configuration: every number that defines a model's mathematics, in one form for all file formats. It is
+ * part of the model's identity; names and licences are not.
  *
- * Queries and keys are always stored so that RoPE turns pairs (i, i + rope_dim / 2): importers
- * permute where a source has them otherwise. */
+ * Queries and keys are always stored so that RoPE rotates pairs (i, i + rope_dim / 2): importers permute the rows of
+ * sources that have other pairs. */
 #ifndef WHIT_MODEL_CONFIG_H
 #define WHIT_MODEL_CONFIG_H
 
@@ -19,51 +19,52 @@
 typedef enum whit_gate {
     WHIT_GATE_SILU = 0,    /* silu(gate) * up */
     WHIT_GATE_RELU2 = 1,   /* relu(gate)^2 * up */
-    WHIT_GATE_GELU = 2,    /* gelu(gate) * up, the tanh form; with a program alone */
-    WHIT_GATE_SIGMOID = 3, /* up / (1 + exp(-gate)); in programs */
-    WHIT_GATE_PRODUCT = 4, /* gate * up; in programs */
-    WHIT_GATE_SWISH1 = 5,  /* gate / (1 + exp(-1.702 gate)) * (up + 1); with a program alone */
+    WHIT_GATE_GELU = 2,    /* gelu(gate) * up, the tanh approximation */
+    WHIT_GATE_SIGMOID = 3, /* up / (1 + exp(-gate)); used in programs of families */
+    WHIT_GATE_PRODUCT = 4, /* gate * up; used in programs of families */
+    WHIT_GATE_SWISH1 = 5,  /* gate / (1 + exp(-1.702 gate)) * (up + 1) */
     WHIT_GATE_COUNT
 } whit_gate;
 
-/* How a layer mixes its tokens. */
+/* The operation by which a layer mixes its tokens. */
 typedef enum whit_mixer { WHIT_MIXER_ATTENTION, WHIT_MIXER_SHORT_CONV, WHIT_MIXER_DELTA, WHIT_MIXER_COUNT } whit_mixer;
 
 /* A kind of layer: the parameters that may differ between layers. */
 typedef struct whit_layer_kind {
     uint32_t mixer; /* whit_mixer */
-    uint32_t rope;  /* index of its RoPE table */
+    uint32_t rope;  /* index of the layer's RoPE table */
     uint32_t n_heads, n_kv_heads, head_dim;
-    uint32_t rope_dim; /* 0, or the dimensions of its RoPE table */
-    uint32_t window;   /* 0: all positions */
+    uint32_t rope_dim; /* 0, or the dimensions of the layer's RoPE table */
+    uint32_t window;   /* sliding window in tokens; 0: all positions */
     uint32_t n_ff;
 } whit_layer_kind;
 
-/* How a RoPE table's frequencies are computed from theta (rope_scaling.h). */
+/* The rule by which a RoPE table's frequencies are computed from theta (rope_scaling.h). */
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
     WHIT_ROPE_LINEAR,  /* frequencies are divided by `factor` */
-    WHIT_ROPE_DYNAMIC, /* theta grows with the context, from `length` on */
+    WHIT_ROPE_DYNAMIC, /* theta grows with the context if it exceeds `length` */
     WHIT_ROPE_YARN,
-    WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short" or, in contexts over `length`, "rope_factors_long" */
+    WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short", or "rope_factors_long" in contexts over `length` */
     WHIT_ROPE_SCALING_COUNT
 } whit_rope_scaling;
 
-/* A RoPE table. */
+/* The parameters of a RoPE table. */
 typedef struct whit_rope {
     double theta;
     uint32_t dims;         /* number of rotated dimensions of a head; even */
     uint8_t scaling;       /* whit_rope_scaling */
     bool has_factors;      /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
     bool rounds;           /* yarn: the ends of its ramp are rounded to integers */
-    double factor, length; /* length: context before scaling, in tokens */
+    double factor, length; /* factor: divisor of frequencies; length: context before scaling, in tokens */
     double beta_fast,
-        beta_slow;    /* yarn: pairs with over beta_fast turns in `length` stay, under beta_slow are divided */
-    double magnitude; /* factor of cosines and sines */
+        /* yarn: pairs with more than beta_fast turns in `length` stay, those with fewer than beta_slow are divided */
+        beta_slow;
+    double magnitude; /* factor by which cosines and sines are multiplied */
 } whit_rope;
 
 typedef struct whit_config {
-    char family[WHIT_FAMILY_BYTES]; /* names the graph's program: "llama", "qwen2", "qwen3", "bitnet" */
+    char family[WHIT_FAMILY_BYTES]; /* name of the graph's program: "llama", "qwen2", "qwen3", "bitnet", ... */
     uint32_t n_layers;
     uint32_t n_embd;
     uint32_t n_ff;
@@ -72,7 +73,7 @@ typedef struct whit_config {
     uint32_t head_dim;
     uint32_t rope_dim; /* number of rotated leading dimensions of a head; even */
     uint32_t n_vocab;
-    uint32_t n_ctx;    /* in tokens, as trained */
+    uint32_t n_ctx;    /* context of the training, in tokens */
     uint32_t window;   /* sliding window in tokens; 0: no window */
     uint8_t gate;      /* whit_gate */
     bool tied_head;    /* the head is the embedding */
@@ -84,41 +85,44 @@ typedef struct whit_config {
     bool rope_factors; /* tensor "rope_factors" divides the frequencies */
     double norm_eps;
     double rope_theta;
-    /* Optional numbers: 0 if absent; files omit zeros. */
-    double embedding_scale;   /* factor of embeddings */
-    double residual_scale;    /* factor of a sublayer's output when it is added */
-    double attention_scale;   /* factor of scores, in place of 1 / sqrt(head_dim) */
-    double logit_divisor;     /* logits are divided by this */
-    double temperature_scale; /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)), */
-    uint32_t temperature_length; /* with this length in tokens */
+    /* Optional numbers are 0 if absent; files omit zeros. */
+    double embedding_scale;      /* factor of embeddings */
+    double residual_scale;       /* factor of a sublayer's output when it is added */
+    double attention_scale;      /* factor of scores, in place of 1 / sqrt(head_dim) */
+    double logit_divisor;        /* logits are divided by this */
+    double temperature_scale;    /* b: queries at a position are multiplied by 1 + b ln(1 + floor(position / length)) */
+    uint32_t temperature_length; /* length of that formula, in tokens */
     double logit_cap;            /* logits become logit_cap tanh(logit / logit_cap) */
-    bool norm_after_rope;        /* the norms of q and k are after RoPE */
-    bool attn_gate;              /* attention is multiplied by the sigmoid of a gate from its input */
-    uint32_t conv_taps;          /* number of taps of the causal convolutions in recurrent layers */
-    uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* gated delta rule */
-    /* Rotated matrices (model/hadamard.h): elements of a block (0: no matrices are rotated), bits of the matrices, and
-     * whether there are signs. */
+    bool norm_after_rope;        /* the norms of q and k follow RoPE */
+    /* attention's output is multiplied by the sigmoid of a gate, computed from attention's input */
+    bool attn_gate;
+    uint32_t conv_taps; /* number of taps of the causal convolutions in recurrent layers */
+    uint32_t delta_heads, delta_key_heads, delta_key_dim, delta_value_dim; /* shape of the gated delta rule */
+    /* Rotated matrices (model/hadamard.h): number of elements of a block (0: no matrices are rotated), bits of the
+     * rotated matrices, and whether there are signs. */
     uint32_t hadamard_block, hadamard_matrices;
     bool hadamard_signs;
-    bool delta_grouped;       /* value heads of a key head are consecutive, else they are tiled (kernels/delta.h) */
+    bool delta_grouped;       /* value heads of a key head are adjacent; otherwise they are tiled (kernels/delta.h) */
     bool value_norm;          /* RMSNorm without a weight over each head of v */
     bool value_from_key;      /* layers without a window have no matrix for v: v is k before its norm */
     bool layer_scale;         /* the stream after a layer is multiplied by the layer's "layer_scale" */
-    uint32_t n_shared_layers; /* last layers that attend to keys and values of earlier ones */
+    uint32_t n_shared_layers; /* number of last layers that attend to keys and values of earlier layers */
     uint32_t side_width;      /* width of per-layer embeddings */
-    /* Experts: layers with n_ff 0 have experts instead of a feed-forward part, layers of gemma.ndl in addition to
-     * it. */
+    /* Experts: layers with n_ff 0 have experts instead of a feed-forward part; layers of gemma.ndl have experts in
+     * addition to it. */
     uint32_t n_experts, n_experts_used; /* number of experts in a layer; number used per token */
     uint32_t n_expert_ff;               /* width of an expert; a multiple of 16 */
     uint32_t n_shared_ff;               /* width of the expert that every token uses; 0: no such expert */
     bool router_sigmoid;                /* scores are the sigmoid of the router's outputs; else their softmax */
     bool router_bias;                   /* tensor "router_choice" is added to the scores for the choice only */
-    bool router_norm;                   /* the scores of the chosen experts are divided by their sum, */
-    double router_norm_eps;             /* and this is added to the sum */
-    double router_scale;                /* factor of the scores; 0: 1 */
-    bool expert_bias;                   /* the router and the experts' matrices have biases */
-    double gate_limit;                  /* gates are at most this, gated values within [-this, this]; 0: no limit */
-    bool attn_sinks;           /* tensor "sinks" has a logit for each head that joins the sum of attention's weights */
+    /* the scores of the chosen experts are divided by (their sum + router_norm_eps) */
+    bool router_norm;
+    double router_norm_eps; /* summand of the divisor of router_norm */
+    double router_scale;    /* factor of the scores; 0 stands for 1 */
+    bool expert_bias;       /* the router and the experts' matrices have biases */
+    double gate_limit;      /* gates are at most this, gated values within [-this, this]; 0: no limit */
+    /* tensor "sinks" has a logit for each head, which joins the sum of attention's weights */
+    bool attn_sinks;
     bool input_norms;          /* each projection has its own norm of the input */
     bool bidirectional;        /* tokens attend to both sides: a text is computed in one pass */
     uint32_t n_positions;      /* rows of the table of learned positions */
@@ -127,22 +131,23 @@ typedef struct whit_config {
     uint32_t dense_1, dense_2; /* widths of the dense layers after the final norm, which make a text's vector */
     uint32_t n_labels;         /* number of scores of a classification head, which replace the vector */
     bool score_dense;          /* a dense layer with tanh precedes the classification head */
-    /* Draft models (docs/dev/drafts.md). n_draft_layers: layers after the last, which predict one more token and are no
-     * part of the model's own pass; at most 1. Their kind is that of the last layer with attention. */
+    /* Draft models (docs/dev/drafts.md). n_draft_layers: number of layers after the last, at most 1, which predict one
+     * more token and are not part of the model's own pass. Their kind is that of the last layer with attention. */
     uint32_t n_draft_layers;
     uint32_t draft_width; /* width of the rows of another model that this draft model reads; 0: not a draft model */
-    /* Layer kinds: layer i is of kinds[kind_of_layer[i]]; without kinds all have the numbers above. */
+    /* Layer kinds: layer i has kind kinds[kind_of_layer[i]]; if n_kinds is 0, all layers have the numbers above. */
     uint32_t n_kinds;
     whit_layer_kind kinds[WHIT_KINDS_MAX];
     uint8_t kind_of_layer[WHIT_MAX_LAYERS];
-    /* RoPE tables; without any there is one, of rope_theta, rope_dim and rope_factors. */
+    /* RoPE tables; if n_ropes is 0, there is one table, from rope_theta, rope_dim and rope_factors. */
     uint32_t n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
-    const char *program_name; /* prefixes its error lines; NULL: the family's name */
-    const char *program; /* source of the forward pass (families.h), NULL: the family's; lives as long as its file */
+    const char *program_name; /* name that begins the program's error lines; NULL: the family's name */
+    /* source of the forward pass (families.h), NULL: the family's; must outlive the configuration */
+    const char *program;
 } whit_config;
 
-/* Returns the kind of a layer; if there are no kinds, made from the scalar fields. */
+/* Returns the kind of a layer; if there are no kinds, a kind made from the scalar fields. */
 whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
 /* Reads one field of a kind, given by its name in the struct; false if there is no such field. */
 bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
@@ -151,16 +156,18 @@ uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
 /* Sets an optional number by its name; false if no optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
-/* Makes a layer one of a kind, which is added if it is new; refuses a ninth kind. For importers, which call
- * whit_config_settle_kinds after the last layer: it sets the scalars to the largest of the kinds, and drops the kinds
- * if all layers are of one. */
+/* Gives a layer a kind, which is added if it is new; a ninth kind is refused. Importers call whit_config_settle_kinds
+ * after the last layer: it sets the scalar fields to the largest values of the kinds, and drops the kinds if all layers
+ * have the same one. */
 whit_status whit_config_set_kind(whit_config *config, uint32_t layer, const whit_layer_kind *kind, const char *path,
                                  whit_error *error);
 void whit_config_settle_kinds(whit_config *config);
-/* Returns whether it has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not read. */
+/* Returns whether the configuration has kinds, RoPE tables or optional numbers, which programs of before 2026-12 do not
+ * read. */
 bool whit_config_is_extended(const whit_config *config);
 
-/* The numbers above by name, in order, from i = 0; false after the last. Switches are integers. */
+/* A number of the configuration. whit_config_number_at returns the numbers above by name, in order, from i = 0; it
+ * returns false after the last. Switches are integers. */
 typedef struct whit_config_number {
     const char *key;
     bool is_float;
@@ -169,7 +176,7 @@ typedef struct whit_config_number {
 } whit_config_number;
 bool whit_config_number_at(const whit_config *config, size_t i, whit_config_number *number);
 
-/* Kinds and RoPE tables of a table of the container (config_layers.c). */
+/* Load and save the kinds and RoPE tables in a table of the container, and check them (config_layers.c). */
 whit_status whit_config_load_layers(const whit_table *table, const char *path, whit_config *config, whit_error *error);
 void whit_config_save_layers(const whit_config *config, whit_table_builder *table);
 whit_status whit_config_check_layers(const whit_config *config, const char *path, whit_error *error);
@@ -178,7 +185,7 @@ whit_status whit_config_check_layers(const whit_config *config, const char *path
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);
 
 whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_error *error);
-/* Sets the fields in the table that defines the mathematics. */
+/* Sets the configuration's fields in the table that defines the model's mathematics. */
 void whit_config_save(const whit_config *config, whit_table_builder *table);
 
 #endif

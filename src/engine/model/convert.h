@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Conversion: a source written out as an .ndf. Lossless unless an option names a codec. */
+ * Conversion: writes a source as an .ndf file. It is lossless unless an option names a codec. */
 #ifndef WHIT_MODEL_CONVERT_H
 #define WHIT_MODEL_CONVERT_H
 
@@ -14,8 +14,8 @@ typedef struct whit_convert_tensor_report {
     uint64_t bytes;
 } whit_convert_tensor_report;
 
-/* Replacement of a tensor: rounded to `type`, or, if it was made elsewhere, stored as
- * `finished` with its digest. */
+/* The replacement of a tensor: it is rounded to `type` or, if it was made elsewhere, stored as `finished` with its
+ * digest. */
 typedef struct whit_convert_change {
     whit_tensor_type type;
     const whit_tensor *finished; /* NULL: the source's rows are rounded */
@@ -23,25 +23,25 @@ typedef struct whit_convert_change {
 } whit_convert_change;
 
 typedef struct whit_convert_options {
-    /* Codec of ternary matrices: "t5", "t2", or "q2", two planes of signs with a = b and the same
-     * weights; NULL: t5 if it can hold them. */
+    /* Codec of ternary matrices: "t5", "t2", or "q2", which stores the same weights in two planes of signs with a = b;
+     * NULL: t5 if it can represent them. */
     const char *ternary;
     const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: unchanged */
-    const char *head;    /* lossy: codec of the head (also i8s); decides for a tied matrix */
-    const char *command; /* provenance; NULL: not recorded */
+    const char *head;    /* lossy: codec of the head (also i8s); used for a matrix that is also the embedding */
+    const char *command; /* command line to record as provenance; NULL: not recorded */
     /* Fills `change` and returns true for a tensor that changes; NULL: no tensor changes. */
     bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
-    uint32_t n_threads; /* 0: one per physical core; the bytes written do not depend on it */
+    uint32_t n_threads; /* 0: one per physical core; the output does not depend on the number */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_convert_tensor_report *report); /* NULL: no reports */
     void *user;                                                           /* passed to change, progress and report */
 } whit_convert_options;
 
-/* Refuses invalid option values, before any work. */
+/* Refuses invalid option values before any work is done. */
 whit_status whit_convert_options_check(const whit_convert_options *options, whit_error *error);
 
-/* Writes `source` into an opened, empty writer and commits it. Memory: a few chunks of rows, and
- * the largest tensor's parts that follow its codes. */
+/* Writes `source` into an opened, empty writer and commits it. The memory needed is a few chunks of rows, plus the
+ * largest tensor's parts that follow its codes. */
 whit_status whit_convert(const whit_source *source, const whit_convert_options *options, whit_ndf_writer *writer,
                          whit_error *error);
 

@@ -9,7 +9,7 @@
 
 typedef struct whit_exec_step whit_exec_step;
 
-/* Locations of a matrix's corrections, looked up once: each access to the file may wait for a page. */
+/* Locations of a matrix's corrections, looked up once, because each access to the file may wait for a page. */
 typedef struct whit_exec_parts {
     whit_plane plane;
     whit_low_rank_pair pair;
@@ -25,11 +25,11 @@ typedef struct whit_exec_rows {
 /* Runs items [begin, end) of a phase: rows, or (KV head, query block) pairs. */
 typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                 uint32_t end);
-/* Computes tiles [begin, end) of a product for some rows; for all rows if adapters change it. Of a matrix of experts:
- * tiles of the matrix of the expert whose rows these are. */
+/* Computes tiles [begin, end) of a product for some rows, or for all rows if adapters change the product. For a matrix
+ * of experts, these are tiles of the matrix of the expert to which the rows belong. */
 typedef void whit_exec_tiles_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                                 uint32_t begin, uint32_t end);
-/* Prepares the queries x of a row and one KV head for attention, and if for_sinks is not NULL, also for attention to
+/* Prepares the queries x of a row and one KV head for attention and, if for_sinks is not NULL, also for attention to
  * the sinks. */
 typedef void whit_exec_ready_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *x,
                                 uint8_t *ready, uint8_t *for_sinks);
@@ -37,50 +37,51 @@ typedef void whit_exec_ready_fn(const whit_exec_step *step, const whit_exec *exe
 struct whit_exec_step {
     whit_exec_items_fn *run;       /* NULL for products */
     whit_exec_tiles_fn *run_tiles; /* NULL for all other steps */
-    whit_exec_ready_fn *ready;     /* attention */
+    whit_exec_ready_fn *ready;     /* prepares queries; attention only */
     const whit_plan_step *plan;
-    uint8_t *input[3], *output, *made;     /* made: activations written by a fused norm */
-    size_t input_stride[3], output_stride; /* floats */
+    uint8_t *input[3], *output, *made;     /* made: activations that a fused norm writes */
+    size_t input_stride[3], output_stride; /* strides in floats */
     uint8_t rows;                          /* whit_row_set */
     uint32_t width;
     uint32_t n_cols; /* columns of the activations that a matrix reads */
     uint32_t head_dim, rotary;
-    const whit_exec_rope *rope;          /* RoPE table of a rotation or of an attention's layer */
-    const struct whit_exec_cache *cache; /* appending and attention: the KV class of their layer, */
-    uint32_t layer;                      /* and the layer's index in it */
+    const whit_exec_rope *rope;          /* RoPE table of a rotation, or of an attention's layer */
+    const struct whit_exec_cache *cache; /* appending and attention: the KV class of the step's layer */
+    uint32_t layer;                      /* appending and attention: the layer's index in its KV class */
     float constant;
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
-    bool releases_pages;               /* look-up in a large table: releases pages that no matrix reads here, */
-    uint32_t kept_begin, kept_end;     /* all except those of tiles [kept_begin, kept_end), which a matrix reads */
+    bool releases_pages;               /* look-up in a large table: releases pages outside [kept_begin, kept_end) */
+    uint32_t kept_begin, kept_end;     /* tiles of that table that a matrix also reads */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
     whit_gate_fn *gate;
-    whit_row_source source; /* how the input rows of a fused norm are computed */
+    whit_row_source source; /* computation of the input rows of a fused norm */
     whit_acts_spec acts;
     const whit_matmul_kernel *kernel;
     const whit_exec_choice *choice;
     const whit_exec_parts *parts; /* set if the tensor has corrections */
-    /* Columns that this rank computes of a split step; delta rule: its value heads, also if it is not split. */
+    /* Columns of a split step that this rank computes; for a delta rule its value heads, even if it is not split. */
     whit_columns columns;
     whit_columns channels[WHIT_SPLIT_RANGES]; /* convolution: the channels that this process computes */
     uint32_t tile_begin;                      /* number of the first tile that this rank computes */
     int32_t weight;                           /* index of `tensor` in the model */
-    uint32_t n_tiles, place, first_tile;      /* in its phase: place: matrix index; first_tile: first tile */
+    /* place: index of the matrix in its phase; first_tile: number of its first tile there */
+    uint32_t n_tiles, place, first_tile;
 };
 
 /* A class of the KV cache, bound for execution. */
 typedef struct whit_exec_cache {
-    const whit_kv_class *class, *open; /* open: the class that tokens are written to */
+    const whit_kv_class *class, *open; /* open: the class of blocks that tokens are written to */
     whit_kv_append_fn *append;
     whit_kv_query_fn *query;
     whit_kv_attend_fn *attend;
     whit_kv_finish_fn *finish;
-    whit_kv_pack_fn *pack; /* NULL: not a packed type */
+    whit_kv_pack_fn *pack; /* closes blocks; NULL: the type is not packed */
     uint32_t heads_per_kv_head;
     struct whit_exec_query_blocks {
-        uint32_t *first; /* first row of each query block of the pass, and the end */
+        uint32_t *first; /* first row of each query block of the pass, then the number of rows */
         uint32_t n;
     } query_blocks[WHIT_ROWS_COUNT];
 } whit_exec_cache;
@@ -90,7 +91,7 @@ struct whit_exec_phase {
     void (*run)(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
     whit_exec_step *steps;
     uint32_t n_steps, n_tiles; /* n_tiles: sum over its products */
-    uint32_t place;            /* its index in the plan */
+    uint32_t place;            /* index of the phase in the plan */
     uint8_t rows;              /* whit_row_set */
 };
 
@@ -106,15 +107,15 @@ typedef struct whit_exec_bound {
 const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set rows, int mode, uint32_t n_rows);
 /* Returns the kernel of the bucket that n_rows belongs to. */
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
-/* Returns the smallest number of rows of a bucket. */
+/* Returns the smallest number of rows that belong to a bucket. */
 uint32_t whit_exec_bucket_rows(uint32_t bucket);
-/* Set the function of a step that is not a product (exec_steps.c), and of a product (exec_products.c). */
+/* Set the function of a step that is not a product (exec_steps.c), and the function of a product (exec_products.c). */
 void whit_exec_bind_items(whit_exec_step *step);
 void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted);
 
 /* ---- running ---- */
 
-/* Address of row r of a pass in a slot; selected rows of the step's earlier passes precede it. */
+/* Returns the address of row r of a pass in a slot; the selected rows of the step's earlier passes precede it. */
 static inline float *whit_exec_row_of(const whit_exec_step *step, const whit_exec *exec, uint8_t *slot, size_t stride,
                                       uint32_t r)
 {
@@ -133,7 +134,7 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
 typedef struct whit_exec_phase_run {
     const whit_exec *exec;
     const whit_exec_phase *phase;
-    uint32_t n_rows, n_slices; /* n_slices, products: each slice of the rows is multiplied with all tiles */
+    uint32_t n_rows, n_slices; /* products: number of slices of the rows; each slice is multiplied with all tiles */
 } whit_exec_phase_run;
 void whit_exec_run_rows(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
 void whit_exec_run_tiles(void *phase_run, uint32_t worker, uint32_t begin, uint32_t end);
@@ -150,11 +151,11 @@ void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- recurrent layers (exec_state.c) ---- */
 
-/* Items are value heads, or runs of channels. */
+/* Run value heads of a delta rule, or runs of channels of a convolution. */
 whit_exec_items_fn whit_exec_convolve, whit_exec_run_delta;
 /* Returns the number of bytes of a worker's scratch for a step. */
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step);
-/* Sets the heads or channels that this process computes. */
+/* Sets the heads or channels of a step that this process computes. */
 void whit_exec_bind_state(const whit_plan *plan, whit_exec_step *step);
 
 /* ---- experts (exec_experts.c) ---- */
@@ -168,18 +169,18 @@ void whit_exec_run_experts_phase(whit_exec *exec, const whit_exec_phase *phase, 
 
 /* ---- RoPE (exec_rope.c) ---- */
 
-/* Takes the memory of the tables from the arena and, if it has memory, computes the frequencies. turns_packed: for each
- * table, whether it rotates keys of a packed type. */
+/* Takes the memory of the RoPE tables from the arena and, if the arena has memory, computes their frequencies.
+ * turns_packed: for each table, whether it rotates keys of a packed type. */
 void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bool has_sinks, const bool *turns_packed,
                            whit_arena *arena);
-/* Computes the tables for a pass's tokens. */
+/* Computes the RoPE tables for a pass's tokens. */
 void whit_exec_make_rope_tables(whit_exec *exec);
 
 /* ---- ranks (exec_split.c) ---- */
 
 /* Narrows a bound step to this rank's columns, heads or tiles. */
 void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step);
-/* Takes the memory of gathers for passes of up to n_batch_rows rows. */
+/* Takes the memory of gathers, for passes of up to n_batch_rows rows, from the arena. */
 void whit_exec_place_gathers(whit_exec *exec, uint32_t n_batch_rows, whit_arena *arena);
 /* Quantises this rank's columns of some rows. */
 whit_exec_items_fn whit_exec_split_acts;
@@ -187,41 +188,41 @@ void whit_exec_run_gather_phase(whit_exec *exec, const whit_exec_phase *phase, u
 
 /* ---- corrections (exec_correct.c) ---- */
 
-/* Adds a matrix's corrections to tiles [begin, end) of its outputs y (rows.n, output_stride) for some rows; x: the
+/* Adds a matrix's corrections to tiles [begin, end) of its outputs y (rows.n, output_stride) for some rows. x: the
  * activations of those rows. */
 void whit_exec_correct(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                        const whit_acts *x, uint32_t begin, uint32_t end, float *y);
-/* With few rows, prefetches the data of those corrections while the product itself is computed. */
+/* If there are few rows, prefetches the data of a matrix's corrections while its product is computed. */
 void whit_exec_prefetch_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
                                     whit_exec_rows rows, uint32_t begin, uint32_t end);
 void whit_exec_find_parts(const whit_tensor *w, whit_exec_parts *parts);
-/* Returns the bytes of a worker's memory for corrections. */
+/* Returns the number of bytes of a worker's memory for corrections. */
 size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_rows);
 
 /* ---- adapters (exec_adapt.c) ---- */
 
 /* Groups the rows of the pass that begins into segments. */
 void whit_exec_make_segments(whit_exec *exec);
-/* Called before and after tiles of one matrix are computed. */
+/* Prefetch the factors of adapters before tiles of a matrix are computed, and add their products afterwards. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 
 /* ---- attention (exec_attend.c) ---- */
 
-/* A worker's cache of KV groups of one head, converted to integers (kernels/kv_block.h), valid within a run.
- * The last entry serves groups that find no other one free: it is overwritten each time. */
+/* A worker's cache of KV groups of one head, converted to integers (kernels/kv_block.h), valid within a run. The last
+ * entry is used by groups for which no other entry is free, and is overwritten each time. */
 enum { WHIT_EXEC_CONVERTED_GROUPS = 4 };
 typedef struct whit_exec_converted {
-    _Alignas(64) uint64_t run; /* avoids false sharing: each worker writes its own entry constantly */
+    _Alignas(64) uint64_t run; /* aligned to avoid false sharing: each worker writes its own entry constantly */
     uint32_t head, sequence, n_kept;
     struct {
         uint32_t group, valid; /* valid: as in whit_kv_group */
     } of[WHIT_EXEC_CONVERTED_GROUPS];
 } whit_exec_converted;
 
-/* Items are (KV head, query block) pairs. If these are too few for the threads, as in decoding, positions are
- * partitioned instead (split-KV, as in flash decoding), and partials are merged in ascending order: the same
- * operations in the same order. */
+/* Computes attention of (KV head, query block) pairs. If there are too few pairs for the threads, as in decoding,
+ * positions are partitioned instead (split-KV, as in flash decoding), and partials are merged in ascending order, so
+ * that the operations and their order are the same. */
 void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end);
 whit_exec_ready_fn whit_exec_ready, whit_exec_ready_rotated;
 

@@ -9,33 +9,35 @@
 #include "tokenizer/image.h"
 
 typedef struct whit_export_options {
-    /* Type of the layers' coded matrices (tq2_0, q2_k, ...), of all float ones (f16 bf16 f32); NULL: the smallest that
-     * holds each exactly, floats as they are. */
+    /* GGUF type of the layers' coded matrices (tq2_0, q2_k, ...), and of all float matrices (f16 bf16 f32). NULL: the
+     * smallest type that stores each coded matrix exactly; unchanged floats. */
     const char *coded, *floats;
-    const char *name; /* general.name: the last part of this path; NULL: of the source's */
+    const char *name; /* general.name is the last part of this path; NULL: of the source's path */
     bool no_tokenizer;
     whit_progress_fn *progress;
     void *user;
 } whit_export_options;
 
-/* Architectures: llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58, qwen3moe, qwen35, qwen35moe,
- * qwen3next, lfm2, lfm2moe. For bitnet's two a scale that is no float16 is in a tensor of its own
- * (blk.N.NAME.scale). */
+/* Writes a GGUF file of one of the architectures llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58,
+ * qwen3moe, qwen35, qwen35moe, qwen3next, lfm2, lfm2moe. For the two of bitnet, a scale that is not a float16 is stored
+ * in a separate tensor (blk.N.NAME.scale). */
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
 
-/* Finds the architecture that can describe a model's configuration; WHIT_ERROR_UNSUPPORTED otherwise. */
+/* Finds the architecture that can describe a model's configuration; returns WHIT_ERROR_UNSUPPORTED if no architecture
+ * can. */
 whit_status whit_export_architecture(const whit_source *source, const char **architecture, whit_error *error);
-/* Puts an architecture's keys. */
+/* Writes the keys of an architecture's configuration. */
 void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, const whit_config *config);
 
-/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own where both
- * have the same type. *n_replaced: number of replaced tensors. Tensors of other types, and those whose columns the
+/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own if both have
+ * the same type. *n_replaced: number of replaced tensors. Tensors of other types, and tensors whose columns the
  * importer reorders, keep their bytes. */
 whit_status whit_export_gguf_like(const whit_source *source, const whit_source *like, const char *path,
                                   uint32_t *n_replaced, whit_error *error);
 
-/* Puts the tokenizer.ggml.* keys of an image. Unsupported where the pipeline has no form in GGUF. */
+/* Writes the tokenizer.ggml.* keys of a tokenizer image. Returns an error (unsupported) if GGUF cannot represent its
+ * pipeline. */
 whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path, whit_gguf_writer *writer,
                                        const whit_allocator *allocator, whit_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The programs of the built-in families as C, which families/compile.c generates from their sources when whit is
- * built: the same calls in the same order, without parsing or checks at run time. */
+ * built: they make the same calls in the same order, without parsing or checks at run time. */
 #ifndef WHIT_MODEL_FAMILIES_COMPILED_H
 #define WHIT_MODEL_FAMILIES_COMPILED_H
 
@@ -22,7 +22,7 @@ whit_status whit_family_hybrid(const whit_family_run *run);  /* families/hybrid.
 whit_status whit_family_olmo(const whit_family_run *run);    /* families/olmo.ndl */
 whit_status whit_family_bert(const whit_family_run *run);    /* families/bert.ndl */
 
-/* The table of those functions, for the compiler. */
+/* The table of the functions that programs call, for the compiler. */
 extern const whit_lang_host_function whit_family_functions[];
 extern const uint32_t whit_family_n_functions;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The graph: a forward pass as operations on named values, one row per token.
  *
- * A family's builder states it once, through the calls below, and knows nothing of codecs, slots
- * or batches. Every call takes and gives value numbers, so an interpreter can make the same calls.
- * Errors stick: after the first one every call returns 0, and whit_graph_finish reports it. The
- * graph stays as it was stated; plan.h compiles it.
+ * A family's builder states the graph once, through the calls below, and does not depend on codecs, slots or batches.
+ * Every call takes and returns value numbers, so an interpreter can make the same calls. Errors are sticky: after the
+ * first one every call returns 0, and whit_graph_finish reports it. The graph is not changed afterwards; plan.h
+ * compiles it.
  *
  * A value is (n_tokens, width) f32. A weight is named; its shape is checked when it is used. */
 #ifndef WHIT_MODEL_GRAPH_H
@@ -20,10 +20,10 @@ typedef uint32_t whit_ref; /* 1, 2, ...; 0 is no value (an error happened, or an
 
 typedef enum whit_op {
     WHIT_OP_EMBED,            /* rows of a table by token id */
-    WHIT_OP_RMS_NORM,         /* w * x / sqrt(mean(x^2) + eps), per `head_dim` elements */
+    WHIT_OP_RMS_NORM,         /* w * x / sqrt(mean(x^2) + eps), where the mean is over `head_dim` elements */
     WHIT_OP_LINEAR,           /* x W^T (+ bias) */
     WHIT_OP_ROPE,             /* rotary embedding of each head */
-    WHIT_OP_ATTENTION,        /* appends k and v of a layer to the cache and attends; causal */
+    WHIT_OP_ATTENTION,        /* appends k and v of a layer to the cache and attends causally */
     WHIT_OP_GATE,             /* act(a) * b */
     WHIT_OP_ADD,              /* a + b */
     WHIT_OP_SCALE,            /* x * constant */
@@ -31,13 +31,13 @@ typedef enum whit_op {
     WHIT_OP_TEMPERATURE,      /* x * (1 + constant ln(1 + floor(position / window))) */
     WHIT_OP_CONV,             /* causal convolution over time of each channel, with state */
     WHIT_OP_DELTA,            /* gated delta rule, with state */
-    WHIT_OP_HADAMARD,         /* a rotation of blocks (model/hadamard.h) */
+    WHIT_OP_HADAMARD,         /* a transform of blocks (model/hadamard.h) */
     WHIT_OP_SOFTCAP,          /* constant tanh(x / constant) */
     WHIT_OP_SLICE,            /* elements [first, first + width) of a row */
     WHIT_OP_SCALE_BY,         /* x * the weight's only element */
     WHIT_OP_ATTENTION_SHARED, /* attends to the keys and values of layer `owner` */
     WHIT_OP_CLAMP,            /* x within [-constant, constant], or at most constant */
-    WHIT_OP_SCALE_ROWS,       /* x times the sigmoid of the row's only element of another value */
+    WHIT_OP_SCALE_ROWS,       /* x times the sigmoid of another value, which has one element per row */
     WHIT_OP_ROUTE,            /* chooses the experts of each token, and their weights */
     WHIT_OP_DISPATCH,         /* a row for each (token, expert) pair, grouped by expert */
     WHIT_OP_EXPERT_LINEAR,    /* x W^T (+ bias) with the matrix of the row's expert */
@@ -58,28 +58,29 @@ typedef struct whit_node {
     whit_ref input[3];
     whit_ref output;
     int32_t weight;        /* index of a tensor in the resolver, -1 if absent */
-    int32_t bias;          /* likewise */
-    uint32_t head_dim;     /* rope, attention: head size; norm: elements that share a mean: a head or all */
+    int32_t bias;          /* index of a tensor in the resolver, -1 if absent */
+    uint32_t head_dim;     /* rope, attention: head size; norm: number of elements that share a mean */
     uint32_t rotary;       /* rope: number of leading dimensions that are rotated */
     uint32_t first;        /* slice: its first element */
     uint32_t owner;        /* shared attention: the layer whose keys and values it reads */
     uint32_t rope;         /* rope: index of the configuration's RoPE table */
-    uint32_t window;       /* attention: sliding window in tokens, 0: none; temperature: length in tokens */
-    uint32_t n_taps;       /* convolution */
+    uint32_t window;       /* attention: sliding window in tokens, 0: no window; temperature: length in tokens */
+    uint32_t n_taps;       /* convolution: number of taps */
     bool is_silu;          /* convolution: SiLU follows */
     bool only_above;       /* clamp: no lower limit */
     uint8_t route;         /* route: whit_route_flag bits */
-    bool is_bidirectional; /* attention: a query sees positions at most window / 2 away, on both sides; 0: all */
-    uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: that of keys */
+    bool is_bidirectional; /* attention: a query sees positions at most window / 2 away on both sides; window 0: all */
+    uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: size of a key head */
     uint16_t is_grouped;                      /* delta rule: order of value heads (kernels/delta.h) */
-    uint16_t is_inverse; /* Hadamard: turns back; of 16 bits both, since nodes are compared without gaps */
-    uint32_t n_experts;  /* route, dispatch, expert matrices, combine: experts of the layer, */
-    uint32_t n_used;     /* and the number of experts per token */
-    float added;         /* route: what is added to the sum that divides the scores */
-    float constant;      /* norm: eps; scale, temperature: factor; attention: scale of scores */
+    /* Hadamard: inverse; both are 16 bits wide, because nodes are compared as bytes and must have no gaps */
+    uint16_t is_inverse;
+    uint32_t n_experts; /* route, dispatch, expert matrices, combine: number of experts of the layer */
+    uint32_t n_used;    /* the same operations: number of experts per token */
+    float added;        /* route: summand of the sum that divides the scores */
+    float constant;     /* norm: eps; scale, temperature: factor; attention: scale of the scores */
 } whit_node;
 
-/* How a route scores experts. */
+/* The way in which a route computes the scores of experts. */
 typedef enum whit_route_flag {
     WHIT_ROUTE_SIGMOID = 1, /* scores are sigmoids; else the softmax over all experts */
     WHIT_ROUTE_NORM = 2,    /* the scores of the chosen experts are divided by their sum */
@@ -94,11 +95,11 @@ typedef enum whit_row_index {
 
 /* The rows of a pass for which a value is computed. */
 typedef enum whit_row_set {
-    WHIT_ROWS_BATCH,                    /* one per token */
-    WHIT_ROWS_SELECTED,                 /* one per token whose outputs are requested */
-    WHIT_ROWS_COUNT,                    /* number of row sets with their own schedules */
-    WHIT_ROWS_EXPERT = WHIT_ROWS_COUNT, /* one per (token, expert) pair, by expert, then by token; the batch's
-                                         * schedules run them */
+    WHIT_ROWS_BATCH,    /* one per token */
+    WHIT_ROWS_SELECTED, /* one per token whose outputs are requested */
+    WHIT_ROWS_COUNT,    /* number of row sets with their own schedules */
+    /* one per (token, expert) pair, ordered by expert, then by token; run by the batch's schedules */
+    WHIT_ROWS_EXPERT = WHIT_ROWS_COUNT,
     WHIT_ROW_SETS
 } whit_row_set;
 
@@ -126,58 +127,61 @@ typedef struct whit_graph {
     uint32_t n_nodes, capacity_nodes;
     whit_graph_value *values; /* value v is values[v - 1] */
     uint32_t n_values, capacity_values;
-    whit_ref output;     /* logits; 0: the program makes vectors only */
-    whit_ref hidden;     /* the head's input */
-    whit_ref vector;     /* the value that a text's vector is pooled from; the head's input if the program names none */
-    whit_ref dispatched; /* newest value of a dispatch: the pairs of an earlier one are gone */
-    uint32_t n_experts, n_used;                 /* numbers of all its routes; 0: no experts */
-    uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: the inputs of these matrices are rotated, */
-    uint32_t hadamard_layers;                   /* in layers below this */
+    whit_ref output; /* value of the logits; 0: the program only makes vectors */
+    whit_ref hidden; /* the head's input */
+    /* the value that a text's vector is pooled from; the head's input if the program names no other */
+    whit_ref vector;
+    whit_ref dispatched;        /* newest value of a dispatch: the pairs of earlier ones are no longer valid */
+    uint32_t n_experts, n_used; /* numbers that all routes share; 0: no experts */
+    uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: the inputs of these matrices are rotated */
+    uint32_t hadamard_layers;                   /* matrices are rotated in layers below this one */
     bool hadamard_signs;
     whit_status status;
     whit_error *error;
 } whit_graph;
 
-/* The resolver and the error must outlive the building. */
+/* Begins a graph. The resolver and the error must outlive the building. */
 void whit_graph_begin(whit_graph *graph, const whit_allocator *allocator, whit_resolver resolver, whit_error *error);
 /* Returns WHIT_OK if every call succeeded and an output was set. */
 whit_status whit_graph_finish(whit_graph *graph);
 void whit_graph_free(whit_graph *graph);
 
-/* Names of values and weights: with `layer` >= 0 they get the prefix "layers.N.". */
-/* The table has a row for each of n_vocab ids. */
+/* The following functions add a value that is called `name`. With `layer` >= 0 the names of values and weights get the
+ * prefix "layers.N.". */
+/* Adds rows of a table by token id; the table has a row for each of n_vocab ids. */
 whit_ref whit_graph_embed(whit_graph *graph, const char *name, const char *table, uint32_t n_vocab);
-/* Rows of a table of n_rows rows: by the ids of tokens, by their positions, or by their types. */
+/* Adds rows of a table of n_rows rows, selected by the ids of tokens, by their positions, or by their types. */
 whit_ref whit_graph_embed_by(whit_graph *graph, const char *name, const char *table, uint32_t n_rows,
                              whit_row_index index);
 whit_ref whit_graph_rms_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                              double eps);
-/* RMSNorm of each head of x by itself; the weight has head_dim elements, or is NULL: without one. */
+/* Adds the RMSNorm of each head of x by itself. The weight has head_dim elements, or is NULL: no weight. */
 whit_ref whit_graph_head_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                               uint32_t head_dim, double eps);
 whit_ref whit_graph_layer_norm(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                                const char *bias, double eps);
-/* A function of each element; activation: whit_activation of kernels.h. */
+/* Adds a function of each element; activation: a whit_activation of kernels.h. */
 whit_ref whit_graph_activate(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t activation);
-/* `bias` may be NULL. `width` is the expected number of outputs. */
+/* Adds x W^T + bias. `bias` may be NULL. `width` is the expected number of outputs. */
 whit_ref whit_graph_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                            const char *bias, uint32_t width);
-/* Rotates by the configuration's RoPE table number `rope`. */
+/* Adds x rotated by the configuration's RoPE table number `rope`. */
 whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_ref x, uint32_t head_dim, uint32_t rotary,
                          uint32_t rope);
 whit_ref whit_graph_attention(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                               uint32_t head_dim, uint32_t window, double scale);
-/* Attention to both sides: a query sees positions at most window / 2 away, all if `window` is 0. */
+/* Adds attention to both sides: a query sees positions at most window / 2 away, or all if `window` is 0. */
 whit_ref whit_graph_attention_both(whit_graph *graph, int layer, const char *name, whit_ref q, whit_ref k, whit_ref v,
                                    uint32_t head_dim, uint32_t window, double scale);
-/* Gives the attention that was just stated one more logit for each head, vector `weight` (heads): it joins the sum of
- * the weights, and has no value. Returns `attended`. */
+/* Adds one more logit for each head to the attention that was just stated, from the vector `weight` (heads): it joins
+ * the sum of the weights, and has no value. Returns `attended`. */
 whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref attended, const char *weight);
-/* Attention of queries to the keys and values that layer `owner`, an earlier one, has appended; appends nothing. The
- * number and size of heads must equal the owner's; the window is the owner's. Queries may be selected rows. */
+/* Adds attention of queries to the keys and values that layer `owner`, an earlier one, has appended; it appends
+ * nothing. The number and size of heads must equal the owner's; the window is the owner's. Queries may be selected
+ * rows. */
 whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t owner,
                                      uint32_t head_dim, double scale);
-/* The same for a draft model: keys and values are those of the target's last layer with the same reach as layer
+/* Adds attention of a draft model to the keys and values of the target's last layer with the same window as layer
  * `layer`. */
 whit_ref whit_graph_attention_target(whit_graph *graph, int layer, const char *name, whit_ref q, uint32_t head_dim,
                                      double scale);
@@ -187,19 +191,19 @@ whit_ref whit_graph_slice(whit_graph *graph, int layer, const char *name, whit_r
 whit_ref whit_graph_join(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
 /* Adds a value whose rows, one for each of the batch, are written by the caller before each pass. */
 whit_ref whit_graph_given(whit_graph *graph, const char *name, uint32_t width);
-/* cap tanh(x / cap). */
+/* Adds cap tanh(x / cap). */
 whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit_ref x, double cap);
-/* x times the only element of a vector. */
+/* Adds x times the only element of a vector. */
 whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight);
 whit_ref whit_graph_gate(whit_graph *graph, int layer, const char *name, whit_gate gate, whit_ref a, whit_ref b);
 whit_ref whit_graph_add(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b);
 whit_ref whit_graph_scale(whit_graph *graph, int layer, const char *name, whit_ref x, double factor);
-/* x times 1 + factor ln(1 + floor(position / length)): queries of Llama 4 and Ministral 3. */
+/* Adds x times 1 + factor ln(1 + floor(position / length)), as Llama 4 and Ministral 3 scale queries. */
 whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, whit_ref x, double factor,
                                 uint32_t length);
 whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
-/* Causal convolution over time of each channel of x by itself, then SiLU if is_silu. `weight`: a vector of n_taps times
- * the width of x, the oldest tap's row first. */
+/* Adds a causal convolution over time of each channel of x by itself, followed by SiLU if is_silu. `weight`: a vector
+ * of n_taps times the width of x, the oldest tap's row first. */
 whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                          uint32_t n_taps, bool is_silu);
 /* The shape of a gated delta rule. is_grouped: order of the value heads (kernels/delta.h). */
@@ -207,14 +211,14 @@ typedef struct whit_delta_shape {
     uint32_t n_heads, n_key_heads, key_dim, value_dim;
     bool is_grouped;
 } whit_delta_shape;
-/* Gated delta rule (docs/dev/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values (n_heads,
- * value_dim); beta, decay: (n_heads) before their sigmoid and softplus; a, dt: vectors (n_heads). Gives (n_heads,
- * value_dim). */
+/* Adds a gated delta rule (docs/dev/numerics.md). mixed: queries and keys (n_key_heads, key_dim each), then values
+ * (n_heads, value_dim); beta, decay: (n_heads) before their sigmoid and softplus; a, dt: vectors (n_heads). The result
+ * is (n_heads, value_dim). */
 whit_ref whit_graph_delta(whit_graph *graph, int layer, const char *name, whit_ref mixed, whit_ref beta, whit_ref decay,
                           const char *a, const char *dt, whit_delta_shape shape);
-/* x within [-limit, limit]; only_above: at most limit. */
+/* Adds x clamped to [-limit, limit]; only_above: clamped to at most limit. */
 whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_ref x, double limit, bool only_above);
-/* x * 1 / (1 + exp(-g)), where `gate` has one element g for each row. */
+/* Adds x * 1 / (1 + exp(-g)), where `gate` has one element g for each row. */
 whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate);
 
 /* ---- experts ----
@@ -225,26 +229,27 @@ typedef struct whit_route_shape {
     uint32_t n_used;
     uint8_t flags;        /* whit_route_flag bits */
     double added, factor; /* scores are divided by their sum plus `added`, then multiplied by `factor` */
-    const char *choice;   /* vector (n_experts) added to the scores for the choice only; NULL: none */
-    const char *scales;   /* vector (n_experts) of factors, after all others; NULL: none */
+    const char *choice;   /* vector (n_experts) added to the scores for the choice only; NULL: not used */
+    const char *scales;   /* vector (n_experts) of factors, applied after all others; NULL: not used */
 } whit_route_shape;
-/* logits: (n_experts) for each token. Gives the indices of the n_used experts with the largest scores, the lower
- * index first if equal, in the order of their rank, then their weights: 2 n_used elements. */
+/* Adds the choice of experts. logits: (n_experts) for each token. The result has 2 n_used elements: the indices of the
+ * n_used experts with the largest scores, the lower index first if scores are equal, in the order of their rank, and
+ * then their weights. */
 whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_ref logits, whit_route_shape shape);
-/* The rows of x, once for each expert that the token takes. */
+/* Adds the rows of x, once for each expert that the token uses. */
 whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
-/* weight: (n_experts * width) rows, those of an expert after each other; width is a multiple of 16. bias: a matrix
- * (n_experts, width), or NULL. */
+/* Adds the product with the matrix of each row's expert. weight: (n_experts * width) rows, those of one expert
+ * adjacent; width is a multiple of 16. bias: a matrix (n_experts, width), or NULL. */
 whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                                   const char *bias, uint32_t width);
-/* The sum over a token's experts of weight * x, in the order of their rank. */
+/* Adds the sum over a token's experts of weight * x, in the order of their rank. */
 whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);
-/* Names the value from which vectors are pooled. */
+/* Declares the value from which vectors are pooled. */
 void whit_graph_vector(whit_graph *graph, whit_ref vector);
 
-/* Returns the value of that name, 0 if not found. */
+/* Returns the value with that name; 0 if not found. */
 whit_ref whit_graph_find(const whit_graph *graph, const char *name);
 
 #endif

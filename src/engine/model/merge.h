@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Merging: a model written out with adapters baked into its matrices, W + strength B A.
+ * Merging: writes a model whose matrices include adapters, W + strength B A.
  *
  * A matrix that an adapter changes is encoded again, in its own codec if that can hold any numbers
  * (floats; i8 with a scale per row), else in the requested codec: signs, trits and similar codecs
@@ -16,7 +16,7 @@ typedef struct whit_merge_adapter {
     float strength;
 } whit_merge_adapter;
 
-/* One changed matrix; error: RMS of the encoding's loss / RMS of the exact sum. */
+/* The report on one changed matrix. error: RMS of the encoding's loss / RMS of the exact sum. */
 typedef struct whit_merge_report {
     const char *name;
     const whit_tensor_type *from, *to;
@@ -24,7 +24,7 @@ typedef struct whit_merge_report {
 } whit_merge_report;
 
 typedef struct whit_merge_options {
-    const char *codec; /* codec of changed matrices: f32 f16 bf16 i8 i4; NULL: their own */
+    const char *codec; /* codec of changed matrices: f32 f16 bf16 i8 i4; NULL: each keeps its codec */
     const char *command;
     uint32_t n_threads; /* 0: one per physical core */
     whit_progress_fn *progress;
@@ -33,8 +33,8 @@ typedef struct whit_merge_options {
     void *user;
 } whit_merge_options;
 
-/* Writes the model of `weights`, stored at `path` (an .ndf), into an opened, empty writer and
- * commits it. Refuses, before any work, matrices whose codec cannot hold the sum. */
+/* Writes the model of `weights`, stored at `path` (an .ndf file), into an opened, empty writer and commits it. Before
+ * any work, refuses matrices whose codec cannot represent the sum. */
 whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters,
                        size_t n_adapters, const whit_merge_options *options, whit_ndf_writer *writer,
                        whit_error *error);

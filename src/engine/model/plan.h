@@ -13,10 +13,10 @@
  *   experts  matrices of experts with the same input; (expert, tile of outputs) pairs are partitioned
  *   gather   the parts of a value that other ranks have computed, of a model that is split (plan_split.h)
  *
- * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then operations
- * on selected ones. The executor runs a *schedule* of this list (plan_fuse.h), in which neighbours are fused. The
- * plan knows widths, not batch sizes: whit_plan_layout places the slots for a batch size, and exec.h binds and runs
- * schedules. Nothing here depends on the builder of the graph. */
+ * Threads wait for each other (a barrier) only between phases. Operations on all tokens come first, then operations on
+ * selected ones. The executor runs a *schedule* of this list (plan_fuse.h), in which neighbours are fused. The plan has
+ * widths, but no batch sizes: whit_plan_layout places the slots for a batch size, and exec.h binds and runs schedules.
+ * The plan does not depend on the builder of the graph. */
 #ifndef WHIT_MODEL_PLAN_H
 #define WHIT_MODEL_PLAN_H
 
@@ -27,12 +27,12 @@
 typedef enum whit_plan_op {
     WHIT_PLAN_EMBED,
     WHIT_PLAN_NORM,
-    WHIT_PLAN_ACTS,    /* f32 rows to the activation format of a matrix */
-    WHIT_PLAN_LINEAR,  /* one matrix */
+    WHIT_PLAN_ACTS,    /* converts f32 rows to the activation format of a matrix */
+    WHIT_PLAN_LINEAR,  /* multiplies by one matrix */
     WHIT_PLAN_RESCORE, /* recomputes the largest logits of a screened head exactly, in place */
     WHIT_PLAN_BIAS,
     WHIT_PLAN_ROPE,
-    WHIT_PLAN_APPEND, /* k and v rows into the cache */
+    WHIT_PLAN_APPEND, /* appends k and v rows to the cache */
     WHIT_PLAN_ATTEND,
     WHIT_PLAN_GATE,
     WHIT_PLAN_ADD,
@@ -49,14 +49,14 @@ typedef enum whit_plan_op {
     WHIT_PLAN_SCALE_ROWS,
     WHIT_PLAN_ROUTE,
     WHIT_PLAN_DISPATCH,
-    WHIT_PLAN_EXPERT_LINEAR, /* the matrices of all experts that have rows */
+    WHIT_PLAN_EXPERT_LINEAR, /* multiplies by the matrices of all experts that have rows */
     WHIT_PLAN_EXPERT_BIAS,
     WHIT_PLAN_COMBINE,
     WHIT_PLAN_LAYER_NORM,
     WHIT_PLAN_ACTIVATE,
     WHIT_PLAN_JOIN,
     WHIT_PLAN_GATHER, /* completes input[0], of which each rank has only its own columns */
-    /* Fused operations, in schedules only. */
+    /* The following operations are fused, and occur in schedules only. */
     WHIT_PLAN_SCREEN,         /* estimates the head's logits; rescoring follows */
     WHIT_PLAN_LINEAR_GATED,   /* two matrices with the same input: f(x gate) * (x other) */
     WHIT_PLAN_LINEAR_ADDED,   /* input[1] + x weight, written to input[1] */
@@ -79,29 +79,29 @@ typedef struct whit_plan_step {
     uint8_t gate; /* as in whit_node */
     uint16_t layer;
     uint8_t rows;      /* whit_row_set of its rows */
-    uint32_t number;   /* index in the plan; for a fused step, of its first step */
-    uint32_t input[3]; /* plan values; 0: none */
+    uint32_t number;   /* index of the step in the plan; of a fused step, the index of its first step */
+    uint32_t input[3]; /* plan values; 0: no value */
     uint32_t output;
-    uint32_t acts;  /* fused norm: plan value of the activations that it writes */
-    int32_t weight; /* tensor of the resolver, -1 if absent */
+    uint32_t acts;  /* fused norm: plan value of the activations that the step writes */
+    int32_t weight; /* index of a tensor in the resolver, -1 if absent */
     int32_t gated;  /* gated product: the second tensor, -1 if absent */
     int32_t second; /* delta rule: the vector dt; route: factors of experts; layer norm: the bias; -1 if absent */
     uint32_t head_dim, rotary, window;
     uint32_t rope;                                    /* rotation: index of the RoPE table */
-    uint32_t n_taps, n_heads, n_key_heads, value_dim; /* convolution, delta rule */
+    uint32_t n_taps, n_heads, n_key_heads, value_dim; /* parameters of a convolution or a delta rule */
     bool is_silu;
-    bool is_inverse;            /* Hadamard: turns back */
+    bool is_inverse;            /* Hadamard: the inverse transform */
     bool is_grouped;            /* delta rule: order of value heads (kernels/delta.h) */
     uint32_t first;             /* slice: its first element */
     bool is_shared;             /* attention: reads keys and values that layer `layer` has appended before */
     bool only_above;            /* clamp: no lower limit */
     uint8_t route;              /* route: whit_route_flag bits */
-    uint32_t n_experts, n_used; /* the route and the steps that read its experts */
-    float added;                /* route: what is added to the divisor */
+    uint32_t n_experts, n_used; /* route and the steps that read its experts: numbers of experts */
+    float added;                /* route: summand of the divisor of scores */
     float constant;
-    bool is_split;    /* computes this rank's columns only */
-    whit_columns own; /* split: the columns of the output, unless it is cut into units; end 0: they follow from that */
-    bool to_first;    /* gather: rank 0 alone needs the value */
+    bool is_split;    /* the step computes this rank's columns only */
+    whit_columns own; /* split: columns of the output, unless it is cut into units; end 0: they follow from the units */
+    bool to_first;    /* gather: only rank 0 needs the value */
 } whit_plan_step;
 
 typedef enum whit_plan_domain {
@@ -126,36 +126,37 @@ typedef struct whit_plan_phase {
 typedef struct whit_plan_value {
     uint32_t graph_value; /* 0 for activation formats */
     uint32_t width;
-    whit_acts_spec acts;         /* WHIT_ACTS_F32: (width) f32 rows; else an activation format */
-    uint8_t rows;                /* whit_row_set */
-    uint32_t n_reads;            /* number of step inputs that read the value */
-    bool kept;                   /* its slot is not shared, from the first step to the last */
-    bool external;               /* the caller fills it: an input of a range of nodes, or given rows */
-    uint32_t n_units, unit_cols; /* split over ranks: number of units, and columns of each (the last may have fewer);
-                                  * 0: every rank computes all columns */
+    whit_acts_spec acts; /* WHIT_ACTS_F32: f32 rows of `width`; else an activation format */
+    uint8_t rows;        /* whit_row_set */
+    uint32_t n_reads;    /* number of step inputs that read the value */
+    bool kept;           /* the value's slot is not shared, from the first step to the last */
+    bool external;       /* the caller writes the value: an input of a range of nodes, or given rows */
+    /* split over ranks: number of units, and columns of each unit (the last may have fewer); 0: every rank computes all
+     * columns */
+    uint32_t n_units, unit_cols;
     uint32_t slot;
 } whit_plan_value;
 
 typedef struct whit_plan_slot {
-    uint64_t row_bytes;                /* size of one row of its largest value */
+    uint64_t row_bytes;                /* size of one row of the slot's largest value */
     uint8_t rows;                      /* whit_row_set */
     uint64_t offset_bytes, size_bytes; /* set by whit_plan_layout */
 } whit_plan_slot;
 
 typedef struct whit_plan_options {
-    whit_act_type act;       /* activation format for coded weights that follow the session's */
+    whit_act_type act;       /* activation format for coded weights whose activations follow the session's option */
     bool no_fuse;            /* every operation is a phase of its own, without fusion */
     bool keep_hidden;        /* keep the graph's vector value */
     bool only_vectors;       /* do not compute the graph's output */
     const char *const *keep; /* names of further values to keep after the run */
     size_t n_keep;
-    uint32_t first_node, n_nodes; /* a range of the graph's nodes; n_nodes 0: all */
+    uint32_t first_node, n_nodes; /* a range of the graph's nodes to compile; n_nodes 0: all nodes */
     const whit_ranks *ranks;      /* the ranks that share the plan's work; NULL: it is not split */
 } whit_plan_options;
 
 typedef struct whit_plan {
     const whit_allocator *allocator;
-    const whit_graph *graph; /* outlives the plan */
+    const whit_graph *graph; /* the compiled graph; outlives the plan */
     const whit_ranks *ranks; /* as in the options; outlives the plan */
     bool no_fuse;
     whit_plan_step *steps;
@@ -166,27 +167,27 @@ typedef struct whit_plan {
     uint32_t n_values, capacity_values;
     whit_plan_slot *slots;
     uint32_t n_slots;
-    uint32_t output, hidden;    /* plan values, hidden: that of the graph's vector; 0 if the plan does not compute it */
-    uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token takes; 0: no experts */
+    uint32_t output, hidden;    /* plan values. hidden: the graph's vector value; 0 if the plan does not compute it */
+    uint32_t n_experts, n_used; /* number of experts in a layer, and number that a token uses; 0: no experts */
 } whit_plan;
 
-/* The graph's resolver must still be valid (tensor types are read from it). On failure the plan is
- * empty; whit_plan_free accepts that. */
+/* Compiles a graph, whose resolver must still be valid, because tensor types are read from it. On failure the plan is
+ * empty; whit_plan_free accepts an empty plan. */
 whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *options,
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error);
 void whit_plan_free(whit_plan *plan);
 
-/* Places the slots for these numbers of rows; false if the sum overflows. */
+/* Places the slots for these numbers of rows and computes their total size; false if it overflows. */
 bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows, uint64_t *total_bytes);
 
-/* Stride in floats between rows of an f32 value: an odd number of cache lines. Matrix kernels write a line
+/* Returns the stride in floats between rows of an f32 value: an odd number of cache lines. Matrix kernels write a line
  * or two of every row in turn, which is slower if the rows' addresses map to the same cache sets. */
 static inline size_t whit_plan_stride(const whit_plan_value *value)
 {
     return (((size_t)value->width + 15) / 16 | 1) * 16;
 }
 
-/* Appends a step as one line of text, newline included. `name` returns the names of tensors. */
+/* Appends a step as one line of text with its line feed. `name` returns the names of tensors. */
 void whit_plan_print_step(const whit_plan *plan, const whit_plan_step *step,
                           const char *(*name)(void *context, int32_t tensor), void *context, whit_buf *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Schedules: the steps of a plan that run for a number of rows, with neighbours fused into one operation if kernels
- * offer that. The executor binds, and `print` shows, the steps of a schedule.
+ * offer that. The executor binds the steps of a schedule, and whit_schedule_print writes them as text.
  *
  *   linear, linear + gate             -> linear+gate     half as much is written
  *   linear + add                      -> linear+add      a product is accumulated onto its output
@@ -8,8 +8,9 @@
  *   rope, attention                   -> rope+attend     queries are read and written once less
  *   linear, rescore                   -> screen, rescore for a head whose largest outputs are wanted
  *
- * Values between fused steps are not materialised, so steps are fused only if no other step reads or keeps these
- * values, and only if outputs are written in place of inputs, because the slots are the plan's. */
+ * Values between fused steps are not stored, so steps are fused only if these values are not kept and no other step
+ * reads them. Schedules use the slots of the plan, so steps are fused only if outputs may be written in place of
+ * inputs. */
 #ifndef WHIT_MODEL_PLAN_FUSE_H
 #define WHIT_MODEL_PLAN_FUSE_H
 
@@ -20,7 +21,8 @@ typedef struct whit_fuse_options {
     bool is_adapted;        /* products are not fused, because adapters are added to them */
     bool is_screened;       /* the head's matrix is screened first instead of read whole */
     bool rotates_in_attend; /* attention rotates its queries */
-    /* Whether kernels offer the fused product for this number of rows; the arguments are steps of the plan. */
+    /* The functions return whether kernels offer the fused product for this number of rows; their arguments are steps
+     * of the plan. */
     void *context;
     bool (*offers_gated)(void *context, const whit_plan_step *gate, const whit_plan_step *gated);
     bool (*offers_added)(void *context, const whit_plan_step *linear);
@@ -33,7 +35,8 @@ typedef struct whit_schedule {
     uint32_t capacity_steps, capacity_phases;
 } whit_schedule;
 
-/* Memory comes from the plan's allocator; on failure the schedule is empty. The plan outlives it. */
+/* Builds the schedule of a plan, which must outlive it. Memory comes from the plan's allocator; on failure the schedule
+ * is empty. */
 whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *options, whit_schedule *schedule,
                            whit_error *error);
 void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule);

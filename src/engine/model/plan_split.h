@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A plan split over ranks (several machines): which columns of each value a rank computes, and where ranks exchange
- * them.
+ * Splits a plan over ranks (several machines): decides which columns of each value a rank computes, and where ranks
+ * exchange them.
  *
  * Matrices are split by outputs, attention by KV heads. The values between them that are computed column by column, or
  * head by head, stay split; a *gather* completes a value before the first step that reads whole rows: int8
@@ -16,7 +16,8 @@
 #include "kv/cache.h"
 #include "model/plan.h"
 
-/* Marks the steps of a plan that are split and inserts its gathers; called before phases are made. Errors: memory. */
+/* Marks the steps of a plan that are split, and inserts its gathers; must be called before phases are made. The only
+ * error is a failed allocation. */
 whit_status whit_plan_split(whit_plan *plan, whit_error *error);
 
 /* Returns whether a step on columns reads whole rows of its second input: weights of experts, a gate of the row. */
@@ -25,24 +26,24 @@ static inline bool whit_split_reads_row(const whit_plan_step *step)
     return step->op == WHIT_PLAN_COMBINE || step->op == WHIT_PLAN_SCALE_ROWS;
 }
 
-/* Returns the units [begin, end) of n that a rank computes: its share, or one unit if the share is empty, so that every
- * rank has KV heads. */
+/* Returns the units [begin, end) of n that a rank computes: its share, or one unit if that share is empty, so that
+ * every rank has KV heads. */
 whit_columns whit_split_units(const whit_ranks *ranks, uint32_t n);
 /* Returns the columns of a value that this rank computes, or all if it is not split. */
 whit_columns whit_split_columns(const whit_ranks *ranks, const whit_plan_value *value);
-/* Returns the columns of a split value that `rank` sends to the others; none if its share is empty. */
+/* Returns the columns of a split value that `rank` sends to the others; an empty range if its share is empty. */
 whit_columns whit_split_share(const whit_ranks *ranks, uint32_t rank, const whit_plan_value *value);
-/* Returns the number of bytes of a row of a rank's share: of int8 activations, codes and then scales and sums of the
- * steps. */
+/* Returns the number of bytes of a row of a rank's share. A row of int8 activations has codes, and then scales and sums
+ * of the steps. */
 size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
 
 enum { WHIT_SPLIT_RANGES = 3 };
-/* The channels that this rank convolves, in up to WHIT_SPLIT_RANGES ranges in ascending order; the others are empty.
- * ranks NULL, or a step that is not split: all channels are the first range. */
+/* Computes the channels that this rank convolves, in up to WHIT_SPLIT_RANGES ranges in ascending order; the remaining
+ * ranges are empty. If ranks is NULL, or the step is not split, the first range has all channels. */
 void whit_split_channels(const whit_ranks *ranks, const whit_plan *plan, const whit_plan_step *convolution,
                          whit_columns ranges[WHIT_SPLIT_RANGES]);
 
-/* Reduces each layer's heads and recurrent states to those of one rank of a plan that is split. */
+/* Reduces each layer's heads and recurrent states to the part of one rank of a plan that is split. */
 void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_kv_layer *layers, uint32_t n_layers);
 
 #endif

@@ -29,22 +29,23 @@ bool whit_rope_same_frequencies(const whit_config *config, uint32_t a, uint32_t 
 /* Calls `visit` for every tensor of divisors that a configuration needs, with the length that it must have. */
 typedef whit_status whit_rope_visit_fn(void *context, const char *name, uint32_t n, whit_error *error);
 whit_status whit_rope_visit(const whit_config *config, whit_rope_visit_fn *visit, void *context, whit_error *error);
-/* Refuses, by name, a tensor of divisors that is missing or no vector of the right length. */
+/* Refuses, by name, a tensor of divisors that is missing, or that is not a vector of the right length. */
 whit_status whit_rope_check_tensors(const whit_config *config, const whit_resolver *resolver, const char *path,
                                     whit_error *error);
 
-/* Yarn's factor of cosines and sines for a multiplier `scale`: 0.1 scale ln(factor) + 1, or 1 if factor <= 1. */
+/* Returns yarn's factor of cosines and sines for a multiplier `scale`: 0.1 scale ln(factor) + 1, or 1 if factor <=
+ * 1. */
 double whit_rope_yarn_magnitude(double factor, double scale);
 
-/* Llama 3.1's rule: long waves are stretched by `factor`, short waves are unchanged, and waves between
- * are blended by how often they turn within the context that the model was first trained with. */
+/* Llama 3.1's rule: wavelengths that are long relative to the original context are multiplied by `factor`, short ones
+ * are unchanged, and those between are blended by the number of their periods in the original context. */
 typedef struct whit_rope_llama3 {
     double factor;
     double low_freq_factor, high_freq_factor; /* low < high */
-    double original_context;                  /* tokens */
+    double original_context;                  /* context of the first training, in tokens */
 } whit_rope_llama3;
 
-/* Computes divisors (rope_dim / 2). Source: _compute_llama3_parameters there. */
+/* Computes divisors (rope_dim / 2). Source: _compute_llama3_parameters in modeling_rope_utils.py. */
 void whit_rope_llama3_factors(const whit_rope_llama3 *rule, double theta, uint32_t rope_dim, float *factors);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The error for a model whose family is not supported: its name, and what it needs. */
+ * The error for a model whose family is not supported; it names the family and the features that the family would
+ * need. */
 #ifndef WHIT_MODEL_UNKNOWN_FAMILY_H
 #define WHIT_MODEL_UNKNOWN_FAMILY_H
 
@@ -13,7 +14,7 @@
 
 /* Describes what an unknown family would need, in words after "it needs"; NULL if the family is not listed. */
 const char *whit_family_needs(const char *name, size_t n);
-/* `name` is an architecture of a GGUF file or a class of transformers. Always fails. */
+/* Fails with the error for `name`, an architecture of a GGUF file or a class of transformers. */
 whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);
 
 #endif

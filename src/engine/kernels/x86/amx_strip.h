@@ -10,8 +10,8 @@
  *   L2           lines from memory, STRIP_FAR_BYTES ahead, and A
  *
  * A core reads L2 at a quarter of the rate of L1, and the lines of weights at the rate of memory. A slice of A, which
- * has 1 KB, must therefore be multiplied by more than one tile's 256 bytes of lines. compile with: -mamx-tile
- * -mamx-int8 and the flags of unpack_avx512.h */
+ * has 1 KB, must therefore be multiplied by more than one tile's 256 bytes of lines.
+ * compile with: -mamx-tile -mamx-int8 and the flags of unpack_avx512.h */
 #ifndef WHIT_KERNELS_X86_AMX_STRIP_H
 #define WHIT_KERNELS_X86_AMX_STRIP_H
 

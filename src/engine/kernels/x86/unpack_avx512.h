@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Unpacks tiles to *quads*. A quad has 64 bytes for 4 k of 16 rows: byte 4r + c is an unsigned number u of row r. It is
  * an operand of VPDPBUSD and a row of an AMX tile. Codes are u - bias (signs: 2 u - 1). Quad j of a plane is written to
- * out + j * stride. compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c
- */
+ * out + j * stride.
+ * compile with: -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vnni -mfma -mf16c */
 #ifndef WHIT_KERNELS_X86_UNPACK_AVX512_H
 #define WHIT_KERNELS_X86_UNPACK_AVX512_H
 
