@@ -10,7 +10,7 @@
 typedef struct image_header {
     uint8_t identity[WHIT_HASH_BYTES];
     uint32_t n_pairs, reserved;
-    uint64_t meta_offset, meta_bytes; /* from the image's start, as all offsets */
+    uint64_t meta_offset, meta_bytes; /* offsets are from the image's start */
     uint64_t reserved_too;
 } image_header;
 _Static_assert(sizeof(image_header) == 64, "adapter header");
@@ -164,7 +164,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights)
 
 /* ---- making one ----------------------------------------------------------------------------- */
 
-/* Rounds a factor and appends its parts; *codes and *scales are their offsets. */
+/* Rounds a factor and appends its parts; sets *codes and *scales to their offsets. */
 static whit_status append_factor(const float *values, uint32_t n_rows, uint32_t n_cols, whit_buf *out, uint64_t *codes,
                                  uint64_t *scales, whit_error *error)
 {
@@ -223,6 +223,6 @@ whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const wh
     }
     if (out->failed) return whit_fail_memory(error, "an adapter", out->size_bytes);
     memcpy(out->data, &header, sizeof header);
-    whit_adapter_view view; /* an image that cannot be read back is not returned */
+    whit_adapter_view view; /* the image is read back, so that an invalid one is not returned */
     return whit_adapter_check(out->data, out->size_bytes, "the adapter", &view, error);
 }

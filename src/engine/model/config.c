@@ -15,7 +15,7 @@ static const struct field {
     const char *key;
     size_t offset;
     enum field_kind kind;
-    bool is_optional; /* 0 if absent, and not written when 0 */
+    bool is_optional; /* 0 if absent, and not written if 0 */
 } fields[] = {
     {"n_layers", offsetof(whit_config, n_layers), FIELD_U32},
     {"n_embd", offsetof(whit_config, n_embd), FIELD_U32},
@@ -190,8 +190,8 @@ bool whit_config_is_extended(const whit_config *config)
 
 whit_status whit_config_check(const whit_config *c, const char *path, whit_error *error)
 {
-    /* Bounds far above any model, so that products below fit 32 bits and a file cannot ask for
-     * absurd work. Widths are bounded by the kernels' int32 sums (docs/dev/numerics.md). */
+    /* These bounds are far above any model, so that the products below fit 32 bits and a file cannot demand absurd
+     * work. Widths are bounded by the kernels' int32 sums (docs/dev/numerics.md). */
     const struct {
         const char *name;
         uint32_t value, least, most;

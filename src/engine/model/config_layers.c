@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Layer kinds and RoPE tables of a configuration. In a container's table they are arrays of numbers, a row after the
- * other: "kinds" (u64, N_KIND each), "kind_of_layer" (bytes, one a layer), "ropes" (f64, N_ROPE each). */
+ * Layer kinds and RoPE tables of a configuration. A container's table stores them as arrays of numbers, one row after
+ * the other: "kinds" (u64, N_KIND per kind), "kind_of_layer" (one byte per layer), "ropes" (f64, N_ROPE per RoPE
+ * table). */
 #include "model/config.h"
 
 #include "kernels/kv_block.h"
@@ -21,7 +22,7 @@ enum { N_KIND = sizeof kind_fields / sizeof *kind_fields, N_ROPE = 10 };
 
 /* ---- kinds of layers ------------------------------------------------------------------------- */
 
-/* Returns the last layer with attention: a draft layer is of its kind. */
+/* Returns the last layer with attention, whose kind a draft layer has. */
 static uint32_t find_attention(const whit_config *c)
 {
     uint32_t layer = c->n_layers - 1;

@@ -12,9 +12,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads rarely wait for them. */
+/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads rarely wait for each
+ * other. */
 #define CHUNK_BYTES ((size_t)4 << 20)
-/* Mapped pages of the source count as this process's memory until dropped; they are dropped after this many weights. */
+/* Mapped pages of the source count as this process's memory until they are dropped, which happens after this many
+ * weights. */
 #define DROP_ELEMS ((uint64_t)64 << 20)
 
 static const char *or_null(const char *text)
@@ -44,10 +46,10 @@ struct job {
     const whit_convert_options *options;
     whit_ndf_writer *writer;
     whit_pool *pool;
-    uint32_t *order; /* source tensors in the order in which a pass uses them */
+    uint32_t *order; /* indices of source tensors in the order in which a pass uses them */
     uint32_t n;
-    whit_tensor_type *types;      /* each source tensor's type in the file */
-    whit_convert_change *changes; /* each source tensor's change; all zero if it does not change */
+    whit_tensor_type *types;      /* type of each source tensor in the output file */
+    whit_convert_change *changes; /* change of each source tensor; all zero if it does not change */
     uint32_t *declared;
     uint64_t done_elems, all_elems;
     whit_error *error;
@@ -99,7 +101,7 @@ static whit_status find_order(struct job *job)
 
 struct rows_buffer {
     whit_rows rows;
-    size_t elem_bytes, n_fields, n_fields_u8; /* per row */
+    size_t elem_bytes, n_fields, n_fields_u8; /* sizes per row */
 };
 
 static whit_rows row_at(const struct rows_buffer *buffer, uint32_t i)
@@ -110,7 +112,7 @@ static whit_rows row_at(const struct rows_buffer *buffer, uint32_t i)
     return row;
 }
 
-/* Allocates buffers for n rows of a type; freed by free_rows. */
+/* Allocates buffers for n rows of a type; free_rows frees them. */
 static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uint32_t n, struct rows_buffer *buffer)
 {
     whit_geometry g = whit_codec_geometry(type);
@@ -140,8 +142,8 @@ static bool is_ternary(uint8_t codec)
     return codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_T2;
 }
 
-/* Sets the type of ternary codes as two planes of signs with a = b, half the scale: +1 is (1, 1), -1 is (0, 0), 0 is
- * (1, 0). False if some codes or scales cannot be represented. */
+/* Sets *out to the type that stores ternary codes as two planes of signs with a = b = half the scale: +1 is (1, 1), -1
+ * is (0, 0), 0 is (1, 0). Returns false if some codes or scales cannot be represented. */
 static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *a, whit_tensor_type *out)
 {
     whit_tensor_type type = tensor->type;
@@ -153,9 +155,10 @@ static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *
         type.scale_b = type.scale;
     }
     if (whit_tensor_type_check(&type, NULL) != WHIT_OK) return false;
-    /* t2 holds codes up to 2; half of an f16 scale may underflow. */
+    /* t2 may have codes of 2, and half of an f16 scale may underflow, so all rows are checked. */
     bool fits = make_rows(a, &tensor->type, 1, &row);
-    uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups; /* scales per row */
+    /* number of scales per row */
+    uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups;
     for (uint32_t r = 0; fits && r < type.n_rows; r++) {
         const int8_t *codes = row.rows.elems;
         fits = tensor->read_row(tensor, r, &row.rows, NULL) == WHIT_OK;
@@ -189,7 +192,7 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
         if (t2 || whit_tensor_type_check(&type, NULL) != WHIT_OK) type.codec = WHIT_CODEC_T2;
     } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) &&
                strcmp(job->options->ternary, "t5") == 0) {
-        return type; /* codes up to 2 need t2 */
+        return type; /* keep t2: codes of 2 cannot be stored in t5 */
     }
     return type;
 }
@@ -202,8 +205,9 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
 enum { ITEM_DIGEST, ITEM_WRITE, ITEM_SLICES, MAX_SLICES = 32 };
 
 struct chunk {
-    whit_tensor tensor; /* the chunk as a separate tensor: a tile depends on its own rows only */
-    uint32_t begin, n;  /* range of rows; n 0: empty chunk */
+    /* the chunk as a separate tensor, which is possible because a tile depends only on its own rows */
+    whit_tensor tensor;
+    uint32_t begin, n; /* range of rows; n 0: empty chunk */
     uint8_t *part[WHIT_PART_COUNT];
     uint8_t *canonical;
 };
@@ -220,14 +224,14 @@ struct tensor_job {
     whit_tensor_type to;
     uint32_t declared;
     bool lossy;
-    bool planes;           /* ternary codes become two planes */
-    bool rows_are_content; /* floats: rows are read directly in canonical form */
+    bool planes;           /* ternary codes become two planes of signs */
+    bool rows_are_content; /* for floats, rows are read directly in canonical form */
     uint32_t chunk_rows, slice_rows;
     uint64_t part_bytes[WHIT_PART_COUNT]; /* allocated bytes of a chunk's parts */
     size_t canonical_row_bytes;
-    struct rows_buffer rows; /* chunk_rows rows of the target type; without elements if rows_are_content */
+    struct rows_buffer rows; /* (chunk_rows) rows of the target type; without elements if rows_are_content */
     struct chunk chunks[2], *now, *before;
-    struct lossy_scratch *scratch; /* one per worker; NULL if lossless */
+    struct lossy_scratch *scratch; /* (workers) scratch of each worker; NULL if the conversion is lossless */
     whit_hash digest;
     whit_buf later[WHIT_PART_COUNT]; /* buffers of the parts that follow the codes in the file */
 };
@@ -386,7 +390,7 @@ static whit_status do_item(void *context, uint32_t worker, uint32_t item, whit_e
     return WHIT_OK;
 }
 
-/* Packs the chunk of rows from `begin` on (none at the end) while the one before is written. */
+/* Packs the chunk of rows from `begin` on (none are left at the end) while the previous chunk is written. */
 static whit_status do_round(struct tensor_job *t, uint32_t begin)
 {
     uint32_t left = t->to.n_rows - begin;

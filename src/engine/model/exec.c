@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Walking along the schedules of a pass: phases, and how their items are partitioned among the threads. */
+ * Runs the schedules of a pass phase by phase, and partitions the items of each phase among the threads. */
 #include "model/exec_step.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
 
-/* Row slices of products are multiples of this. */
+/* The number of rows in a slice of products is a multiple of this. */
 #define ROWS_TOGETHER 32
 
-/* Header of a kernel's prepared data: the function that prepared it, the run of a phase and the activations. All zero:
- * empty, since runs count from 1. */
+/* Header of a kernel's prepared data: the function that prepared it, the run of a phase and the activations. All zero
+ * means empty, because runs are counted from 1. */
 typedef struct prepared_for {
     void (*prepare)(const whit_acts *x, void *scratch);
     uint64_t run;
@@ -55,7 +55,7 @@ static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec
     }
 }
 
-/* Items are (slice of the rows, tile) pairs, tiles innermost. */
+/* Runs items that are (slice of the rows, tile) pairs, tiles innermost. */
 void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_phase_run *run = context;
@@ -70,17 +70,19 @@ void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* Passes of few rows have small chunks, from FOURS_ROWS on multiples of four: kernels may take four tiles at once. */
+/* Passes of up to FEW_ROWS rows have small chunks. From FOURS_ROWS rows on, chunks are multiples of four tiles, because
+ * kernels may process four tiles at once. */
 enum { FEW_ROWS = 8, FOURS_ROWS = 5 };
 
-/* Products of many rows read all activations once per chunk and unpack four tiles at a time, so chunks are then large
- * multiples of four: the size that minimises the tiles of the busiest worker. */
+/* Returns the number of tiles in a chunk. Products of many rows read all activations once per chunk and unpack four
+ * tiles at a time, so chunks are then large multiples of four: the size that minimises the number of tiles of the
+ * busiest worker. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
 {
     const uint32_t small = (n_tiles - 1) / (16 * n_workers) + 1;
     if (n_rows <= FEW_ROWS) return n_rows < FOURS_ROWS ? small : (small + 3) / 4 * 4;
     uint32_t best = 0, least = UINT32_MAX;
-    for (uint32_t n = 4; n <= 8; n++) { /* chunks of a worker */
+    for (uint32_t n = 4; n <= 8; n++) { /* n: number of chunks per worker */
         uint32_t even = (n_tiles + n * n_workers - 1) / (n * n_workers), chunk = (even + 3) / 4 * 4;
         uint32_t n_chunks = (n_tiles + chunk - 1) / chunk, most = (n_chunks + n_workers - 1) / n_workers * chunk;
         if (most < least) {
@@ -99,7 +101,7 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
     uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
     if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed in groups of 16 */
     if (n_rows == 1)
-        whit_exec_run_rows(&run, 0, 0, 1); /* not worth waking other threads */
+        whit_exec_run_rows(&run, 0, 0, 1); /* a single row is not worth waking other threads */
     else
         whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_rows, chunk);
 }

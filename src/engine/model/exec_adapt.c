@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * Adapters in a pass. Consecutive rows of a batch with the same adapters form one *segment* per adapter. In
  * a phase of matrices the segments' low-rank values x Aᵀ are computed once, and each matrix adds (x Aᵀ) Bᵀ to
- * the tiles of outputs that it has just computed, while they are in cache. With many rows x Aᵀ comes first.
- * With few, as in decoding, reading A dominates: its tiles are partitioned together with the
- * matrices' own, so that no thread waits for another; tiles that are finished before x Aᵀ is complete are
- * deferred to the end. The operations and their order are the same.
+ * the tiles of outputs that it has just computed, while they are in cache. With many rows, x Aᵀ is computed first. With
+ * few rows, as in decoding, reading A dominates: the tiles of A are partitioned together with those of the matrices, so
+ * that no thread waits for another. Tiles that are finished before x Aᵀ is complete get their adapters at the end. The
+ * operations and their order are the same.
  *
- * Only its own sequence's adapters apply to a row, in the order of mounting, so other rows change no bit of it. */
+ * A row is changed only by the adapters of its own sequence, in the order of mounting, so its bits do not depend on
+ * other rows. */
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
 
 enum {
-    ITEM_ROWS = 64, /* rows of a segment that one thread processes at a time */
+    ITEM_ROWS = 64, /* number of rows of a segment that one thread processes at a time */
     FEW_ROWS = 8,
 };
 
 struct whit_exec_low_state {
-    atomic_uint n_left; /* items of x Aᵀ that are not finished */
-    bool deferred[];    /* (tiles of the largest phase) */
+    atomic_uint n_left; /* number of items of x Aᵀ that are not finished */
+    bool deferred[];    /* (tiles of the largest phase) the tile's adapters are not added yet */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -92,7 +93,7 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     return sizes.state_bytes + sizes.mountings_bytes + sizes.segments_bytes + sizes.low_bytes;
 }
 
-/* Refuses adapters of matrices after selected(): segments exist only for batch rows. */
+/* Refuses adapters of matrices that follow selected() in the graph, because segments exist only for batch rows. */
 static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *mounting, whit_error *error)
 {
     for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
@@ -208,7 +209,7 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
 
 struct adapted_run {
     whit_exec_phase_run tiles;
-    uint32_t n_items; /* number of x Aᵀ items, which precede the tiles */
+    uint32_t n_items; /* number of items of x Aᵀ, which precede the tiles */
 };
 
 static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *phase)
@@ -249,7 +250,7 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- B -------------------------------------------------------------------------------------- */
 
-/* Prefetches the lines of B that are added to tiles, while those are computed. */
+/* Prefetches the lines of B that will be added to tiles, while these tiles are computed. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
     const whit_exec_adapt *adapt = &exec->adapt;
@@ -290,7 +291,7 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
         add_to_tiles(step, exec, tile_begin, tile_end);
 }
 
-/* Adds adapters to the deferred tiles, too few to wake other threads. */
+/* Adds adapters to the deferred tiles, which are too few to wake other threads. */
 static void add_the_rest(const whit_exec *exec, const whit_exec_phase *phase)
 {
     for (uint32_t i = 0; i < phase->n_steps; i++) {

@@ -3,17 +3,17 @@
  * each group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
  * thread computed them.
  *
- * In an endless cache a query whose window has left the first positions sees the sinks as one more group before
- * the others, as if they immediately preceded its window (docs/use/context.md): instead of rotating their keys
- * forward, the query is rotated back by the same distance. */
+ * In an endless cache a query whose window has left the first positions attends to the sinks as one more group before
+ * the others, as if the sinks immediately preceded its window (docs/use/context.md): instead of rotating the sinks'
+ * keys forward, the query is rotated back by the same distance. */
 #include "kernels/math.h"
 #include "model/exec_step.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* Offsets in a worker's scratch: prepared queries, those for sinks, their spans in a group, partial results of all
- * groups so far, and partial results of one group. */
+/* Offsets in a worker's scratch: prepared queries, queries prepared for sinks, spans of queries in a group, partial
+ * results of all groups so far, and partial results of one group. */
 struct layout {
     size_t queries, sink_queries, spans, total, partials, bytes;
 };
@@ -54,8 +54,8 @@ static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* Returns the end of the positions that row `row` of a step attends to: after its own position, or, if it attends to
- * both sides, after the last one at most `sides` positions away. */
+/* Returns the end of the positions that row `row` of a step attends to: the position after its own or, if it attends to
+ * both sides, after the last position that is at most `sides` away. */
 static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     const whit_kv_class *class = step->cache->class;
@@ -65,7 +65,7 @@ static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, ui
     return class->sides < n_tokens - end ? end + class->sides : n_tokens;
 }
 
-/* Positions of group g that row `row` of a step sees. */
+/* Returns the positions of group g that row `row` of a step attends to. */
 static whit_kv_span span_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t g)
 {
     const uint32_t position = exec->positions[step->rows][row], first = g * WHIT_KV_GROUP_TOKENS;
@@ -76,7 +76,8 @@ static whit_kv_span span_of(const whit_exec_step *step, const whit_exec *exec, u
                           (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-/* The n groups that rows [row, end) of a query block see: the sinks, if any, then groups from index `first` on. */
+/* The n groups that rows [row, end) of a query block attend to: the sinks, if any, then groups from index `first`
+ * on. */
 struct seen {
     uint32_t row, end, first, n;
     bool has_sinks;
@@ -93,15 +94,15 @@ static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec
     return seen;
 }
 
-#define SINKS UINT32_MAX /* replaces a group's index */
+#define SINKS UINT32_MAX /* stands for the sinks in place of a group's index */
 
-/* Returns the index of the i-th visible group. */
+/* Returns the index of the i-th group that the rows attend to. */
 static uint32_t seen_at(const struct seen *seen, uint32_t i)
 {
     return i < seen->has_sinks ? SINKS : seen->first + i - seen->has_sinks;
 }
 
-/* Returns the blocks of group g and one KV head that the query block sees. */
+/* Returns the blocks of group g and one KV head that the query block attends to. */
 static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                               uint32_t g)
 {
@@ -128,7 +129,7 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     return group;
 }
 
-/* Returns a worker's cache of converted groups, emptied if it belongs to another run, head or sequence. */
+/* Returns a worker's cache of converted groups; empties it if it belongs to another run, head or sequence. */
 static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
 {
     if (!exec->converted) return NULL;
@@ -168,7 +169,7 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
 
 enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
 
-/* Prepares n queries of a row, already rotated like its layer's keys, for attention to the sinks. */
+/* Prepares n queries of a row, already rotated like the keys of its layer, for attention to the sinks. */
 static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *rotated,
                             uint32_t n, uint8_t *ready)
 {
@@ -177,7 +178,7 @@ static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, u
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
     const float *table = step->rope->sink_tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
     const uint32_t pairs =
-        exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0: scores do not depend on distance */
+        exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0 pairs: scores do not depend on distance */
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
         exec->kernels->rope_half(rotated, k, head_dim, pairs, table, back);
@@ -210,7 +211,8 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
     }
 }
 
-/* Prepares the queries of a query block and one KV head, and a second copy for the sinks if they see them. */
+/* Prepares the queries of a query block and one KV head, and a second copy for the sinks if the block attends to
+ * them. */
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                           uint8_t *ready, uint8_t *for_sinks)
 {
@@ -228,16 +230,16 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
     }
 }
 
-/* Returns whether all rows of a query block see all of group g: the first row's window ends earliest, the last row's
- * begins latest. */
+/* Returns whether all rows of a query block attend to all of group g. Only two rows need a check: the window of the
+ * first row ends earliest, and that of the last row begins latest. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step, exec, seen->row, g), last = span_of(step, exec, seen->end - 1, g);
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* Sets the span of group g that each query of a block sees. *are_whole: all spans cover the whole group; if they did
- * already, they are not recomputed. */
+/* Sets the positions of group g that each query of a block attends to. *are_whole: all spans cover the whole group; if
+ * it was already true, the spans are not recomputed. */
 static void make_spans(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
@@ -252,7 +254,8 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Adds the weight of a sink, a logit without a value, to a merged partial: scores are powers of two. */
+/* Adds the weight of a sink, a logit without a value, to a merged partial. Scores are exponents of 2, so the logit is
+ * multiplied by log2(e). */
 static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels, float *total)
 {
     const float score = sink * WHIT_EXP_LOG2E, max = total[head_dim];
@@ -279,7 +282,7 @@ static void finish_query(const whit_exec_step *step, const whit_exec *exec, uint
 
 /* ---- query blocks ----------------------------------------------------------------------------- */
 
-/* As many rows as the kernels prefer, fewer if there would be too few items for the threads. */
+/* Returns as many rows as the kernels prefer, or fewer if there would be too few items for the threads. */
 uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
                                     uint32_t n_rows)
 {
@@ -290,8 +293,8 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
     return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
-/* Returns whether rows at positions `a` and `b` of one sequence both see the sinks separately or not, and read the same
- * blocks as closed. */
+/* Returns whether rows at positions `a` and `b` of one sequence are alike: both or neither attend to the sinks as a
+ * separate group, and both read the same blocks in the closed form. */
 static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 {
     const uint32_t shift = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS;
@@ -300,8 +303,8 @@ static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
     return has_left(class, a) == has_left(class, b);
 }
 
-/* Cuts the batch into query blocks: neighbouring rows of one sequence, so that their queries share one
- * read of its keys and values. */
+/* Cuts the batch into query blocks: adjacent rows of one sequence, whose queries share one read of the sequence's keys
+ * and values. */
 static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache, int rows)
 {
     const uint32_t *positions = exec->positions[rows], *sequences = exec->sequences[rows], n_rows = exec->n_rows[rows];
@@ -346,7 +349,7 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
         whit_kv_span *spans = (whit_kv_span *)(scratch + at.spans);
         float *total = (float *)(void *)(scratch + at.total), *partials = (float *)(void *)(scratch + at.partials);
         ready_queries(step, exec, &seen, head, scratch + at.queries, scratch + at.sink_queries);
-        for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* sum 0: empty partial */
+        for (uint32_t i = 0; i < n; i++) total[i * elems + step->head_dim + 1] = 0; /* sum 0: an empty partial */
         bool spans_are_whole = false;
         whit_kv_group next = group_of(step, exec, &seen, head, seen_at(&seen, 0));
         whit_exec_converted *converted = converted_of(exec, worker, head, exec->sequences[step->rows][seen.row]);
@@ -364,7 +367,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 
 /* ---- split-KV ----------------------------------------------------------------------- */
 
-/* Splits over KV only with a single query block: several blocks give enough items. */
+/* Returns whether attention is split over KV. It is only with a single query block, because several blocks give enough
+ * items. */
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;
@@ -390,8 +394,8 @@ struct split_kv {
     const whit_exec_step *step;
     const whit_exec *exec;
     struct seen seen;
-    uint32_t n_groups; /* seen.n */
-    uint32_t n;        /* queries of one KV head */
+    uint32_t n_groups; /* number of groups, equal to seen.n */
+    uint32_t n;        /* number of queries of one KV head */
     uint32_t n_splits;
 };
 
@@ -507,7 +511,7 @@ struct closing {
     const whit_exec *exec;
 };
 
-/* Closes blocks of a layer whose last position is in the pass: items are (row of that position, KV head). */
+/* Closes blocks of a layer whose last position is in the pass. Items are (row of that position, KV head) pairs. */
 static void close_blocks(void *attend_step, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct closing *c = attend_step;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Binding: memory for the schedules' steps, and each step's function, operands and kernel. */
+ * Binds schedules: takes the memory of their steps, and sets each step's function, operands and kernel. */
 #include "model/exec_step.h"
 #include "quant/requantise.h"
 
@@ -9,7 +9,8 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
 {
     if (!value) return;
     const whit_plan_value *v = &exec->plan->values[value - 1];
-    if (exec->slots) *pointer = exec->slots + exec->plan->slots[v->slot].offset_bytes; /* NULL: counting */
+    /* NULL while memory is only counted */
+    if (exec->slots) *pointer = exec->slots + exec->plan->slots[v->slot].offset_bytes;
     *stride = whit_plan_stride(v);
 }
 
@@ -26,7 +27,8 @@ static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, cons
 {
     for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS && whit_exec_bucket_rows(b) <= n_rows; b++) {
         if (!kernels[b]->scratch_bytes) continue;
-        uint32_t rows = b < 7 ? whit_exec_bucket_rows(b) : 2 * whit_exec_bucket_rows(b) - 1; /* bucket 7: 8 to 15 */
+        /* the largest number of rows in the bucket; bucket 7, for example, has 8 to 15 */
+        uint32_t rows = b < 7 ? whit_exec_bucket_rows(b) : 2 * whit_exec_bucket_rows(b) - 1;
         size_t bytes = kernels[b]->scratch_bytes(type, acts, rows < n_rows ? rows : n_rows);
         size_t *most = kernels[b]->prepare ? &exec->prepared_bytes : &exec->scratch_bytes;
         if (kernels[b]->prepare) bytes = whit_round_up(bytes, WHIT_ALIGN_BYTES) + WHIT_ALIGN_BYTES;
@@ -34,7 +36,8 @@ static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, cons
     }
 }
 
-/* Computes the size of a worker's scratch over all steps: for kernels, a row of a fused norm, rows to rescore. */
+/* Computes the size of a worker's scratch over all steps, which use it for kernels, for a row of a fused norm and for
+ * rows to rescore. */
 static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 {
     const whit_exec_schedules *s = exec->schedules;
@@ -59,7 +62,7 @@ static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Returns a gate's function; NULL for an unknown gate, which no graph has. */
+/* Returns a gate's function; NULL for an unknown gate, which does not occur in a graph. */
 static whit_gate_fn *find_gate(const whit_kernels *kernels, uint8_t gate)
 {
     switch (gate) {
@@ -77,7 +80,8 @@ static whit_row_source source_of(const whit_plan_step *step)
 {
     if (step->op == WHIT_PLAN_ADD_NORM_ACTS) return WHIT_ROW_SUM;
     if (step->op != WHIT_PLAN_GATE_NORM_ACTS) return WHIT_ROW_GIVEN;
-    return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU; /* other gates are not fused */
+    /* gates other than these two are not fused */
+    return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU;
 }
 
 static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *scheduled, whit_exec_step *step)
@@ -96,7 +100,8 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
 
 #define LARGE_TABLE_BYTES (4u << 20)
 
-/* Decides which pages of a table are given back after look-ups: all, unless a matrix reads them in this process. */
+/* Decides which pages of a table are released after look-ups: all of them, unless a matrix in this process reads
+ * them. */
 static void bind_release(const whit_exec *exec, whit_exec_step *step)
 {
     const whit_plan *plan = exec->plan;
@@ -200,7 +205,7 @@ static void place_parts(whit_exec *exec, const whit_tensor *tensors, whit_arena 
             whit_exec_find_parts(&tensors[plan->steps[i].weight], &exec->parts[plan->steps[i].number]);
 }
 
-/* Takes the memory of all schedules and, unless the arena is only counting, binds them. */
+/* Takes the memory of all schedules from the arena and, unless the arena is only counting, binds them. */
 static void bind_schedules(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
 {
     const whit_exec_schedules *s = exec->schedules;
@@ -224,7 +229,8 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns whether positions of selected rows are needed: for attention and temperatures after selected(). */
+/* Returns whether positions of selected rows are needed, by attention or a temperature that follows selected() in the
+ * graph. */
 static bool attends_selected(const whit_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -234,8 +240,8 @@ static bool attends_selected(const whit_plan *plan)
     return false;
 }
 
-/* Places the memory of attention other than steps. Its size is the maximum over the KV classes, which run one after
- * the other. */
+/* Places the memory of attention that does not belong to steps. Its size is the maximum over the KV classes, which run
+ * one after the other. */
 static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
 {
     const whit_kv *kv = exec->kv;
@@ -299,7 +305,7 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
 
-/* Notes how the keys of an attention are computed. */
+/* Records how the keys of an attention are computed: whether they have a bias, and how many pairs are rotated. */
 static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *layer)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
@@ -314,7 +320,7 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
-/* Notes the state of a recurrent layer; false if the layer has another state of this kind. */
+/* Records the state of a recurrent layer; false if the layer already has a state of this kind. */
 static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
 {
     if (node->op == WHIT_OP_CONV) {

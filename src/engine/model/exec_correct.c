@@ -2,22 +2,22 @@
  * Corrections in a pass: adds the products of a matrix's second plane, outliers and low-rank pair, in this order, to
  * the tiles of outputs that have just been computed, while they are in cache.
  *
- * Each thread computes the plane's activations, the outliers' activations and x Aᵀ once per matrix for itself: they
- * are small, and no thread waits for another. Matrices that read the same activations share the outliers'. A worker's
- * memory:
+ * Each thread computes the plane's activations, the outliers' activations and x Aᵀ once per matrix for itself: they are
+ * small, and no thread waits for another. Matrices that read the same activations share the activations of outliers.
+ * The layout of a worker's memory is:
  *
  *   keys | outliers' codes, scales | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | kernels'
  *   scratch */
 #include "model/exec_step.h"
 
 enum {
-    TILES = 4, /* tiles of outputs computed at a time in the worker's memory */
+    TILES = 4, /* number of tiles of outputs computed at a time in the worker's memory */
     FEW_ROWS = 8,
-    PREFETCH_BYTES = 8192, /* maximum per part: kernels prefetch further data themselves */
+    PREFETCH_BYTES = 8192, /* maximum per part, because kernels prefetch further data themselves */
 };
 
 /* Cache key of a worker's memory: the operation and rows that it was computed for, and the activations that its
- * outliers' codes belong to. All zero: empty, since runs count from 1. */
+ * outliers' codes belong to. All zero means empty, because runs are counted from 1. */
 typedef struct made_for {
     uint64_t run, codes_run;
     const whit_exec_step *step;
@@ -109,7 +109,7 @@ static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, u
                                .scales = (float *)(void *)(memory + p->code_scales)};
 }
 
-/* Computes the inputs of the corrections from x in a worker's memory; outliers' codes are reused if still valid. */
+/* Computes the inputs of the corrections from x in a worker's memory; reuses outliers' codes that are still valid. */
 static void make_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                              const whit_acts *x, const struct places *p)
 {
@@ -117,7 +117,7 @@ static void make_corrections(const whit_exec_step *step, const whit_exec *exec, 
     const whit_exec_parts *parts = step->parts;
     uint8_t *memory = (uint8_t *)made;
     if (!step->choice->has_outliers) {
-        made->codes_run = 0; /* the data below overwrites them */
+        made->codes_run = 0; /* the inputs computed below overwrite the codes */
     } else if (!has_codes(made, step, exec, rows)) {
         whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
         exec->kernels->outlier_codes(x, &acts);
@@ -146,7 +146,7 @@ static void make_corrections(const whit_exec_step *step, const whit_exec *exec, 
     made->n = rows.n;
 }
 
-/* y += the plane's product, for tiles [begin, end). */
+/* Adds the plane's product to tiles [begin, end) of y. */
 static void add_plane(const whit_exec_step *step, const whit_exec *exec, const whit_plane *plane,
                       const struct places *p, uint8_t *memory, uint32_t n, uint32_t begin, uint32_t end, float *y)
 {
@@ -160,7 +160,7 @@ static void add_plane(const whit_exec_step *step, const whit_exec *exec, const w
     const uint64_t tile_bytes = whit_codec_geometry(&plane->signs.type).tile_bytes;
     for (uint32_t tile = begin, n_tiles; tile < end; tile += n_tiles) {
         n_tiles = end - tile < TILES ? end - tile : TILES;
-        whit_tensor signs = plane->signs; /* the plane's signs from that tile on */
+        whit_tensor signs = plane->signs; /* the signs of the plane from that tile on */
         uint32_t row = tile * WHIT_TILE_ROWS, left = signs.type.n_rows - row;
         signs.part[WHIT_PART_CODES] += tile * tile_bytes;
         signs.part[WHIT_PART_ROW_SCALES] += (size_t)row * sizeof(uint16_t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products: tiles of a matrix for some rows, alone or together with fused steps. */
+ * Products: computes tiles of a matrix for some rows, alone or together with fused steps. */
 #include "model/exec_step.h"
 
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
@@ -10,7 +10,7 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
     return whit_acts_of_f32(rows, step->input_stride[0], n_rows, step->n_cols);
 }
 
-/* Address of the outputs of a row of a pass. */
+/* Returns the address of the outputs of a row of a pass. */
 static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     return whit_exec_row_of(step, exec, step->output, step->output_stride, row);
@@ -38,7 +38,7 @@ TILE_STEP(run_linear)
     if (step->output_scale != 0) fix_outputs(step, exec, rows, begin, end);
 }
 
-/* Corrections, then adapters, are added to the tiles while they are in cache. */
+/* Adds corrections to the tiles, and then adapters, while they are in cache. */
 TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
@@ -71,7 +71,7 @@ TILE_STEP(run_linear_gated)
                             step->output_stride, whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-/* Screens the head if only the largest logits are wanted: estimates all rows from the high nibbles. */
+/* Estimates the logits of all rows of the head from the high nibbles; used if only the largest logits are wanted. */
 TILE_STEP(run_screen)
 {
     (void)worker;

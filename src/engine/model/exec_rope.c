@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RoPE tables of a session: frequencies when it is opened, cosines and sines of its tokens before each pass. */
+ * RoPE tables of a session: computes frequencies when the session is opened, and the cosines and sines of the tokens
+ * before each pass. */
 #include "model/exec_step.h"
 
 void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,
@@ -36,7 +37,8 @@ void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bo
     }
 }
 
-/* Makes the table that rotates a row's queries from their position to the last place of an endless cache. */
+/* Computes the table that rotates a row's queries from their position back to the last position of the context, for an
+ * endless cache. */
 static void make_sink_table(const whit_exec *exec, const whit_exec_rope *rope, uint32_t row)
 {
     const uint32_t position = exec->batch->positions[row], last = exec->kv->shape.n_ctx_tokens - 1;

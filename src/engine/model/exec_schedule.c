@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Which kernels and which schedule serve how many rows. Neighbouring numbers of rows with the same kernels
- * share a schedule. */
+ * Chooses the kernels and the schedule for each number of rows. Adjacent numbers of rows with the same kernels share a
+ * schedule. */
 #include "model/exec_step.h"
 #include "quant/requantise.h"
 
 #include <string.h>
 
 /* From this many rows on, RoPE on queries is fused into attention. Smaller batches may use split-KV, where one thread
- * prepares all queries and should not also rotate them. Must be the smallest number of rows of a bucket. */
+ * prepares all queries and should not also rotate them. The number must be the smallest one of a bucket. */
 #define ROTATING_ROWS 16
-#define FEW_ROWS      8 /* decoding */
+#define FEW_ROWS      8 /* largest number of rows of decoding */
 
 static uint32_t bucket_of_rows(uint32_t n_rows)
 {
@@ -48,7 +48,7 @@ static bool is_linear(const whit_plan_step *step)
     return step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
 }
 
-/* Records a matrix's corrections. Its second plane reads f32 activations if the matrix does, else int8. */
+/* Records a matrix's corrections. The second plane reads f32 activations if the matrix does, else int8. */
 static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice)
 {
     whit_plane plane;
@@ -128,12 +128,13 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
     const whit_matmul_kernel *kernel = kernel_of(offer, gate);
     if (whit_is_corrected(&offer->tensors[gate->weight]) || whit_is_corrected(&offer->tensors[gated->weight]))
         return false; /* corrections must be added before the gate */
-    if (whit_fixed_output_scale(a) != 0 || whit_fixed_output_scale(b) != 0) return false; /* and outputs rounded */
+    /* outputs must be rounded before the gate */
+    if (whit_fixed_output_scale(a) != 0 || whit_fixed_output_scale(b) != 0) return false;
     return a->codec == b->codec && a->has_offset == b->has_offset && a->n_rows == b->n_rows && a->n_cols == b->n_cols &&
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
-/* With few rows the sum is fused with the norm that follows instead. */
+/* Returns whether a sum is fused with the product; with few rows it is fused with the norm that follows instead. */
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;

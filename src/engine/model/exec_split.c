@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A plan that is split over ranks: steps narrowed to a rank's columns, and the exchange of values.
+ * A plan that is split over ranks: narrows steps to a rank's columns, and exchanges values.
  *
- * Slots have the shape that they have in one process, and matrices are the whole file's. A rank reads and writes its
- * own columns and tiles alone, until a gather fills in the others. */
+ * Slots have the same shape as in one process, and matrices are those of the whole file. A rank reads and writes only
+ * its own columns and tiles, until a gather fills in the others. */
 #include "model/exec_step.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static void narrow_product(const whit_exec *exec, whit_exec_step *step)
     step->n_tiles = (step->columns.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - step->tile_begin;
 }
 
-/* Moves a pointer to f32 rows to one of their columns; NULL while memory is counted. */
+/* Moves a pointer to f32 rows to one of their columns, unless it is NULL because memory is only counted. */
 static void move_rows(uint8_t **rows, size_t column)
 {
     if (*rows) *rows += column * sizeof(float);
@@ -48,7 +48,7 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
         if (exec->caches) narrow_attention(exec, step);
         return;
     case WHIT_PLAN_CONV:
-    case WHIT_PLAN_DELTA: return; /* whit_exec_bind_state */
+    case WHIT_PLAN_DELTA: return; /* whit_exec_bind_state has narrowed them */
     case WHIT_PLAN_RESCORE:
         step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->input[0] - 1]);
         return;
@@ -81,7 +81,7 @@ void whit_exec_split_acts(const whit_exec_step *step, const whit_exec *exec, uin
         part.i8 += own.begin;
         part.scales += first;
         part.sums += first;
-        /* The padding is written to the stride: of all parts but the last nothing. */
+        /* The quantiser writes padding up to the stride; only the last part has padding. */
         part.stride = own.end == step->width ? all.stride - own.begin : part.n_cols;
         exec->kernels->quantise(x + own.begin, 0, &part, 0, 1);
         if (own.end != step->width) memset(all.i8 + r * all.stride + step->width, 0, all.stride - step->width);
@@ -139,7 +139,8 @@ static void copy_share(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Exchanges the pieces of exec->gathered; to_first: rank 0 receives them, the others only send. */
+/* Exchanges the pieces of exec->gathered; to_first: rank 0 receives the pieces, and the other ranks only send
+ * theirs. */
 static bool exchange_pieces(whit_exec *exec, const size_t *offsets, bool to_first)
 {
     const whit_ranks *ranks = exec->plan->ranks;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each runs all
- * tokens of all sequences in their order, so that threads, batch splits and neighbours change no bit.
+ * Recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each item
+ * processes all tokens of all sequences in their order, so that threads, batch splits and other rows change no bit.
  *
  * A head's state stays committed before the newest tokens (kv/state.h). Their updates are kept and applied again to a
  * copy in the worker's scratch, which costs arithmetic but no memory traffic: most steps of decoding only read the
  * state.
  *
- * On several ranks (plan_split.h) a process has the states of its own heads and channels alone: head h of the model is
- * head h - columns.begin of the state, and the channels of all ranges follow each other. */
+ * On several ranks (plan_split.h) a process has only the states of its own heads and channels: head h of the model is
+ * head h - columns.begin of the state, and the channels of all ranges are adjacent. */
 #include "model/exec_step.h"
 
 #include "kernels/delta.h"
@@ -38,7 +38,7 @@ static uint32_t end_position(const run_of_rows *rows)
 
 /* ---- convolution ---------------------------------------------------------------------------- */
 
-/* Distance from the convolved row to the prefetched row. Rows are pages apart, where the processor prefetches nothing
+/* Distance from the convolved row to the prefetched row. Rows are pages apart, so the processor prefetches none of them
  * by itself. */
 #define ROWS_AHEAD 2
 
@@ -53,7 +53,7 @@ static void prefetch_channels(const whit_exec_step *step, const whit_exec *exec,
     }
 }
 
-/* Convolves n channels from `channel` on, which is channel `kept` of the state. */
+/* Convolves n channels from channel number `channel` of the model on, which is channel number `kept` of the state. */
 static void convolve_channels(const whit_exec_step *step, const whit_exec *exec, const run_of_rows *rows,
                               uint32_t channel, uint32_t kept, uint32_t n)
 {
@@ -119,10 +119,10 @@ typedef struct delta_run {
     const whit_exec *exec;
     uint32_t head;
     whit_state_head kept;
-    float *queries, *state; /* scratch: (WHIT_STATE_RING, key_dim), (key_dim, value_dim) */
+    float *queries, *state; /* scratch: (WHIT_STATE_RING, key_dim) and (key_dim, value_dim) */
 } delta_run;
 
-/* Columns of a state that pass through many tokens together: 128 rows of them, 32 KB, stay in L1. */
+/* Columns of a state that are processed for many tokens together: 128 rows of them, 32 KB, stay in L1. */
 enum { DELTA_COLUMNS = 64 };
 
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step)
@@ -164,8 +164,8 @@ static void prepare_token(const delta_run *d, uint32_t r, uint32_t position)
         whit_exp_f32(step->vector[d->head] * whit_delta_softplus(INPUT(2, r)[d->head] + step->second[d->head]));
 }
 
-/* Advances columns [begin, begin + n) of a state, (key_dim, n), by the prepared token of row r and writes their
- * outputs. */
+/* Advances columns [begin, begin + n) of a state, (key_dim, n), by the prepared token of row r, and writes these
+ * columns of the output. */
 static void run_columns(const delta_run *d, uint32_t r, uint32_t position, float *state, uint32_t begin, uint32_t n)
 {
     const whit_exec_step *step = d->step;
@@ -208,8 +208,8 @@ static void join_columns(const whit_plan_step *plan, const float *blocks, float 
             memcpy(rows + (size_t)i * plan->value_dim + c, blocks, n * sizeof *rows);
 }
 
-/* Advances the committed state by the n tokens from row r on. The ring holds the keys and changes of as many tokens as
- * pass through a block of columns while it is in L1. */
+/* Advances the committed state by the n tokens from row r on. The ring has the keys and changes of as many tokens as
+ * are processed with a block of columns while the block is in L1. */
 static void run_tokens(const delta_run *d, uint32_t r, uint32_t position, uint32_t n)
 {
     const whit_plan_step *plan = d->step->plan;
@@ -236,7 +236,7 @@ static void run_rows(const delta_run *d, const run_of_rows *rows)
     const float *from = committed ? d->kept.state : NULL;
     uint32_t r = rows->begin, position = rows->first;
     if (target > position) {
-        /* A long run: tokens before the target position update the committed state directly. */
+        /* In a long run, tokens before the target position update the committed state directly. */
         apply_updates(d, committed, position, from, d->kept.state);
         if (target - position >= WHIT_STATE_RING) {
             run_tokens(d, r, position, target - position);
@@ -275,7 +275,7 @@ void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* Records the committed positions once all items of a phase are done. */
+/* Records the committed positions after all items of a phase are finished. */
 static void commit_positions(const whit_exec *exec, const whit_exec_step *step)
 {
     whit_state *state = &exec->kv->state;
@@ -306,7 +306,7 @@ void whit_exec_run_state_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 {
     const whit_exec_step *step = phase->steps;
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
-    uint32_t n_items = step->columns.end - step->columns.begin; /* heads */
+    uint32_t n_items = step->columns.end - step->columns.begin; /* number of heads */
     for (int i = 0; step->plan->op == WHIT_PLAN_CONV && i < WHIT_SPLIT_RANGES; i++)
         n_items += count_runs(step->channels[i]);
     whit_pool_run(exec->pool, whit_exec_run_rows, &run, n_items, 1);

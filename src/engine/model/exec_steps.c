@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Steps on rows: each runs some items of one operation with the kernels it was bound to. */
+ * Steps on rows: each function runs some items of one operation with the kernels that the step was bound to. */
 #include "model/exec_step.h"
 
 #include "base/file.h"
@@ -16,7 +16,7 @@
 
 #define RELEASE_ROWS 16 /* number of looked-up rows after which the pages of a large table are released */
 
-/* Releases the pages of a table except those of the tiles that are kept. */
+/* Releases the pages of a table, except those of tiles [kept_begin, kept_end). */
 static void release_table(const whit_exec_step *step)
 {
     const uint64_t n_tiles = (step->tensor->type.n_rows + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS;
@@ -100,8 +100,8 @@ ROW_STEP(run_rope)
     }
 }
 
-/* A key is scattered over many lines of its block, all of them out of cache: prefetching them together takes a tenth
- * of the time of storing one after another. */
+/* Prefetches the lines to which a key is written. A key is scattered over many lines of its block, all of them out of
+ * cache: prefetching them together takes a tenth of the time of storing one after another. */
 static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, uint32_t n, uint32_t head_dim)
 {
     const uint8_t *keys = whit_kv_block_arrays(type, head_dim, block).keys;
@@ -112,7 +112,8 @@ static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, u
             __builtin_prefetch(keys + at, 1);
 }
 
-/* Rows from r on, before `end`, whose positions follow each other in one block of their sequence. */
+/* Returns the number of rows from r on, before `end`, that have consecutive positions in one block of their
+ * sequence. */
 static uint32_t rows_together(const whit_batch *batch, uint32_t r, uint32_t end)
 {
     uint32_t position = batch->positions[r], rest = WHIT_KV_BLOCK_TOKENS - position % WHIT_KV_BLOCK_TOKENS, n = 1;
@@ -228,7 +229,7 @@ ROW_STEP(run_clamp)
         const float *x = INPUT(0, r);
         float *out = OUTPUT(r);
         for (uint32_t i = 0; i < step->width; i++) {
-            const float below = x[i] > limit ? limit : x[i]; /* NaN stays */
+            const float below = x[i] > limit ? limit : x[i]; /* NaN stays NaN */
             out[i] = !step->plan->only_above && below < -limit ? -limit : below;
         }
     }
@@ -266,8 +267,8 @@ ROW_STEP(run_rescore)
 
 /* ---- fused norms ------------------------------------------------------------------------------ */
 
-/* Computes norm and activations of rows built as `rows` says. A row that no later step reads is kept only in the
- * scratch. */
+/* Computes the norm, and the activations of it, of rows built as `rows` says. A row that no later step reads is stored
+ * only in the scratch. */
 static void norm_acts(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_norm_rows rows,
                       uint32_t begin, uint32_t end)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every tensor is encoded twice: once to find the type that holds it, once into the file. */
+ * Writes a source as a GGUF file. Every tensor is encoded twice: once to find the type that stores it exactly, and once
+ * into the file. */
 #include "model/export_gguf.h"
 
 #include "format/ggml_encode.h"
@@ -11,25 +12,28 @@
 
 #define PARTS_MAX 3
 
-/* A matrix of ours that is a part of the file's rows. */
+/* A matrix of ours that is a part of a tensor of the file. */
 struct part {
     const whit_source_tensor *from;
-    whit_source_section sections[WHIT_SOURCE_SECTIONS_MAX]; /* (n_sections) its rows in order; none: all */
+    /* (n_sections) the matrix's rows in the file, in order; n_sections 0: all rows */
+    whit_source_section sections[WHIT_SOURCE_SECTIONS_MAX];
     uint32_t n_sections;
 };
 
-/* How one tensor of the file is made. */
+/* The source of one tensor of the file. */
 struct target {
-    const whit_source_tensor *from; /* the first of its parts */
+    const whit_source_tensor *from; /* the tensor of the first part */
     struct part parts[PARTS_MAX];
-    uint32_t n_parts, n_rows; /* n_rows: those of the file's tensor */
-    uint32_t n_taps;          /* a convolution by channel, which our format orders by tap; 0: another tensor */
-    uint32_t n_experts;       /* stacked matrices, which are a separate dimension in the file; 0: one matrix */
-    bool is_float;            /* always F32, because other programs read no other type here */
+    uint32_t n_parts, n_rows; /* n_rows: number of rows of the file's tensor */
+    /* number of taps of a convolution, which the file orders by channel and our format by tap; 0: not a convolution */
+    uint32_t n_taps;
+    /* number of stacked matrices, which are a separate dimension in the file; 0: one matrix */
+    uint32_t n_experts;
+    bool is_float; /* always stored as F32, because other programs read no other type here */
     char name[96];
     whit_ggml_kind kind;
     bool is_vector, permuted;
-    bool split_scale; /* stored with scale 1, and the scale in a separate tensor */
+    bool split_scale; /* the tensor is stored with scale 1, and its scale in a separate tensor */
     uint64_t row_bytes;
 };
 
@@ -41,7 +45,7 @@ struct export
     const whit_gguf_architecture *table;
     struct target *targets;
     uint32_t n;
-    int8_t *codes; /* one row, in its own element type */
+    int8_t *codes; /* one row, in the element type of its codec */
     float *fields, *values;
     uint8_t *bytes, *encoded;
     size_t max_cols;
@@ -64,7 +68,7 @@ static const struct kind_name {
 static bool parse_kind(const char *name, whit_ggml_kind *kind)
 {
     for (size_t i = 0; i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcasecmp(kind_names[i].name, name) == 0) { /* other programs write Q2_K */
+        if (strcasecmp(kind_names[i].name, name) == 0) { /* the case is ignored, because other programs write Q2_K */
             *kind = kind_names[i].kind;
             return true;
         }
@@ -104,7 +108,7 @@ static const struct part *find_part(const struct target *target, uint32_t row, u
     return &target->parts[0];
 }
 
-/* The taps of a convolution by channel, from their order by tap. */
+/* Reorders the taps of a convolution from the order by tap to the order by channel. */
 static void order_by_channel(const float *values, uint32_t n, uint32_t n_taps, float *out)
 {
     const uint32_t n_channels = n / n_taps;
@@ -112,7 +116,7 @@ static void order_by_channel(const float *values, uint32_t n, uint32_t n_taps, f
         for (uint32_t j = 0; j < n_taps; j++) out[c * n_taps + j] = values[j * n_channels + c];
 }
 
-/* Encodes row `row` of the file into e->encoded; false if the kind cannot hold it. */
+/* Encodes row `row` of the file into e->encoded; sets *fits to false if the kind cannot represent it. */
 static whit_status encode_row(struct export *e, const struct target *target, uint32_t row, bool *fits)
 {
     uint32_t in_part;
@@ -136,7 +140,7 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         return WHIT_OK;
     }
     *fits = false;
-    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* its fields are not the scales of groups */
+    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* the fields of such a type are not the scales of groups */
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;
@@ -170,8 +174,8 @@ static whit_status holds(struct export *e, struct target *target, whit_ggml_kind
     return WHIT_OK;
 }
 
-/* Chooses the first of the kinds that can store the tensor; for layers of BitNet architectures also with a separate
- * scale. */
+/* Chooses the first of the kinds that can store the tensor exactly; for layers of BitNet architectures also with a
+ * separate scale. */
 static whit_status choose_kind(struct export *e, struct target *target, const whit_ggml_kind *kinds, size_t n)
 {
     const whit_tensor_type *type = &target->from->type;
@@ -290,7 +294,7 @@ static whit_status put_tokenizer(whit_gguf_writer *writer, const struct export *
     return whit_export_gguf_tokenizer(&view, e->source->path, writer, e->source->allocator, e->error);
 }
 
-/* "blk.0.attn_q.weight" to "blk.0.attn_q.scale" */
+/* Converts a name such as "blk.0.attn_q.weight" to "blk.0.attn_q.scale". */
 static void scale_name(const char *name, char out[96])
 {
     snprintf(out, 96, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
@@ -377,7 +381,7 @@ static whit_status place_parts(struct export *e, struct target *t, const whit_im
     return WHIT_OK;
 }
 
-/* Makes the target of a tensor; *is_done: another part of its matrix has already made it. */
+/* Makes the target of a tensor; *is_done: another part of the same matrix has already made it. */
 static whit_status make_target(struct export *e, const whit_source_tensor *from, struct target *t, bool *is_done)
 {
     uint32_t layer;

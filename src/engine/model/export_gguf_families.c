@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The architecture of a model's GGUF file, and the keys that only some architectures have. A model whose numbers no
- * architecture can describe is refused. */
+ * Chooses the architecture of a model's GGUF file, and writes the keys that only some architectures have. A model that
+ * no architecture can describe is refused. */
 #include "model/export_gguf.h"
 #include "model/rope_scaling.h"
 
@@ -12,14 +12,14 @@
 #define DELTA_NUMBERS                                                                                                  \
     "attn_gate", "conv_taps", "delta_heads", "delta_key_heads", "delta_key_dim", "delta_value_dim", "n_draft_layers"
 
-/* Numbers that an architecture of a later family states by its keys or by its name, in addition to those of every
+/* Numbers that the keys or the name of an architecture of a later family imply, in addition to those of every
  * family. */
 static const struct form {
     const char *architecture;
     uint8_t gate;            /* whit_gate */
     bool has_biases;         /* q, k, v and o have biases */
-    bool has_ropes;          /* RoPE by kind of layer, or scaled */
-    const char *numbers[18]; /* optional numbers, and a NULL */
+    bool has_ropes;          /* RoPE tables may differ between kinds of layers, or be scaled */
+    const char *numbers[18]; /* names of optional numbers, ended by NULL */
 } forms[] = {
     {"qwen3moe", WHIT_GATE_SILU, .numbers = {EXPERT_NUMBERS}},
     {"lfm2", WHIT_GATE_SILU, .numbers = {"conv_taps"}},
@@ -54,7 +54,7 @@ static bool is_of_family(const whit_config *c, const char *name)
     return strncmp(c->family, name, strlen(name)) == 0;
 }
 
-/* Returns the architecture's name; NULL if there is no architecture for a model of these families. */
+/* Returns the name of the architecture for a model of a later family; NULL if no architecture describes it. */
 static const char *name_extended(const whit_config *c)
 {
     const uint8_t mixer = recurrent_mixer(c);
@@ -70,7 +70,7 @@ static const char *name_extended(const whit_config *c)
     return c->n_experts ? "qwen35moe" : "qwen35";
 }
 
-/* Returns the architecture's form if it describes the whole model; else NULL. */
+/* Returns the architecture's form if it describes the whole model; otherwise NULL. */
 static const struct form *find_form(const whit_config *c, const char *architecture)
 {
     size_t at = 0;
@@ -98,7 +98,8 @@ static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, w
     return NULL;
 }
 
-/* Returns whether keys for layers with a window, or without one, can describe a RoPE table. */
+/* Returns whether the keys for layers with a window, or for layers without one, can describe the RoPE table of a
+ * kind. */
 static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_scale)
 {
     const whit_rope rope = whit_config_rope(c, kind->rope);
@@ -108,7 +109,8 @@ static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_
         rope.magnitude == (double)(float)whit_rope_yarn_magnitude(rope.factor, 1);
 }
 
-/* Attention that differs with the window: the keys say heads and RoPE once for each of the two. */
+/* Refuses kinds of attention, with and without a window, that the keys cannot describe: they state heads and RoPE once
+ * for each of the two. */
 static whit_status check_windows(const whit_source *source, const char *architecture, whit_error *error)
 {
     const whit_config *c = &source->config;
@@ -223,7 +225,7 @@ static void put_string(const struct putting *p, const char *suffix, const char *
     whit_gguf_put_string(p->writer, name, text, strlen(text));
 }
 
-/* Writes one number if all layers have the same, else an array. */
+/* Writes one number if all layers have the same one, else an array. */
 static void put_layers(const struct putting *p, const char *suffix, const int32_t values[WHIT_MAX_LAYERS])
 {
     const uint32_t n = p->config->n_layers;
@@ -235,7 +237,7 @@ static void put_layers(const struct putting *p, const char *suffix, const int32_
         put_array(p, suffix, WHIT_GGUF_I32, values, n);
 }
 
-/* The widths of feed-forward parts and the numbers of heads, which may differ between layers. */
+/* Writes the widths of feed-forward parts and the numbers of heads, which may differ between layers. */
 static void put_sizes(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -265,7 +267,8 @@ static void put_rope(const struct putting *p, const whit_rope *rope)
     put_f32(p, "rope.scaling.yarn_beta_slow", rope->beta_slow);
 }
 
-/* Sizes of heads and RoPE of Gemma 4's layers with a window, and what shares or has per-layer inputs. */
+/* Writes the sizes of heads and RoPE of Gemma 4's layers with a window, and the numbers of layers that share keys and
+ * of per-layer inputs. */
 static void put_gemma4(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -304,7 +307,7 @@ static void put_experts(const struct putting *p)
     put_u32(p, "leading_dense_block_count", n_dense);
 }
 
-/* Writes which layers are recurrent: every n-th is not, or a list. */
+/* Writes which layers are recurrent: all but every n-th layer, or a list. */
 static void put_interval(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -323,7 +326,7 @@ static void put_interval(const struct putting *p)
 static void put_delta(const struct putting *p)
 {
     const whit_config *c = p->config;
-    /* All RoPE sections of a text have the same position, so any three sections are right. */
+    /* All RoPE sections of a text have the same position, so any three sections give correct results. */
     const uint32_t pairs = c->rope_dim / 2;
     const int32_t sections[4] = {(int32_t)((pairs + 2) / 3), (int32_t)((pairs + 1) / 3), (int32_t)(pairs / 3), 0};
     if (!c->delta_grouped) put_array(p, "rope.dimension_sections", WHIT_GGUF_I32, sections, COUNT(sections));

@@ -10,14 +10,14 @@ struct like {
     whit_gguf *gguf;
     whit_writer writer;
     uint64_t written_bytes; /* number of bytes of the file that were written */
-    uint8_t *encoded;       /* a tensor */
-    int8_t *codes;          /* a row */
+    uint8_t *encoded;       /* encoded bytes of a tensor */
+    int8_t *codes;          /* codes of a row */
     float *fields;
     uint8_t *fields_u8;
     whit_error *error;
 };
 
-/* Returns whether a row of `type` can be stored in blocks of `kind` unchanged. */
+/* Stores a row of `type` in blocks of `kind`; returns false if they cannot represent it exactly. */
 static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const whit_rows *rows, uint8_t *out)
 {
     whit_ggml_kind own;
@@ -26,7 +26,7 @@ static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const 
                                   out);
 }
 
-/* Returns the matrix that replaces a tensor of the file; NULL: it stays. */
+/* Returns the matrix that replaces a tensor of the file; NULL if the tensor stays. */
 static const whit_source_tensor *find_replacement(const struct like *l, const whit_gguf_tensor *tensor,
                                                   const whit_source_tensor **from)
 {
@@ -48,7 +48,7 @@ static const whit_source_tensor *find_replacement(const struct like *l, const wh
     return NULL;
 }
 
-/* Encodes all rows in the order of the file. *fits is false where the kind cannot hold one. */
+/* Encodes all rows in the order of the file. Sets *fits to false if the kind cannot represent one of them. */
 static whit_status encode_tensor(struct like *l, const whit_gguf_tensor *tensor, const whit_source_tensor *with,
                                  const whit_source_tensor *from, bool *fits)
 {
@@ -68,7 +68,7 @@ static whit_status encode_tensor(struct like *l, const whit_gguf_tensor *tensor,
     return WHIT_OK;
 }
 
-/* Copies the file's own bytes up to `end`. */
+/* Copies the bytes of the original file up to offset `end`. */
 static whit_status copy_until(struct like *l, uint64_t end)
 {
     const whit_gguf_file *file = &l->gguf->files[0];

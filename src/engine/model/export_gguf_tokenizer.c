@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A tokenizer's image as GGUF keys: SentencePiece ("llama", by scores) and byte-level BPE ("gpt2",
- * by ranked merges and a named pattern). */
+ * Writes a tokenizer's image as GGUF keys: SentencePiece ("llama", by scores) and byte-level BPE ("gpt2", by ranked
+ * merges and a named pattern). */
 #include "model/export_gguf.h"
 #include "base/items.h"
 
@@ -87,7 +87,8 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
         int32_t type = text ? whit_tokenizer_token_flags(view, (int32_t)id) & WHIT_TOKEN_TYPE : WHIT_TOKEN_UNUSED;
         float score = (float)whit_tokenizer_token_score(view, (int32_t)id);
         char hole[32];
-        int hole_bytes = snprintf(hole, sizeof hole, "[PAD%u]", id); /* as converters name ids without a text */
+        /* the name that converters give an id without a text */
+        int hole_bytes = snprintf(hole, sizeof hole, "[PAD%u]", id);
         size_t n_shown = text ? text_bytes : (size_t)hole_bytes;
         whit_gguf_put_element(writer, text ? (const char *)text : hole, n_shown);
         if (!whit_buf_append(&types, &type, sizeof type) || !whit_buf_append(&numbers, &score, sizeof score)) break;
@@ -118,7 +119,7 @@ static bool has_step(const whit_tokenizer_view *view, enum whit_tokenizer_sectio
     return false;
 }
 
-/* GGUF supports added tokens that match anywhere, and no others. */
+/* Refuses added tokens with conditions on where they match, because GGUF cannot represent them. */
 static whit_status check_added(const whit_tokenizer_view *view, const char *path, whit_error *error)
 {
     size_t n;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Model families are programs of the array language (src/engine/model/families, docs/use/arrays.md): they state
- * the forward pass once, by calls of the functions below. The fields of the configuration are variables. Ours
- * are compiled with the library (families/compile.c), others are read and run when a model is opened.
+ * Model families are programs of the array language (src/engine/model/families, docs/use/arrays.md): they state the
+ * forward pass once, by calls of the functions below. The fields of the configuration are variables. Built-in programs
+ * are compiled with the library (families/compile.c); programs of model files are parsed and run when a model is
+ * opened.
  *
- * A program may come from anybody: its steps and memory are bounded, and it reaches the graph alone. */
+ * A program may come from an untrusted source: its steps and memory are bounded, and it can access only the graph. */
 #include "kernels/codec.h"
 #include "kernels/kv_block.h"
 #include "kernels/quat/quat.h"
@@ -59,24 +60,26 @@ enum {
     N_FUNCTIONS
 };
 
-/* i integer, f float, t text, h value of the graph. The first integer is the layer, -1 outside them. */
+/* Signatures of the functions: i integer, f float, t text, h value of the graph. If the first argument is an integer,
+ * it is the layer, or -1 outside layers. */
 const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
-    [FN_EMBED] = {"embed", "tti:h"},                          /* name, table, rows */
-    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},                  /* layer, name, x, weight, eps */
-    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},               /* layer, name, x, weight, head size, eps */
-    [FN_LINEAR] = {"linear", "ithtti:h"},                     /* layer, name, x, weight, bias or "", outputs */
-    [FN_ROPE] = {"rope", "ithii:h"},                          /* layer, name, x, head size, rotated dimensions */
-    [FN_ATTENTION] = {"attention", "ithhhiif:h"},             /* layer, name, q, k, v, head size, window, scale */
-    [FN_CONV] = {"conv", "ithtii:h"},                         /* layer, name, x, taps' weights, taps, 1: SiLU follows */
-    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"},            /* layer, name, q k v, beta, decay, A, dt */
-    [FN_GATED] = {"gated", "itihh:h"},                        /* layer, name, gate, a, b */
-    [FN_ADD] = {"add", "ithh:h"},                             /* layer, name, a, b */
-    [FN_SCALED] = {"scaled", "ithf:h"},                       /* layer, name, x, factor */
-    [FN_SELECTED] = {"selected", "th:h"},                     /* name, x */
-    [FN_OUTPUT] = {"output", "hh:-"},                         /* input of the head, logits */
-    [FN_WHEN] = {"when", "it:t"},                             /* the text where the number is not 0, else "" */
+    [FN_EMBED] = {"embed", "tti:h"},               /* name, table, rows */
+    [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},       /* layer, name, x, weight, eps */
+    [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},    /* layer, name, x, weight, head size, eps */
+    [FN_LINEAR] = {"linear", "ithtti:h"},          /* layer, name, x, weight, bias or "", outputs */
+    [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, rotated dimensions */
+    [FN_ATTENTION] = {"attention", "ithhhiif:h"},  /* layer, name, q, k, v, head size, window, scale */
+    [FN_CONV] = {"conv", "ithtii:h"},              /* layer, name, x, taps' weights, taps, 1: SiLU follows */
+    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"}, /* layer, name, q k v, beta, decay, A, dt */
+    [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate, a, b */
+    [FN_ADD] = {"add", "ithh:h"},                  /* layer, name, a, b */
+    [FN_SCALED] = {"scaled", "ithf:h"},            /* layer, name, x, factor */
+    [FN_SELECTED] = {"selected", "th:h"},          /* name, x */
+    [FN_OUTPUT] = {"output", "hh:-"},              /* input of the head, logits */
+    /* number, text: the text if the number is not 0, else "" */
+    [FN_WHEN] = {"when", "it:t"},
     [FN_TEMPERATURE] = {"temperature", "ithfi:h"},            /* layer, name, x, factor, length in tokens */
-    [FN_KIND] = {"kind", "it:i"},                             /* (layer, field of its kind): a number */
+    [FN_KIND] = {"kind", "it:i"},                             /* layer, field of the layer's kind: its number */
     [FN_ATTENTION_SHARED] = {"attention_shared", "ithiif:h"}, /* layer, name, q, owner, head size, scale */
     [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, elements */
     [FN_SOFTCAP] = {"softcap", "ithf:h"},                     /* layer, name, x, cap */
@@ -91,12 +94,13 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_ACTIVATED] = {"activated", "ithi:h"},                 /* layer, name, x, activation */
     [FN_EMBED_POSITIONS] = {"embed_positions", "tti:h"},      /* name, table, rows */
     [FN_EMBED_TYPES] = {"embed_types", "tti:h"},              /* name, table, rows */
-    [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},   /* like attention, but to both sides */
-    [FN_VECTOR] = {"vector", "h:-"},                          /* the value from which vectors are pooled */
-    [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},      /* layer, attention, weight */
-    [FN_JOINED] = {"joined", "ithh:h"},                       /* layer, name, a, b */
-    [FN_GIVEN] = {"given", "ti:h"},                           /* name, width */
-    [FN_ATTENTION_TARGET] = {"attention_target", "ithif:h"},  /* layer, name, q, head size, scale */
+    /* the same arguments as attention; attends to both sides */
+    [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},
+    [FN_VECTOR] = {"vector", "h:-"},                         /* the value from which vectors are pooled */
+    [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},     /* layer, attention, weight */
+    [FN_JOINED] = {"joined", "ithh:h"},                      /* layer, name, a, b */
+    [FN_GIVEN] = {"given", "ti:h"},                          /* name, width */
+    [FN_ATTENTION_TARGET] = {"attention_target", "ithif:h"}, /* layer, name, q, head size, scale */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
@@ -122,7 +126,7 @@ static const char *or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-/* How a configuration's router scores; tensors by name or NULL. */
+/* Returns the route of a configuration's router; choice and scales are names of tensors or NULL. */
 static whit_route_shape route_shape(const whit_config *c, const char *choice, const char *scales)
 {
     return (whit_route_shape){
@@ -140,7 +144,7 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     const struct builder *builder = user;
     whit_graph *g = builder->graph;
     whit_ref ref = 0;
-    /* Every integer is a layer, a size or a value. */
+    /* Every integer argument is a layer, a size or a value. */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", whit_family_functions[function].name,
@@ -232,7 +236,9 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
 static const struct family {
     const char *name;
     whit_status (*program)(const whit_family_run *run);
-    bool is_plain; /* original family: kinds, RoPE tables and optional numbers need a name that old readers refuse */
+    /* original family: models with kinds, RoPE tables or optional numbers need another name, which old readers
+     * refuse */
+    bool is_plain;
 } families[] = {
     {"llama", whit_family_decoder, true},
     {"qwen2", whit_family_decoder, true},
@@ -274,7 +280,7 @@ void whit_config_name_family(whit_config *config)
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
     const bool makes_vectors = config->input_norms || config->bidirectional || config->dense_1 || config->n_labels;
-    /* The newest extension determines the family: a reader that knows it knows the older ones. */
+    /* The newest extension determines the family, because a reader that supports it also supports the older ones. */
     const struct {
         bool is_used;
         const char *name;
@@ -317,7 +323,7 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
             if (graph->resolver.type(graph->resolver.context, node->weight)->n_rows != n_rows[node->gate])
                 why = "a table has n_vocab rows of tokens, n_positions of positions or n_token_types of types";
         }
-        /* RoPE tables have rope_dim dimensions: with fewer, cosines would be read as sines. */
+        /* RoPE tables have rope_dim dimensions: with fewer rotated dimensions, cosines would be read as sines. */
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";
@@ -363,7 +369,7 @@ static whit_status run_program(const char *name, const char *program, const whit
 {
     whit_quat_kernels quat;
     whit_lang *lang;
-    const whit_cpu any = {0}; /* the same everywhere, and nothing to measure */
+    const whit_cpu any = {0}; /* generic kernels: they run everywhere, and speed does not matter here */
     WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
     struct builder builder = {graph, config};
     const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call_builtin, &builder};
@@ -394,7 +400,7 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     return family->program(&(whit_family_run){fields, call_builtin, &builder, error});
 }
 
-/* Sessions follow the configuration: a file that contradicts its family's program is refused. */
+/* Refuses a file whose configuration contradicts its family's program, because sessions rely on the configuration. */
 static whit_status check_sides(const whit_config *config, const whit_graph *graph, whit_error *error)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++)
@@ -418,7 +424,8 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
         graph->status = run_program(name, config->program, config, graph, &error);
         if (graph->status == WHIT_OK) graph->status = check_graph(name, config, graph, &error);
         if (graph->status == WHIT_ERROR_ARGUMENT && !config->program_name)
-            graph->status = error.status = WHIT_ERROR_FORMAT; /* the program is part of a file */
+            /* the program is part of a file, so its errors are errors of the file */
+            graph->status = error.status = WHIT_ERROR_FORMAT;
         if (graph->status != WHIT_OK) *graph->error = error;
     } else if (!family)
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,

@@ -15,7 +15,7 @@ typedef struct trial {
     whit_tensor tensor;
     whit_acts acts;
     const whit_matmul_kernel *kernel;
-    float *y; /* (ROWS) */
+    float *y; /* (ROWS) outputs */
     uint8_t *scratch;
     size_t scratch_bytes; /* scratch size per thread */
 } trial;
@@ -30,7 +30,7 @@ static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t e
 static double speed_of(const trial *t, whit_pool *pool)
 {
     uint64_t best_ns = UINT64_MAX;
-    for (int round = 0; round <= ROUNDS; round++) { /* the first one warms up */
+    for (int round = 0; round <= ROUNDS; round++) { /* the first round warms up */
         uint64_t from_ns = whit_now_ns();
         whit_pool_run(pool, run_tiles, (void *)(uintptr_t)t, ROWS / WHIT_TILE_ROWS, 0);
         uint64_t ns = whit_now_ns() - from_ns;
@@ -80,8 +80,8 @@ whit_status whit_ternary_measure(const char *cpu_cap, const whit_allocator *allo
     float *y = whit_zalloc(allocator, y_bytes);
     whit_status status = WHIT_OK;
     if (codes && acts && y) {
-        whit_map_expect(codes, codes_bytes, true); /* advise huge pages as for a model's weights */
-        memset(codes, 121, codes_bytes);           /* any code takes the same time */
+        whit_map_expect(codes, codes_bytes, true); /* asks for huge pages, like a model's weights */
+        memset(codes, 121, codes_bytes);           /* the time does not depend on the codes */
         whit_fpenv caller = whit_fpenv_enter();
         speeds->t2 = measure_codec(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);
         speeds->t5 = measure_codec(WHIT_CODEC_T5, &kernels, pool, allocator, codes, acts, y);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define MAX_NODES 65536 /* far above any model; bounds what a hostile layer count can make us do */
+#define MAX_NODES 65536 /* far above the size of any model; limits the work that a hostile number of layers can cause */
 
 const char *whit_op_name(whit_op op)
 {
@@ -92,7 +92,7 @@ static void full_name(char out[WHIT_VALUE_NAME_BYTES], int layer, const char *na
         snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", name);
 }
 
-/* Returns whether an operation runs on rows of (token, expert) pairs as on others. */
+/* Returns whether an operation can run on rows of (token, expert) pairs, in the same way as on other rows. */
 static bool takes_pairs(uint8_t op)
 {
     switch (op) {
@@ -111,8 +111,8 @@ static bool takes_pairs(uint8_t op)
     }
 }
 
-/* Refuses inputs with rows of experts if the operation takes none, or rows of an earlier dispatch, which no longer
- * exist. */
+/* Refuses inputs with rows of experts if the operation does not support them, or if they are rows of an earlier
+ * dispatch, which are no longer valid. */
 static bool check_pairs(whit_graph *graph, const char *name, const whit_node *node)
 {
     for (int j = 0; j < 3 && graph->status == WHIT_OK; j++) {
@@ -199,7 +199,7 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-/* Returns a vector (norm weight, bias): one plain f32 row. */
+/* Returns the index of a vector (norm weight, bias), which is one plain f32 row. */
 static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_t width)
 {
     whit_tensor_type type = {0};
@@ -211,7 +211,7 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-/* Rotates x, or rotates it back, by the configuration's blocks and the signs of its width. */
+/* Adds the transform of x, or its inverse, with the configuration's blocks and the signs for its width. */
 static whit_ref rotate_blocks(whit_graph *graph, int layer, const char *name, whit_ref x, bool is_inverse)
 {
     const uint32_t width = width_of(graph, x, name), block = graph->hadamard_block;
@@ -236,7 +236,8 @@ static bool is_rotated(const whit_graph *graph, int layer, const char *weight)
     return has_rotation && (graph->hadamard_matrices & whit_hadamard_bit(weight));
 }
 
-/* Returns the input of a matrix: x, or its rotation, which all matrices that read x share. `name`: the product's. */
+/* Returns the input of a matrix: x, or its rotation, which all matrices that read x share. name: the name of the
+ * product. */
 static whit_ref input_of(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
 {
     enum { NEAR = 64 }; /* matrices with the same input are in the same layer */
@@ -474,7 +475,7 @@ whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whi
                      (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
 }
 
-/* Joins two values of one width. */
+/* Adds an operation on two values of the same width. */
 static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
 {
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
@@ -547,7 +548,7 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
             .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
 }
 
-/* Checks the shape and the widths of its inputs, as far as a program can make mistakes. */
+/* Checks the shape of a delta rule and the widths of its inputs, for mistakes that a program can make. */
 static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_ref decay, const char *name,
                        const whit_delta_shape *s)
 {
@@ -644,7 +645,7 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
     return 0;
 }
 
-/* Returns whether a value is a route; an error otherwise. */
+/* Returns whether a value is the result of a route; sets an error otherwise. */
 static bool is_route(whit_graph *graph, const char *name, whit_ref route)
 {
     if (graph->status != WHIT_OK) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * GGUF files as sources: keys to the canonical configuration, names to canonical names, rows of
- * queries and keys to half-split pairs. What would change the mathematics and is not understood is
- * refused by name; keys that only describe are ignored. */
+ * GGUF files as sources: converts keys to the canonical configuration, names to canonical names, and rows of queries
+ * and keys to half-split RoPE pairs. Anything unknown that would change the mathematics is refused by name; keys that
+ * only describe the model are ignored. */
 #include "model/import_gguf.h"
 
 #include "model/unknown_family.h"
@@ -50,7 +50,8 @@ whit_status whit_gguf_key_string(const whit_gguf_keys *k, const char *suffix, co
     return whit_gguf_string(k->gguf, name, text, n, k->error);
 }
 
-/* Reads a number, or the largest of an array with one number per layer: import_gguf_layers.c reads the others. */
+/* Reads a number, or the largest element of an array with one number per layer. import_gguf_layers.c reads the array's
+ * other elements. */
 static whit_status get_largest(const whit_gguf_keys *k, const char *suffix, bool required, uint32_t *value)
 {
     const whit_gguf_key *key = whit_gguf_key_find(k, suffix);
@@ -119,7 +120,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     return whit_import_gguf_experts(k, a, c);
 }
 
-/* Divisors for the linear scaling that keys ask for. */
+/* Adds divisors of RoPE frequencies for linear scaling, if the keys state it. */
 static whit_status add_linear_factors(whit_source *source, struct whit_gguf_importer *importer, double linear,
                                       whit_error *error)
 {
@@ -164,7 +165,7 @@ static void close_importer(whit_source *source)
     source->importer = NULL;
 }
 
-/* The usual template, and tokenizer.chat_template.NAME for each further one. */
+/* Reads the default template, and templates with names from the keys tokenizer.chat_template.NAME. */
 static whit_status read_templates(whit_source *source, const whit_gguf *gguf, whit_error *error)
 {
     static const char prefix[] = "tokenizer.chat_template";
@@ -181,7 +182,7 @@ static whit_status read_templates(whit_source *source, const whit_gguf *gguf, wh
     return WHIT_OK;
 }
 
-/* Refuses files whose type says that they are not models. */
+/* Refuses files whose general.type says that they are not models. */
 static whit_status check_type(const whit_gguf *gguf, const char *path, whit_error *error)
 {
     static const struct {
@@ -220,7 +221,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
     const whit_gguf_architecture *architecture = whit_gguf_find_architecture(name, n);
     char unknown[64];
-    /* The program defines the computation. */
+    /* The family program defines the computation of an unknown architecture. */
     whit_gguf_architecture other = {unknown, unknown, .permuted = whit_gguf_is_permuted(name, n)};
     if (!architecture && source->config.program && n && n < sizeof unknown && !memchr(name, 0, n)) {
         snprintf(unknown, sizeof unknown, "%.*s", (int)n, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Rotated matrices of GGUF files: keys "prism.hadamard.*" (Bonsai 2). They name the tensors that are rotated, the size
- * of blocks, and a vector of signs for each width of inputs. Whatever else they say is refused, since a model with its
- * matrices rotated otherwise loads and writes nonsense. */
+ * of blocks, and a vector of signs for each width of inputs. All other values are refused, because a model whose
+ * matrices are rotated differently would load and generate nonsense. */
 #include "model/hadamard.h"
 #include "model/import_gguf.h"
 
@@ -35,7 +35,7 @@ static whit_status refuse_key(const struct reading *r, const char *suffix, const
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: key '" SPACE "%s' %s", r->path, suffix, why);
 }
 
-/* Refuses a text that is not `only`, or not `other` (may be NULL); *is_other: which of them it is. */
+/* Reads a text and refuses it unless it is `only` or `other` (may be NULL); *is_other: whether it is `other`. */
 static whit_status read_choice(const struct reading *r, const char *suffix, const char *only, const char *other,
                                bool *is_other)
 {
@@ -52,7 +52,7 @@ static whit_status read_choice(const struct reading *r, const char *suffix, cons
     return refuse_key(r, suffix, why);
 }
 
-/* Marks the tensors that a key names. */
+/* Marks the tensors whose names a key lists. */
 static whit_status mark_tensors(const struct reading *r, const char *suffix)
 {
     char key[64], why[160];
@@ -108,7 +108,7 @@ static whit_status read_signs(const struct reading *r)
     return WHIT_OK;
 }
 
-/* Whether a file's rotated output matrices of delta rules order value heads by key head. */
+/* Reads whether a file's rotated output matrices of delta rules order value heads by key head. */
 static whit_status read_grouping(const struct reading *r, whit_config *c)
 {
     static const char end[] = ".ssm_out.weight";
@@ -134,7 +134,8 @@ whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source
     const struct reading r = {gguf, rotation, source->path, error};
     uint64_t version = 0, block = 0;
     bool is_tied = false, has_signs = false, unused;
-    if (!whit_gguf_find(gguf, SPACE "version")) return WHIT_OK; /* any other key of the space is refused as unknown */
+    /* without a version, any other key of the namespace is refused as unknown */
+    if (!whit_gguf_find(gguf, SPACE "version")) return WHIT_OK;
     WHIT_TRY(whit_gguf_u64(gguf, SPACE "version", &version, error));
     WHIT_TRY(whit_gguf_u64(gguf, SPACE "block_size", &block, error));
     WHIT_TRY(whit_gguf_bool(gguf, SPACE "tied_output", &is_tied, error));
@@ -167,7 +168,8 @@ whit_status whit_import_gguf_rotate(whit_source *source, struct whit_gguf_import
     const uint32_t bit = whit_hadamard_bit(weight ? weight + 1 : tensor->name);
     uint32_t layer;
     const bool is_draft = strncmp(tensor->name, "layers.", 7) == 0 &&
-        !whit_import_layer(tensor->name, "layers", c->n_layers, &layer); /* a block after the last layer */
+        /* the tensor belongs to a block after the last layer */
+        !whit_import_layer(tensor->name, "layers", c->n_layers, &layer);
     if (!rotation->is_rotated || tensor->type.layout == WHIT_LAYOUT_PLAIN) return WHIT_OK;
     if (!rotation->is_rotated[file]) {
         if (!is_draft) rotation->plain |= bit;

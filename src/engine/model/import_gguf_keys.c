@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The keys that a GGUF file of a known architecture may have. As with config.json
- * (import_hf_fields.c): keys that the importer reads, keys that cannot change a logit, and keys
- * that would, with the value that means "not used". Any other key is refused unless its value is
- * empty (0, false, ""): a model with an unknown convention (rotated weights, for example) would
- * otherwise load without an error and generate nonsense. */
+ * The keys that a GGUF file of a known architecture may have. As for config.json (import_hf_fields.c), there are three
+ * lists: keys that the importer reads, keys that cannot change a logit, and keys that would, with the value that means
+ * "not used". Any other key is refused unless its value is empty (0, false, ""): a model with an unknown convention
+ * (such as rotated weights) would otherwise load without an error and generate nonsense. */
 #include "model/import_gguf.h"
 
 #include <strings.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Names after "ARCHITECTURE." that import_gguf.c reads. */
+/* Names after "ARCHITECTURE." of the keys that import_gguf.c reads. */
 static const char *const used[] = {
     "attention.head_count",
     "attention.head_count_kv",
@@ -40,7 +39,7 @@ static const char *const used[] = {
     "rope.scaling.yarn_log_multiplier",
 };
 
-/* Bookkeeping. */
+/* Names of keys that are only bookkeeping. */
 static const char *const harmless[] = {
     "attention.layer_norm_epsilon",
     "rope.scaling.finetuned",
@@ -73,7 +72,7 @@ static bool in_list(const char *const *list, size_t n_list, const char *name, si
     return false;
 }
 
-/* A number, or a truth value as 0 or 1. */
+/* Reads element i of a key as a number; a truth value becomes 0 or 1. */
 static bool number_at(const whit_gguf_key *key, uint64_t i, double *number)
 {
     bool is_bool = (key->type == WHIT_GGUF_ARRAY ? key->element_type : key->type) == WHIT_GGUF_BOOL;
@@ -99,7 +98,7 @@ static bool is_neutral(const whit_gguf_key *key, const char *name, size_t n)
     return false;
 }
 
-/* Returns the part of a name after "ARCHITECTURE."; NULL in another namespace. */
+/* Returns the part of a name after "ARCHITECTURE."; NULL if the key is in another namespace. */
 static const char *own_name(const whit_gguf_key *key, const char *architecture, size_t *n)
 {
     size_t n_own = strlen(architecture);
@@ -108,7 +107,7 @@ static const char *own_name(const whit_gguf_key *key, const char *architecture, 
     return key->name + n_own + 1;
 }
 
-/* The only key for which "false" has a meaning. */
+/* Returns whether a key is "attention.causal", the only key for which "false" has a meaning. */
 static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
 {
     size_t n = 0;
@@ -126,7 +125,7 @@ static bool is_of_family(const whit_gguf_architecture *architecture, const char 
     return false;
 }
 
-/* Outside the architecture's namespace a text only describes. */
+/* Returns whether a key may be in the file. Outside the architecture's namespace, a text only describes the model. */
 static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture *architecture)
 {
     size_t n = 0;
@@ -139,7 +138,7 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
             in_list(harmless, COUNT(harmless), name, n) || is_neutral(key, name, n);
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
-    static const char rotation[] = "prism.hadamard."; /* texts of this space do not only describe */
+    static const char rotation[] = "prism.hadamard."; /* texts in this namespace may change the computation */
     const bool is_rotation = key->name_bytes > strlen(rotation) && memcmp(key->name, rotation, strlen(rotation)) == 0;
     return (key->type == WHIT_GGUF_STRING && !is_rotation) ||
         in_list(describing, COUNT(describing), key->name, n_space);
@@ -154,8 +153,8 @@ static bool holds_word(const char *text, size_t n, const char *word)
     return false;
 }
 
-/* Returns whether a key of a trainer's or publisher's namespace describes, too: it has no word of the computation, and
- * names no tensor. */
+/* Returns whether a key in the namespace of a trainer or publisher only describes the model: it has no word about the
+ * computation, and does not name a tensor. */
 static bool is_passed_over(const whit_gguf *gguf, const whit_gguf_key *key)
 {
     static const char *const spaces[] = {"unsloth", "training", "provider"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RoPE tables and layers that differ, from the keys of a GGUF file: numbers may be arrays with an element for each
- * layer, windows have a pattern, scalings are keys and tensors. */
+ * Reads RoPE tables and layers that differ from the keys of a GGUF file: numbers may be arrays with an element for each
+ * layer, windows have a pattern, and scalings are keys and tensors. */
 #include "model/import_gguf.h"
 
 #include "kernels/math.h"
@@ -20,8 +20,8 @@ static double as_float(double x)
     return narrow;
 }
 
-/* ggml multiplies cosines and sines by attn_factor g(1) itself (formulas of rope_scaling.h); a log multiplier is
- * transformers' mscale_all_dim beside an mscale of 1. */
+/* Reads yarn scaling. ggml itself multiplies cosines and sines by attn_factor g(1) (formulas of rope_scaling.h); a log
+ * multiplier corresponds to transformers' mscale_all_dim with an mscale of 1. */
 static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
 {
     double attn_factor = 1, all = 0, ext = 1;
@@ -52,8 +52,8 @@ static whit_status read_long(const whit_gguf_keys *k, const whit_config *c, whit
     return whit_gguf_key_f64(k, "rope.scaling.attn_factor", &rope->magnitude);
 }
 
-/* Scaling stated by keys: linear, which a factor without a type also means, yarn and long RoPE; others are refused,
- * never guessed. Of two factors the newer key's counts; a factor of 0 means no scaling. */
+/* Reads the scaling that keys state: linear (also if there is a factor without a type), yarn or long RoPE; other types
+ * are refused and never guessed. If two keys state a factor, the newer key is used; a factor of 0 means no scaling. */
 static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, whit_rope *rope)
 {
     const char *kind = NULL;
@@ -86,7 +86,8 @@ static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, w
     return WHIT_OK;
 }
 
-/* One RoPE table for all layers, and another for those with a window if the keys or the architecture say so. */
+/* Reads one RoPE table for all layers, and a second one for layers with a window if the keys or the architecture say
+ * so. */
 whit_status whit_import_gguf_ropes(const whit_gguf_keys *k, const whit_gguf_architecture *a, whit_config *c)
 {
     whit_rope *ropes = c->ropes;
@@ -116,14 +117,14 @@ whit_status whit_import_gguf_ropes(const whit_gguf_keys *k, const whit_gguf_arch
         ropes[1].dims = ropes[0].dims;
         WHIT_TRY(whit_gguf_key_u32(k, "rope.dimension_count_swa", false, &ropes[1].dims));
     } else if (ropes[0].scaling <= WHIT_ROPE_LINEAR) {
-        c->n_ropes = 0; /* the scalars say it; a linear factor becomes a tensor of divisors */
+        c->n_ropes = 0; /* the scalar fields describe it; a linear factor becomes a tensor of divisors */
     }
     return WHIT_OK;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* A number, or an array with one for each layer. */
+/* Reads a number, or an array with a number for each layer. */
 static whit_status read_per_layer(const whit_gguf_keys *k, const char *suffix, uint32_t fallback, uint32_t n_layers,
                                   uint32_t values[WHIT_MAX_LAYERS])
 {
@@ -145,7 +146,7 @@ static whit_status read_per_layer(const whit_gguf_keys *k, const char *suffix, u
     return WHIT_OK;
 }
 
-/* Which layers attend to the window: by an array, by a period, by the architecture's, or all. */
+/* Reads which layers have a window: from an array, a period in the file, the architecture's period, or all layers. */
 static whit_status read_sliding(const whit_gguf_keys *k, const whit_gguf_architecture *a, const whit_config *c,
                                 uint32_t is_sliding[WHIT_MAX_LAYERS])
 {

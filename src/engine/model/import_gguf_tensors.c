@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a GGUF file: canonical names, types that store them exactly, rows in our order. Unknown tensors are
- * refused by name, because they would change the result. */
+ * The weights of a GGUF file: gives them canonical names, types that store them exactly, and the canonical order of
+ * rows. Unknown tensors are refused by name, because they would change the result. */
 #include "model/import_gguf.h"
 #include "format/ggml_encode.h"
 #include "format/ternary.h"
@@ -53,7 +53,7 @@ static const whit_import_name layer_names[] = {
 
 /* The meaning of a tensor of the file. */
 struct found {
-    const whit_import_name *row; /* NULL: known to the program only */
+    const whit_import_name *row; /* row of a table of names; NULL: only the family program knows the tensor */
     uint32_t layer;              /* UINT32_MAX outside the layers */
     char ours[WHIT_VALUE_NAME_BYTES];
 };
@@ -66,8 +66,8 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
         snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
 }
 
-/* Finds the meaning of a tensor by its name. With `any` an unknown tensor keeps its name, with our prefix and
- * without ".weight". */
+/* Finds the meaning of a tensor by its name. If `any`, an unknown tensor keeps its name, with our prefix and without
+ * ".weight". */
 static bool find_tensor(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, bool any,
                         struct found *found)
 {
@@ -200,14 +200,14 @@ static bool is_projection(const char *name)
     return strncmp(name, "layers.", 7) == 0;
 }
 
-/* The type of a matrix and whether its activations are W1.58A8 (docs/dev/format.md, "Activations"):
- * I2_S says so in every architecture; in BitNet ones so do TQ types and ternary floats. */
+/* Finds the type of a matrix, and whether its activations are W1.58A8 (docs/dev/format.md, "Activations"): I2_S implies
+ * them in every architecture; in BitNet architectures, TQ types and ternary floats do, too. */
 static whit_status matrix_type(const whit_gguf_architecture *architecture, struct whit_gguf_import *import,
                                whit_source_tensor *tensor, whit_error *error)
 {
     WHIT_TRY(whit_ggml_find_twin(&import->view, tensor->name, &import->twin, error));
-    /* A single scale is equivalent to many equal ones, but activations are quantised in groups of the weight's size,
-     * at most 128 (kernels/acts.h): weights with smaller groups keep them. */
+    /* A single scale is equivalent to many equal scales, but activations are quantised in groups of the weight's size,
+     * at most 128 (kernels/acts.h), so weights with smaller groups keep their groups. */
     if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
         whit_ggml_narrow_twin(&import->twin);
     whit_ggml_kind own;
@@ -224,7 +224,7 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                           .n_cols = tensor->type.n_cols,
                                           .scale = scale};
         tensor->read_row = read_ternary_floats;
-        import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows still round to zeros */
+        import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows are still rounded to zeros */
     }
     tensor->type.layout = WHIT_LAYOUT_TILE16;
     bool ternary = tensor->type.codec == WHIT_CODEC_T2 || tensor->type.codec == WHIT_CODEC_T5;
@@ -280,7 +280,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     } else {
         WHIT_TRY(matrix_type(architecture, import, tensor, error));
     }
-    /* The permutation walks whole heads: a wrong row count must be refused before it is used. */
+    /* The permutation assumes whole heads, so a wrong number of rows must be refused before it is used. */
     uint32_t n = file->n_dims < 2 ? tensor->type.n_cols : tensor->type.n_rows;
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
         return whit_fail(error, WHIT_ERROR_FORMAT,
@@ -288,14 +288,15 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
                          n, tensor->unpermute_head_dim);
     if (row && importer->rotation.groups_heads) {
         WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
-        /* Back from tiled heads: the same reordering, with the value heads of a key head as the number of key heads. */
+        /* Tiled heads are grouped again by the same reordering, with the number of value heads per key head in place of
+         * the number of key heads. */
         if (tensor->order_dim) tensor->order_key_heads = tensor->order_heads / tensor->order_key_heads;
     }
     drop_pages(tensor);
     return WHIT_OK;
 }
 
-/* Adds the tensors that one tensor of the file contains: itself, or the matrices fused into it. */
+/* Adds the tensors that a tensor of the file contains: the tensor itself, or the matrices that are fused into it. */
 static whit_status add_parts(whit_source *source, struct whit_gguf_importer *importer,
                              const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
                              const struct found *found, whit_error *error)
@@ -313,15 +314,17 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
     return WHIT_OK;
 }
 
-/* Older BitNet files and NVFP4 ones hold the scale of matrix "blk.0.attn_q.weight" in "blk.0.attn_q.scale": the
- * products are multiplied by it. `end` is ".scale" or ".input_scale". False where the tensor is not such a scale. */
+/* Returns whether a tensor is the scale of a matrix: older BitNet files and NVFP4 files store the scale of matrix
+ * "blk.0.attn_q.weight" in "blk.0.attn_q.scale", by which products are multiplied. `end` is ".scale" or
+ * ".input_scale". */
 static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, const char *end,
                      struct found *matrix)
 {
     char name[128];
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
-    if (find_tensor(architecture, tensor, false, matrix)) return false; /* a separate tensor */
+    /* not a scale but a tensor with a meaning of its own */
+    if (find_tensor(architecture, tensor, false, matrix)) return false;
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
     return find_tensor(architecture, &weight, false, matrix) && is_projection(matrix->ours);
@@ -364,7 +367,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                                      const whit_gguf_architecture *architecture, whit_error *error)
 {
     const whit_gguf *gguf = importer->gguf;
-    /* Fused tensors are of three at most; one more for RoPE factors, and the vectors of signs. */
+    /* A fused tensor becomes at most three tensors; one more is for RoPE factors, and the others are for vectors of
+     * signs. */
     importer->capacity = 3 * gguf->n_tensors + 1 + WHIT_GGUF_SIGN_WIDTHS_MAX;
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
     if (!importer->tensors)
@@ -373,7 +377,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];
         struct found found;
-        /* Handled below, together with its matrix. */
+        /* A scale is read below, together with its matrix. */
         if (is_scale(architecture, file, ".scale", &found)) continue;
         if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are ignored */
         if (!find_tensor(architecture, file, source->config.program, &found))
@@ -381,11 +385,11 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;
-        /* Blocks after the last layer predict further tokens: one is used. */
+        /* Blocks after the last layer predict further tokens; only the first of them is used. */
         const uint32_t n_used = source->config.n_layers + source->config.n_draft_layers;
         if (found.layer != UINT32_MAX && found.layer >= n_used && predicts(gguf, architecture)) continue;
         if (strcmp(found.ours, "head") == 0 && same_data(file, embed) && !importer->rotation.is_rotated) {
-            source->config.tied_head = true; /* some files hold the tied matrix twice */
+            source->config.tied_head = true; /* some files store the tied matrix twice */
             continue;
         }
         WHIT_TRY(add_parts(source, importer, architecture, file, &found, error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hugging Face folders as sources: opens the folder, and takes what describes a model (templates,
- * metadata, generation defaults). The mathematics is read next door. */
+ * Hugging Face folders as sources: opens the folder, and reads the parts that describe a model (templates, metadata,
+ * generation defaults). The other import_hf_*.c files read the configuration and the weights. */
 #include "model/import_hf.h"
 #include "base/items.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- templates ------------------------------------------------------------------------------ */
 
-/* A string, or a list of {"name", "template"}. */
+/* Adds chat templates from a string, or from a list of {"name", "template"}. */
 static whit_status add_templates(whit_source *source, const whit_hf_document *document, whit_error *error)
 {
     const whit_json *json = &document->json;
@@ -62,7 +62,7 @@ static whit_status add_template_folder(whit_source *source, const char *folder, 
     return status;
 }
 
-/* Later templates replace earlier ones, as in transformers. */
+/* Reads all chat templates; later ones replace earlier ones, as in transformers. */
 static whit_status read_templates(whit_source *source, const whit_hf *hf, whit_error *error)
 {
     WHIT_TRY(add_templates(source, &hf->template_json, error));
@@ -164,6 +164,6 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
     WHIT_TRY(add_divisors(source, importer, error));
     WHIT_TRY(read_templates(source, importer->hf, error));
-    bool found; /* a folder without a vocabulary works with token ids */
+    bool found; /* not needed: a folder without a vocabulary works with token ids */
     return whit_tokenizer_from_hf(importer->hf, &found, &source->tokenizer, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The model classes of transformers that are known, with the defaults of their code for absent fields
- * (configuration_llama.py and its neighbours). A new family is a row here and tables of its names
+ * The table of known model classes of transformers, with the defaults of their code for absent fields
+ * (configuration_llama.py and similar files). A new family needs a row here and tables of its names
  * (docs/dev/new-family.md). */
 #include "model/import_hf.h"
 
@@ -27,7 +27,8 @@ static const whit_import_name hunyuan_names[] = {
     {"self_attn.key_layernorm.weight", "k_norm"},
     {NULL},
 };
-/* attention_head_dim repeats head_dim; the class has norms of q and k regardless of use_qk_norm. */
+/* Further fields of Hunyuan: attention_head_dim repeats head_dim; the class has norms of q and k regardless of
+ * use_qk_norm. */
 static const char *const hunyuan_fields[] = {"attention_head_dim", "use_qk_norm", "eod_token_id", NULL};
 
 static const whit_import_name olmo_names[] = {
@@ -67,7 +68,7 @@ static const whit_import_name gemma4_names[] = {
 static const whit_import_name gemma4_draft_names[] = {
     {"pre_projection.weight", "draft_in", .is_projection = true},
     {"post_projection.weight", "draft_out", .is_projection = true},
-    {"masked_embedding.centroids.weight", NULL}, /* clusters of tokens: a shorter way to the same guess, mostly */
+    {"masked_embedding.centroids.weight", NULL}, /* clusters of tokens, a shortcut that mostly gives the same guess */
     {"masked_embedding.token_ordering", NULL},
     {"post_attention_layernorm.weight", "attn_post_norm"},
     {"pre_feedforward_layernorm.weight", "ffn_norm"},
@@ -115,7 +116,7 @@ static const whit_import_number granite_numbers[] = {
         "conv.out_proj.weight", "conv_o", .is_projection = true                                                        \
     }
 static const whit_import_name lfm2_names[] = {LFM2_NAMES, {NULL}};
-/* Fields that repeat others, that initialise weights, or of which only one value is known. */
+/* Further fields of LFM2, which repeat other fields, initialise weights, or have only one known value. */
 static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "block_dim",
                                           "block_ff_dim",
@@ -137,7 +138,8 @@ static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "use_pos_enc",
                                           NULL};
 
-/* Widths of LFM2 as its class computes them (Lfm2MLP), and layers from full_attn_idxs in place of layer_types. */
+/* Computes the widths of LFM2 as its class does (Lfm2MLP), and reads its layers from full_attn_idxs in place of
+ * layer_types. */
 static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
 {
     const whit_hf_document *config = &importer->text;
@@ -180,7 +182,7 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
     return whit_import_set_kinds(c, of, config->path, error);
 }
 
-/* Experts as Qwen's classes name them: a matrix for each, or all of a layer in one tensor. */
+/* Names of experts in Qwen's classes: a tensor for each expert, or one for all experts of a layer. */
 #define QWEN_EXPERTS                                                                                                   \
     {"mlp.gate.weight", "router"},                                                                                     \
         {"mlp.experts.*.gate_proj.weight", "expert_gate", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},              \
@@ -230,7 +232,7 @@ static const whit_import_name gpt_oss_names[] = {
     {"mlp.experts.gate_up_proj_bias", "expert_gate_bias", WHIT_IMPORT_COLUMNS_EVEN},
     {"mlp.experts.gate_up_proj_bias", "expert_up_bias", WHIT_IMPORT_COLUMNS_ODD},
     {"mlp.experts.down_proj_bias", "expert_down_bias"},
-    {"mlp.experts.gate_up_proj_scales", NULL}, /* read with their blocks */
+    {"mlp.experts.gate_up_proj_scales", NULL}, /* scales are read with their blocks */
     {"mlp.experts.down_proj_scales", NULL},
     {NULL},
 };
@@ -266,7 +268,8 @@ static const whit_import_name lfm2_expert_names[] = {
 static const whit_hf_experts lfm2_experts = {
     .is_sigmoid = true, .has_choice = true, .is_normalised = true, .added = 1e-6f};
 
-/* Rows that all of Qwen's hybrids have, with the order of parts that follow the value heads (whit_import_order). */
+/* Names that all of Qwen's hybrids share. The arguments are the orders of the parts that follow the value heads
+ * (whit_import_order). */
 #define QWEN_HYBRID(mixed_order, heads_order, columns_order)                                                           \
     {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                   \
         {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                      \
@@ -397,7 +400,7 @@ static const char *const encoder_fields[] = {"attention_probs_dropout_prob",
     .type = (type_name), .family = "bert", .tied = true, .prefix = (prefix_text), .layers = "encoder.layer",           \
     .n_ctx = 512, .rope_theta = 10000, .names = (name_rows), .fields = encoder_fields, .finish = whit_import_hf_bert
 
-/* Columns: name, model_type, family, act, norm_eps, rope_theta, n_ctx. */
+/* Sets the members of a class: name, model_type, family, act, norm_eps, rope_theta, n_ctx. */
 #define CLASS(class_name, type_name, family_name, activation, eps, theta, context)                                     \
     .name = (class_name), .type = (type_name), .family = (family_name), .act = (activation), .norm_eps = (eps),        \
     .rope_theta = (theta), .n_ctx = (context)
@@ -414,7 +417,7 @@ static const whit_hf_class classes[] = {
      .window = 4096, .window_switch = true, .window_layers = 28, .names = qwen_expert_names,
      .experts = &qwen3_experts},
     {CLASS("BitNet", "bitnet", "bitnet", "relu2", 1e-5, 500000, 2048), .bitnet = true, .sub_norm = true},
-    /* 1bitLLM's own code (its checkpoints say model_type "llama"): BitLinear quantises on every pass. */
+    /* 1bitLLM's own code (its checkpoints have model_type "llama") quantises in BitLinear on every pass. */
     {CLASS("Bitnet", "bitnet", "bitnet", "silu", 1e-6, 10000, 2048), .bitnet = true, .online = true,
      .sub_norm = true},
     {CLASS("Ministral", "ministral", "llama", "silu", 1e-6, 10000, 131072), .n_kv_heads = 8, .window = 4096},
@@ -484,10 +487,11 @@ static const whit_hf_class classes[] = {
 };
 /* clang-format on */
 
-/* A model whose program defines its computation. */
+/* The class of a model whose computation a program defines. */
 static const whit_hf_class other = {CLASS("model of a program", "other", "other", "silu", 1e-6, 10000, 2048)};
 
-/* The name in "architectures" without its head: "Llama" of "LlamaForCausalLM" or "LlamaModel". */
+/* Returns the length of the name in "architectures" without the suffix of its head: "Llama" of "LlamaForCausalLM" or
+ * "LlamaModel". */
 static size_t class_name_bytes(const char *name, size_t n)
 {
     static const char *const heads[] = {"ForCausalLM", "TextModel", "Model"};
@@ -522,8 +526,8 @@ static const whit_hf_class *find_nested(const whit_hf_document *config, const ch
     return class && class->is_nested ? class : NULL;
 }
 
-/* "architectures" takes precedence if present, since checkpoints with their own code keep the model_type of their
- * ancestor. */
+/* Finds the class of a model. "architectures" takes precedence if present, because checkpoints with their own code keep
+ * the model_type of the model that they derive from. */
 whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const whit_hf_class **class, whit_error *error)
 {
     const whit_json *json = &config->json;

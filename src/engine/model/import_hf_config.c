@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * config.json to the canonical configuration. Defaults of absent fields are those of the model's
- * own class in transformers (configuration_llama.py and its neighbours). */
+ * Reads config.json into the canonical configuration. Defaults of absent fields are those of the model's own class in
+ * transformers (configuration_llama.py and similar files). */
 #include "base/phrase.h"
 #include "model/import_hf.h"
 
@@ -47,8 +47,8 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     return WHIT_OK;
 }
 
-/* Rounds to float32, as GGUF files store such numbers and kernels read them, so that equal models are equal. Through
- * memory: GCC 12 at -O3 drops two consecutive casts to float and back. */
+/* Rounds to float32, which is how GGUF files store such numbers and kernels read them, so that equal models are equal.
+ * The value passes through memory, because GCC 12 at -O3 drops two consecutive casts to float and back. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
@@ -94,7 +94,7 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
 
 /* ---- packed matrices ------------------------------------------------------------------------ */
 
-/* Returns whether a field of an object is absent or a certain text. */
+/* Returns whether a field of an object is absent or has a certain text. */
 static bool field_is(const whit_json *json, uint32_t object, const char *name, const char *expected)
 {
     uint32_t value = whit_json_get(json, object, name);
@@ -103,7 +103,7 @@ static bool field_is(const whit_json *json, uint32_t object, const char *name, c
     return value == WHIT_JSON_NONE || whit_hf_says_nothing(json, value) || whit_hf_text_is(text, n, expected);
 }
 
-/* How compressed-tensors round activations: not at all, or to int8 with one fixed scale. */
+/* Reads the rounding of activations by compressed-tensors: no rounding, or int8 with one fixed scale. */
 static whit_status check_activations(const whit_json *json, uint32_t value, whit_hf_quantisation *q, whit_error *error)
 {
     int64_t bits;
@@ -119,7 +119,7 @@ static whit_status check_activations(const whit_json *json, uint32_t value, whit
     return WHIT_OK;
 }
 
-/* compressed-tensors: groups of modules of one format. */
+/* Reads a configuration of compressed-tensors: groups of modules that share one format. */
 static whit_status check_compressed(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q,
                                     whit_error *error)
 {
@@ -177,7 +177,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
                                   (int)(format_bytes < 40 ? format_bytes : 40), format);
         return WHIT_OK;
     }
-    if (whit_hf_text_is(method, n, "gemma")) { /* bits of codes follow from the shapes */
+    if (whit_hf_text_is(method, n, "gemma")) { /* the number of bits of codes follows from the shapes */
         q->form = WHIT_HF_GEMMA;
         q->is_fixed = true;
         return WHIT_OK;
@@ -190,7 +190,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
     return WHIT_OK;
 }
 
-/* MLX states its quantisation outside of quantization_config, or in it without a method. */
+/* Reads the quantisation of MLX, which is stated outside of quantization_config, or in it without a method. */
 static whit_status read_mlx(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q, whit_error *error)
 {
     const char *mode = "affine";
@@ -226,7 +226,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     WHIT_TRY(read_packing(config, node, method, method_bytes, q, &packed, error));
     if (packed) return WHIT_OK;
     if (class->experts && class->experts->has_bias && whit_hf_text_is(method, method_bytes, "mxfp4"))
-        return WHIT_OK; /* the tensors' names tell which of them are blocks */
+        return WHIT_OK; /* the names of tensors say which of them are blocks */
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
         return whit_json_fail(
             json, node, error,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The fields that a config.json may have. Three lists: fields that the importer reads, fields that
- * cannot change a logit, and fields that would, with the value that means "not used". A field in no
- * list is refused unless its value is empty (null, false, "", [], {}): a new kind of model is
- * recognised by its new fields, and running it without them would give plausible nonsense. */
+ * The fields that a config.json may have. There are three lists: fields that the importer reads, fields that cannot
+ * change a logit, and fields that would, with the value that means "not used". A field in no list is refused unless its
+ * value is empty (null, false, "", [], {}): a new kind of model is recognised by its new fields, and running it without
+ * them would give plausible nonsense. */
 #include "model/import_hf.h"
 
 #include <stdio.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* import_hf_config.c reads these. */
+/* Fields that import_hf_config.c reads. */
 static const char *const used[] = {
     "architectures",
     "attention_bias",
@@ -39,7 +39,7 @@ static const char *const used[] = {
     "weight_bits",
 };
 
-/* Training, storage, generation defaults, bookkeeping, and switches between equal computations. */
+/* Fields about training, storage, generation defaults, bookkeeping, and switches between equal computations. */
 static const char *const harmless[] = {
     "attention_dropout",
     "attn_dropout",
@@ -115,12 +115,12 @@ static const char *const harmless[] = {
     "use_flash_attn",
 };
 
-/* Descriptive fields of trainers and publishers: skipped with a note. */
+/* Descriptive fields of trainers and publishers, which are skipped with a note. */
 static const char *const describing[] = {"license",        "license_name",        "license_link",
                                          "base_model",     "is_llama_config",     "neftune_noise_alpha",
                                          "kv_cache_dtype", "attn_implementation", "training_args"};
 
-/* Fields of other models, and the number that switches each off. */
+/* Fields of other models, with the value that switches each of them off. */
 static const struct neutral_field {
     const char *name;
     double value;
@@ -197,7 +197,7 @@ static bool is_neutral(const whit_json *json, uint32_t key)
     return false;
 }
 
-/* Names that are bookkeeping by convention: a leading underscore, or output_*. */
+/* Returns whether a name is bookkeeping by convention: it begins with an underscore or with "output_". */
 static bool is_private(const char *name, size_t n)
 {
     return n && (name[0] == '_' || (n > 7 && memcmp(name, "output_", 7) == 0));
@@ -210,7 +210,7 @@ bool whit_hf_is_void(const whit_json *json, uint32_t key)
     return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
 }
 
-/* Fields for which "false" has an effect. */
+/* Returns whether a field is one for which "false" has an effect. */
 static bool is_causal_field(const whit_json *json, uint32_t key)
 {
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");
@@ -236,8 +236,8 @@ static bool is_understood(const whit_hf_class *class, const whit_json *json, uin
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-/* Returns whether a field may be outside text_config: the class's own, those of other kinds of input, and ids of their
- * tokens. */
+/* Returns whether a field may be outside text_config: a field of the class, a field about other kinds of input, or an
+ * id of their tokens. */
 static bool is_outer(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     static const char *const ends[] = {"_config", "_token_id", "_token_index", "_token_ids", "_per_image"};
@@ -261,7 +261,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Returns whether two values are the same text but for spaces. */
+/* Returns whether two values have the same text, ignoring spaces. */
 static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
 {
     size_t n_a, n_b, i = 0, j = 0;
@@ -275,7 +275,8 @@ static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && i == n_a && j == n_b;
 }
 
-/* Refuses a field outside text_config that contradicts it: only the fields inside are read. */
+/* Refuses a field outside text_config that contradicts the same field inside, because only the fields inside are
+ * read. */
 static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t key, whit_error *error)
 {
     static const char *const common[] = {"architectures", "model_type", "quantization", "quantization_config",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Layers of a config.json that differ: windows, which transformers states in four ways, and layers without RoPE. */
+ * Reads the layers of a config.json that differ: windows, which transformers states in four ways, and layers without
+ * RoPE. */
 #include "model/import_hf.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@ struct windows {
     uint8_t is_sliding[WHIT_MAX_LAYERS], is_recurrent[WHIT_MAX_LAYERS];
 };
 
-/* layer_types, an entry for each layer. */
+/* Reads layer_types, which has an entry for each layer. */
 static whit_status read_types(const struct whit_hf_importer *importer, uint32_t types, const whit_config *c,
                               struct windows *windows, whit_error *error)
 {
@@ -57,7 +58,7 @@ static whit_status read_windows(const struct whit_hf_importer *importer, const w
     return WHIT_OK;
 }
 
-/* Whether a layer has RoPE: no_rope_layers has 1 for layers with it. */
+/* Reads which layers have RoPE; no_rope_layers is 1 for them. */
 static whit_status read_turning(const struct whit_hf_importer *importer, const whit_config *c,
                                 uint8_t turns[WHIT_MAX_LAYERS], whit_error *error)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * RoPE in a config.json: rope_parameters of transformers 5, or rope_theta and rope_scaling before. Scalings become
- * numbers of a RoPE table (rope_scaling.h), those of Llama 3.1 and of Gemma's proportional kind vectors of divisors,
- * and so does one linear scaling of all layers, as GGUF files have it. */
+ * Reads RoPE from a config.json: rope_parameters of transformers 5, or rope_theta and rope_scaling of older versions.
+ * Scalings become numbers of a RoPE table (rope_scaling.h). The scaling of Llama 3.1, Gemma's proportional scaling, and
+ * a linear scaling of all layers become vectors of divisors, as in GGUF files. */
 #include "model/import_hf.h"
 
 #include "kernels/math.h"
@@ -13,7 +13,7 @@
 
 enum { SCALING_LLAMA3 = WHIT_ROPE_SCALING_COUNT, SCALING_PROPORTIONAL, N_SCALINGS };
 
-/* The fields of a scaling in addition to its type and theta. */
+/* Kinds of scaling, with the fields of each in addition to its type and theta. */
 static const struct scaling {
     const char *name;
     uint8_t kind;
@@ -38,11 +38,11 @@ static const struct scaling {
     {"proportional", SCALING_PROPORTIONAL, {"partial_rotary_factor"}},
 };
 
-/* The places of a table's fields. */
+/* Context of reading a RoPE table. */
 struct reading {
     struct whit_hf_importer *importer;
     const whit_hf_document *config;
-    const char *object; /* NULL: no such object */
+    const char *object; /* path of the object with the table's fields; NULL: no such object */
     const struct scaling *scaling;
     whit_config *c;
     uint32_t head_dim;
@@ -67,7 +67,7 @@ static whit_status get_positive(const struct reading *r, const char *name, doubl
 
 /* ---- which scaling --------------------------------------------------------------------------- */
 
-/* Returns whether a field has no effect with its value. */
+/* Returns whether a field, with its value, has no effect. */
 static bool is_idle(const struct reading *r, uint32_t key)
 {
     const whit_json *json = &r->config->json;
@@ -75,14 +75,14 @@ static bool is_idle(const struct reading *r, uint32_t key)
     bool scales = r->scaling->kind != WHIT_ROPE_PLAIN;
     if (!scales && whit_json_is(json, key, "original_max_position_embeddings")) return true;
     if (whit_json_is(json, key, "partial_rotary_factor") && r->importer->class->rotary_share != 0) return true;
-    /* Sections are those of pictures: all positions of a text's token are equal. */
+    /* Sections are for pictures: all positions of a token of a text are equal. */
     if (whit_json_is(json, key, "mrope_section") || whit_json_is(json, key, "mrope_interleaved")) return true;
     return (whit_json_is(json, key, "partial_rotary_factor") || whit_json_is(json, key, "attention_factor") ||
             (!scales && whit_json_is(json, key, "factor"))) &&
         whit_json_f64(json, key + 1, &number) && number == 1;
 }
 
-/* Every field of a scaling changes the result, so fields that its kind does not define are refused. */
+/* Refuses fields that the kind of scaling does not define, because every field of a scaling changes the result. */
 static whit_status check_fields(const struct reading *r, uint32_t node)
 {
     static const char *const always[] = {"type", "rope_type", "rope_theta"};
@@ -144,7 +144,7 @@ void whit_import_hf_free_divisors(struct whit_hf_importer *importer)
     }
 }
 
-/* A list of dims / 2 numbers. */
+/* Reads a list of dims / 2 numbers. */
 static whit_status read_divisors(const struct reading *r, const char *field, const char *name, uint32_t n)
 {
     const whit_json *json = &r->config->json;
@@ -183,8 +183,8 @@ static whit_status fill_llama3(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* The leading pairs of the whole head rotate as without the share, the others not at all: the divisor 1e30 is that
- * of GGUF files. */
+/* Computes the divisors of Gemma's proportional RoPE: the leading pairs of the whole head rotate as usual, and the
+ * others do not rotate. Their divisor is 1e30, as in GGUF files. */
 static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 {
     double share = 1;
@@ -201,14 +201,15 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Rounds to float32, as GGUF files store numbers, so that equal models are equal. */
+/* Rounds to float32, which is how GGUF files store numbers, so that equal models are equal. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
     return narrow;
 }
 
-/* The length before scaling: a field of the scaling, or of Phi's config, or the model's own. */
+/* Reads the context before scaling: a field of the scaling, a field of Phi's configuration, or the model's own
+ * context. */
 static whit_status read_length(const struct reading *r, whit_rope *rope)
 {
     rope->length = r->c->n_ctx;
@@ -251,7 +252,8 @@ static whit_status read_long(const struct reading *r, whit_rope *rope)
     return read_divisors(r, "long_factor", "rope_factors_long", rope->dims / 2);
 }
 
-/* Hunyuan's form has alpha, which changes theta once; its GGUF files contain the changed value. */
+/* Reads dynamic scaling. Hunyuan's form has alpha, which changes theta once; its GGUF files contain the changed
+ * value. */
 static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
 {
     double alpha = 0;
@@ -266,7 +268,7 @@ static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* A table of rope->dims dimensions, its theta set to what counts if no field says otherwise. */
+/* Reads a table of rope->dims dimensions, whose theta is already set to the default. */
 static whit_status read_table(struct reading *r, whit_rope *rope)
 {
     rope->magnitude = 1;
@@ -310,7 +312,7 @@ static bool is_object(const whit_hf_document *config, const char *path)
     return whit_json_type_of(&config->json, whit_hf_node(config, path)) == WHIT_JSON_OBJECT;
 }
 
-/* Reads one table for all layers, or one for layers that attend to all positions and another for layers with a
+/* Reads one table for all layers, or two: one for layers that attend to all positions, and one for layers with a
  * window. */
 static whit_status read_tables(struct reading *r)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of all experts of a layer in one tensor of a folder, in other orders than rows by columns (gpt-oss). */
+ * Reads matrices of all experts of a layer from one tensor of a folder, in other orders than rows by columns
+ * (gpt-oss). */
 #include "model/import_hf.h"
 
 #include "kernels/grids.h"
@@ -8,10 +9,11 @@
 
 #define MXFP4_COLS 32
 
-/* Blocks of 32 weights: a byte for the scale, sixteen bytes of nibbles, the low one first. */
+/* Reads a row of blocks of 32 weights: each has a byte for the scale, and sixteen bytes of nibbles, the low nibble
+ * first. */
 static whit_status read_mxfp4(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
-    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* doubled */
+    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* levels, doubled so that they are integers */
     const struct whit_hf_import *import = tensor->context;
     const uint32_t n_blocks = tensor->type.n_cols / MXFP4_COLS;
     const uint64_t first = (uint64_t)whit_source_row(tensor, row) * n_blocks;

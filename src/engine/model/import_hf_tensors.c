@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a Hugging Face folder: canonical names and the types that hold them exactly.
- * Queries and keys lie as ours do, pairs half a head apart. Tensors that are not known are refused
- * by name: they would change the result. */
+ * The weights of a Hugging Face folder: gives them canonical names and types that store them exactly. The RoPE pairs of
+ * queries and keys are half a head apart, as in our format. Unknown tensors are refused by name, because they would
+ * change the result. */
 #include "model/import_hf.h"
 
 #include "kernels/kernels.h"
@@ -55,7 +55,7 @@ enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED }
 
 /* The meaning of a tensor of the file. */
 struct found {
-    const whit_import_name *row; /* NULL: only the name is known */
+    const whit_import_name *row; /* row of a table of names; NULL: only the canonical name is known */
     uint32_t layer;              /* UINT32_MAX outside the layers */
     uint32_t expert;             /* number of the expert, for WHIT_IMPORT_ONE_EXPERT */
     char ours[WHIT_VALUE_NAME_BYTES];
@@ -72,7 +72,7 @@ static bool begins_with(const char *text, const char *begin)
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* A tensor that only the program knows keeps its name except for prefix and suffix. */
+/* Names a tensor that only the family program knows: it keeps its name except for prefix and suffix. */
 static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
 {
     size_t n = strlen(name) - (ends_with(name, ".weight") ? strlen(".weight") : 0);
@@ -80,8 +80,8 @@ static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
                                                                                                     : PART_UNKNOWN;
 }
 
-/* Returns the name without the prefix of all names: "model." (absent in checkpoints of a bare model), and the part of a
- * model of several kinds of input. */
+/* Returns a name without its prefix: "model." (absent in checkpoints of a bare model), or the prefix of the language
+ * model in a model of several kinds of input. */
 static const char *bare_name(const whit_hf_class *class, const char *name)
 {
     static const char *const nested[] = {"model.language_model.", "language_model.model.", "language_model."};
@@ -91,7 +91,7 @@ static const char *bare_name(const whit_hf_class *class, const char *name)
     return begins_with(name, prefix) ? name + strlen(prefix) : name;
 }
 
-/* Returns whether a tensor does not belong to the language model, by the prefix of its name. */
+/* Returns whether a tensor does not belong to the language model, which is decided by the prefix of its name. */
 static bool is_of_other_input(const whit_hf_class *class, const char *name)
 {
     static const char *const begins[] = {
@@ -109,8 +109,8 @@ static enum part name_part(const whit_import_name *row)
     return row->is_projection ? PART_PROJECTION : PART_PLAIN;
 }
 
-/* Finds the meaning of a tensor of the block that predicts one more token. The block is the layer after the last; its
- * tensors outside a layer have the block's prefix in the class's table, too. */
+/* Finds the meaning of a tensor of the block that predicts one more token. The block is the layer after the last; names
+ * of its tensors outside a layer have the block's prefix in the class's table, too. */
 static enum part find_draft_part(const whit_hf_class *class, const char *name, const whit_config *config,
                                  struct found *found)
 {
@@ -119,7 +119,7 @@ static enum part find_draft_part(const whit_hf_class *class, const char *name, c
     uint32_t block = 0;
     if (!config->n_draft_layers) return PART_IGNORED;
     const char *in_layer = whit_import_layer(rest, "layers", WHIT_MAX_LAYERS, &block);
-    if (block) return PART_IGNORED; /* further blocks */
+    if (block) return PART_IGNORED; /* only the first block is used */
     found->layer = config->n_layers;
     if (in_layer) name = in_layer;
     if (whit_import_expert(name, pattern, &found->expert)) name = pattern;
@@ -127,7 +127,7 @@ static enum part find_draft_part(const whit_hf_class *class, const char *name, c
     return found->row ? name_part(found->row) : PART_UNKNOWN;
 }
 
-/* Finds the meaning of a tensor by its (terminated) name. */
+/* Finds the meaning of a tensor by its name, which is zero-terminated. */
 static enum part find_part(const whit_hf_class *class, const char *file_name, const whit_config *config,
                            struct found *found)
 {
@@ -138,7 +138,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, co
         snprintf(found->ours, sizeof found->ours, "head");
         return PART_HEAD;
     }
-    /* Some checkpoints store RoPE tables, which follow from the configuration. */
+    /* RoPE tables, which some checkpoints store, follow from the configuration. */
     static const char *const tables[] = {"inv_freq", "cos_cached", "sin_cached"};
     for (size_t i = 0; i < COUNT(tables); i++)
         if (ends_with(name, tables[i])) return PART_IGNORED;
@@ -164,7 +164,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, co
     return found->row ? name_part(found->row) : PART_UNKNOWN;
 }
 
-/* The canonical name of a row of a table. */
+/* Writes the canonical name of a row of a table. */
 static void canonical_name(const whit_import_name *row, uint32_t layer, char ours[WHIT_VALUE_NAME_BYTES])
 {
     if (layer == UINT32_MAX)
@@ -258,7 +258,7 @@ static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, 
     return WHIT_OK;
 }
 
-/* A row of two-bit codes, and its scale, which is element `row` of import->view. */
+/* Reads a row of two-bit codes and its scale, which is element `row` of import->view. */
 static whit_status read_ternary_rows(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                                      whit_error *error)
 {
@@ -304,7 +304,7 @@ struct reading {
     whit_source *source;
     struct whit_hf_importer *importer;
     const whit_safetensor *file;
-    const char *file_name; /* name of the tensor in the file, terminated */
+    const char *file_name; /* name of the tensor in the file, zero-terminated */
     whit_error *error;
 };
 
@@ -313,7 +313,8 @@ static whit_status refuse_tensor(const struct reading *r, const char *why)
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", r->source->path, r->file_name, why);
 }
 
-/* *factor: multiplies the products; the weight's scale, or its inverse (BitLinear divides). */
+/* Sets *factor to the number by which products are multiplied: the weight's scale, or the inverse of it (BitLinear
+ * divides). */
 static whit_status read_scale(const struct reading *r, bool required, double *factor)
 {
     char name[160];
@@ -332,7 +333,8 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     return WHIT_OK;
 }
 
-/* modules_to_not_convert names modules by their path or its end, or a whole subtree. */
+/* Returns whether modules_to_not_convert names the tensor's module: by its path, by the end of its path, or as part of
+ * a subtree. */
 static bool is_skipped(const struct reading *r)
 {
     const whit_json *json = &r->importer->hf->config.json;
@@ -399,7 +401,7 @@ static whit_status float_matrix(const struct reading *r, struct whit_hf_import *
     return WHIT_OK;
 }
 
-/* Latent weights: t = clamp(round(w / m), -1, 1) and products times m, the mean magnitude
+/* Prepares latent weights: t = clamp(round(w / m), -1, 1), and products are multiplied by m, the mean magnitude
  * (transformers, integrations/bitnet.py, WeightQuant; 1bitLLM's weight_quant). */
 static whit_status latent_projection(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
@@ -435,7 +437,7 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
         return refuse_tensor(r, "holds latent weights, but config.json does not say that they are quantised online");
-    import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows still round to zeros */
+    import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows are still rounded to zeros */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
     return WHIT_OK;
@@ -454,14 +456,15 @@ static uint64_t columns_of(const whit_config *c, const char *name)
     return c->n_embd;
 }
 
-/* Returns the bits per code of a matrix whose file has only the bytes of a row; 0 if these do not fit its columns. */
+/* Returns the number of bits per code of a matrix of which the file only has the bytes of a row; 0 if these do not fit
+ * its columns. */
 static uint32_t gemma_bits(const struct reading *r, const char *name)
 {
     uint64_t n_cols = columns_of(&r->source->config, name), bytes = r->file->n_dims == 2 ? r->file->dims[1] : 0;
     return n_cols && bytes <= n_cols ? (uint32_t)(8 * bytes / n_cols) : 0;
 }
 
-/* *bits: bits of a module's MLX codes, its own or the default. */
+/* Sets *bits to the number of bits of a module's MLX codes: the module's own, or the default. */
 static whit_status mlx_bits(const struct reading *r, const char *module, uint32_t *bits)
 {
     const whit_hf_quantisation *q = &r->importer->quantisation;
@@ -476,13 +479,13 @@ static whit_status mlx_bits(const struct reading *r, const char *module, uint32_
     return WHIT_OK;
 }
 
-/* The module of a tensor whose file_name ends in ".weight". */
+/* Writes the module of a tensor whose file_name ends in ".weight". */
 static void module_of(const struct reading *r, char module[160])
 {
     snprintf(module, 160, "%.*s", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
 }
 
-/* A matrix of packed integers or of floats of eight bits; file_name ends in ".weight". */
+/* Prepares a matrix of packed integers or of floats of eight bits; file_name ends in ".weight". */
 static whit_status packed_matrix(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     const whit_hf_quantisation *q = &r->importer->quantisation;
@@ -505,8 +508,8 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     return WHIT_OK;
 }
 
-/* Returns the scales of rows of a ternary matrix in MLX's 2-bit form, "M.row_alpha" beside "M.weight"; NULL if
- * absent. */
+/* Returns the scales of the rows of a ternary matrix in MLX's 2-bit form, which are "M.row_alpha" for "M.weight"; NULL
+ * if absent. */
 static const whit_safetensor *row_scales(const struct reading *r)
 {
     char name[160];
@@ -515,7 +518,8 @@ static const whit_safetensor *row_scales(const struct reading *r)
     return whit_safetensors_find(r->importer->hf->weights, name);
 }
 
-/* Ternary rows, sixteen codes a word from the low bits: value = scale * (code - 1), one scale a row. */
+/* Prepares a matrix of ternary rows: each word has sixteen codes from the low bits up; value = scale * (code - 1), with
+ * one scale per row. */
 static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     enum { WORD_CODES = 16 };
@@ -525,7 +529,7 @@ static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *
         return refuse_tensor(r, "is not a matrix of 2-bit codes");
     if (!whit_safetensor_view(scales, &import->view) || import->view.n_rows * import->view.n_cols != r->file->dims[0])
         return refuse_tensor(r, "its row_alpha is not a number for each row");
-    import->view.n_cols *= import->view.n_rows; /* one row, whatever the dimensions */
+    import->view.n_cols *= import->view.n_rows; /* the scales become one row, whatever their dimensions */
     import->view.n_rows = 1;
     import->codes = (const int8_t *)r->file->data;
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_T2,
@@ -542,7 +546,7 @@ static bool is_packed(const struct reading *r)
     return whit_hf_is_packed(r->importer->quantisation.form, r->file) && ends_with(r->file_name, ".weight");
 }
 
-/* Refuses fixed scales of activations beside weights that are not quantised. */
+/* Refuses fixed scales of activations for weights that are not quantised. */
 static whit_status check_floats(const struct reading *r)
 {
     float scales[2] = {0};
@@ -568,7 +572,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-/* Taps of a convolution, (channels, 1, taps) or (channels, taps). */
+/* Prepares the taps of a convolution, (channels, 1, taps) or (channels, taps). */
 static whit_status add_taps(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     whit_safetensor file = *r->file;
@@ -600,13 +604,14 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     return WHIT_OK;
 }
 
-/* The matrices of experts as one: (experts, rows, columns) becomes (experts * rows, columns). */
+/* Merges the matrices of experts into one: (experts, rows, columns) becomes (experts * rows, columns). */
 static void flatten(const whit_import_name *row, struct whit_hf_import *import, struct reading *r)
 {
     if (!row || r->file->n_dims != 3 || (!whit_import_has_experts(row->rows) && row->rows != WHIT_IMPORT_ROW)) return;
     import->flat = *r->file;
     import->flat.n_dims = 2;
-    import->flat.dims[0] *= import->flat.dims[1]; /* cannot overflow: all dimensions' product fits the file */
+    /* cannot overflow, because the product of all dimensions fits the file */
+    import->flat.dims[0] *= import->flat.dims[1];
     import->flat.dims[1] = import->flat.dims[2];
     r->file = &import->flat;
 }
@@ -660,7 +665,7 @@ static whit_status add_expert(whit_source *source, struct whit_hf_importer *impo
     return read_tensor(source, importer, file, file_name, found->row, part, error);
 }
 
-/* Adds the tensors that one tensor of the file contains: itself, or the matrices fused into it. */
+/* Adds the tensors that a tensor of the file contains: the tensor itself, or the matrices that are fused into it. */
 static whit_status add_parts(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
                              const char *file_name, const struct found *found, whit_error *error)
 {
@@ -678,13 +683,13 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* A tensor of the embedding or of the head, and its name as add_tensor takes it. */
+/* The tensor of the embedding or of the head, and its name in the form that add_tensor takes. */
 struct ending {
     const whit_safetensor *file;
     char file_name[128];
 };
 
-/* Whether embedding and head are equal, scales of packed ones included. */
+/* Finds whether embedding and head are equal, including the scales of packed ones. */
 static whit_status same_data(whit_source *source, struct whit_hf_importer *importer, const struct ending *embed,
                              const struct ending *head, bool *same, whit_error *error)
 {
@@ -709,7 +714,7 @@ static whit_status same_data(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* Embedding and head: one matrix or two, whichever of them is stored. */
+/* Adds embedding and head: one matrix or two, whichever of them is stored. */
 static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_importer *importer,
                                           const struct ending *embed, const struct ending *head, whit_error *error)
 {
@@ -738,7 +743,7 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
     return tied ? WHIT_OK : add_tensor(source, importer, head->file, head->file_name, "head", NULL, error);
 }
 
-/* BitNet's embedding models: each projection has its own norm, and float weights are latent. */
+/* Detects BitNet's embedding models, in which each projection has its own norm and float weights are latent. */
 static void find_input_norms(struct whit_hf_importer *importer, whit_config *config)
 {
     static const char *const names[] = {"layers.0.self_attn.q_proj.norm.weight",
@@ -786,7 +791,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
 {
     const whit_safetensors *weights = importer->hf->weights;
     struct ending embed = {0}, head = {0};
-    /* Fused tensors are of three at most. */
+    /* A fused tensor becomes at most three tensors. */
     importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors) + WHIT_HF_DENSE_MAX;
     find_input_norms(importer, &source->config);
     find_draft_block(importer, &source->config);
@@ -803,13 +808,14 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         size_t module_bytes;
         whit_hf_role role =
             fits ? whit_hf_packed_role(importer->quantisation.form, file_name, &module_bytes) : WHIT_HF_OTHER;
-        if (role == WHIT_HF_BESIDE) continue; /* read with its matrix */
+        if (role == WHIT_HF_BESIDE) continue; /* read together with its matrix */
         if (role == WHIT_HF_CODES && module_bytes + strlen(".weight") < sizeof file_name)
-            memcpy(file_name + module_bytes, ".weight", sizeof ".weight"); /* regardless of the form's name for it */
+            /* the name that functions below expect, regardless of the form's name for it */
+            memcpy(file_name + module_bytes, ".weight", sizeof ".weight");
         enum part part = fits ? find_part(importer->class, file_name, &source->config, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)
             part = other_part(file_name + (begins_with(file_name, "model.") ? 6 : 0), found.ours);
-        if (part == PART_UNKNOWN && !file->size_bytes) continue; /* an unknown tensor without data */
+        if (part == PART_UNKNOWN && !file->size_bytes) continue; /* an unknown tensor without data is ignored */
         if (part == PART_UNKNOWN)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' is not known in a %s of %u layers",
                              source->path, file_name, importer->class->name, source->config.n_layers);

@@ -25,7 +25,7 @@ struct importer {
     whit_safetensors *weights;
     double rank, alpha;
     bool by_root;               /* use_rslora: alpha / sqrt(r) */
-    whit_adapter_floats *pairs; /* (n_tensors of the file): each with an A, and its B when that was seen */
+    whit_adapter_floats *pairs; /* (n_tensors of the file) pairs that have an A, and its B if that was read */
     size_t capacity_pairs;
     uint32_t n_pairs;
     whit_error *error;
@@ -43,10 +43,10 @@ static const char *weights_name(const struct importer *im)
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-/* PEFT's LoraConfig. Read here: */
+/* Fields of PEFT's LoraConfig that are read. */
 static const char *const used[] = {"alpha_pattern", "init_lora_weights", "lora_alpha", "peft_type", "r",
                                    "rank_pattern",  "use_rslora"};
-/* Fields about training and bookkeeping; the tensors tell which modules are adapted. */
+/* Fields about training and bookkeeping; the tensors say which modules are adapted. */
 static const char *const harmless[] = {
     "auto_mapping",      "base_model_class", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
     "eva_config",        "exclude_modules",  "inference_mode",          "layers_pattern", "layers_to_transform",
@@ -75,7 +75,7 @@ static bool in_list(const char *const *list, size_t n, const whit_json *json, ui
     return false;
 }
 
-/* "bias": "none" means no bias. */
+/* Returns whether a field has no effect; "bias": "none" means no bias. */
 static bool says_nothing(const whit_json *json, uint32_t key)
 {
     if (whit_json_is(json, key, "bias") && whit_json_is(json, key + 1, "none")) return true;
@@ -100,7 +100,7 @@ static whit_status check_fields(const struct importer *im)
     return WHIT_OK;
 }
 
-/* Returns whether the initialisation is true, false, or a method that leaves the base weights as published. */
+/* Returns whether the initialisation is true, false, or a method that leaves the base weights unchanged. */
 static bool starts_beside_the_weights(const whit_json *json, uint32_t node)
 {
     return whit_json_type_of(json, node) <= WHIT_JSON_BOOL || whit_json_is(json, node, "gaussian") ||
@@ -127,7 +127,7 @@ static whit_status read_config(struct importer *im)
     return check_fields(im);
 }
 
-/* Whether a module's name matches a key of a pattern: "(.*\.)?(KEY)$" from its start, as in PEFT. */
+/* Finds whether a module's name matches a key of a pattern: "(.*\.)?(KEY)$" from its start, as in PEFT. */
 static whit_status matches(const struct importer *im, uint32_t key, const char *module, bool *yes)
 {
     size_t n;
@@ -176,7 +176,7 @@ static const struct projection {
     {"mlp.gate_proj", "gate"}, {"mlp.up_proj", "up"},     {"mlp.down_proj", "down"},
 };
 
-/* Cuts `end` off a name. */
+/* Cuts the suffix `end` off a name; false if the name does not have it. */
 static bool cut_suffix(char *name, const char *end)
 {
     size_t n = strlen(name), m = strlen(end);
@@ -190,8 +190,8 @@ static whit_status refuse_tensor(const struct importer *im, const char *tensor, 
     return whit_fail(im->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", weights_name(im), tensor, why);
 }
 
-/* "base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight": the module in PEFT's words, our
- * tensor, and which factor. */
+/* Finds the place of a tensor such as "base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight": the module's
+ * name in PEFT, our tensor, and whether it is factor A. */
 static whit_status find_place(const struct importer *im, const char *tensor, char module[160],
                               char ours[WHIT_VALUE_NAME_BYTES], bool *is_a)
 {
@@ -231,7 +231,7 @@ static whit_adapter_floats *pair_of(struct importer *im, const char *model_name)
     return &im->pairs[im->n_pairs++];
 }
 
-/* All values of a matrix times `factor`, row-major; NULL after an error. */
+/* Returns all values of a matrix times `factor`, row-major; NULL after an error. */
 static float *read_values(const struct importer *im, const whit_ggml_view *view, const char *tensor, double factor)
 {
     size_t n = (size_t)(view->n_rows * view->n_cols);
@@ -252,7 +252,8 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     return values;
 }
 
-/* *factor: multiplies B; alpha / r, after applying the patterns. r must equal the rank of the tensors. */
+/* Sets *factor to the number that multiplies B, alpha / r, with r and alpha from the patterns. r must equal the rank of
+ * the tensors. */
 static whit_status find_factor(const struct importer *im, const char *module, const char *tensor, uint64_t rank,
                                double *factor)
 {

@@ -70,8 +70,9 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
                    n_embd = source->config.n_embd, n_experts = source->config.n_experts,
                    width = source->config.n_expert_ff;
     const uint32_t nk = source->config.delta_key_heads, nv = source->config.delta_heads,
-                   key = source->config.delta_key_dim, per_key = nk ? nv / nk : 0, /* value heads of a key head */
-        value = per_key * source->config.delta_value_dim, fused = 2 * (key + value);
+                   /* per_key: number of value heads of a key head */
+        key = source->config.delta_key_dim, per_key = nk ? nv / nk : 0,
+                   value = per_key * source->config.delta_value_dim, fused = 2 * (key + value);
     const struct {
         uint32_t begin, n, total, run, stride;
     } parts[] = {

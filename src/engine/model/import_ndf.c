@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An .ndf file as a source, to change its codecs: names and layouts are canonical already. The record of its origin is
- * kept: "whit.*" entries become "whit.previous.*". */
+ * An .ndf file as a source, for changing its codecs: names and layouts are already canonical. The record of its origin
+ * is kept: "whit.*" entries become "whit.previous.*". */
 #include "kernels/corrections.h"
 #include "model/source.h"
 
@@ -48,7 +48,7 @@ static whit_status find_type(const whit_source *source, const whit_tensor *tenso
     size_t n_fields = (size_t)g.n_groups * g.n_fields + 1;
     int8_t *codes = whit_alloc(source->allocator, type->n_cols);
     float *fields = whit_alloc(source->allocator, n_fields * sizeof *fields);
-    uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* only if scales are u8 */
+    uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* used only if scales are u8 */
     whit_status status = codes && fields && fields_u8 ? WHIT_OK : whit_fail_memory(error, "a row", type->n_cols);
     bool ternary = true;
     for (uint32_t row = 0; status == WHIT_OK && ternary && row < type->n_rows; row++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Import of embedding and rerank models, beside what decoders have: the pooling, dense layers after it, classification
- * heads, and the numbers of encoders, in GGUF files and in the folders of sentence-transformers. */
+ * Imports the parts of embedding and rerank models that decoders do not have: the pooling, dense layers after it,
+ * classification heads, and the numbers of encoders, from GGUF files and from folders of sentence-transformers. */
 #include "base/phrase.h"
 #include "kernels/kernels.h"
 #include "model/import_gguf.h"
@@ -10,7 +10,7 @@
 
 /* ---- GGUF -------------------------------------------------------------------------------------- */
 
-/* Returns the rows of a matrix of the file, 0 if it is absent. */
+/* Returns the number of rows of a matrix of the file; 0 if it is absent. */
 static uint32_t rows_of(const whit_gguf *gguf, const char *name)
 {
     const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, name);
@@ -41,7 +41,7 @@ whit_status whit_import_gguf_gemma_embedding(const whit_gguf_keys *k, whit_confi
     return WHIT_OK;
 }
 
-/* Sets layers without RoPE and of one kind. */
+/* Makes all layers one kind without RoPE. */
 static void drop_ropes(whit_config *c)
 {
     c->n_ropes = c->n_kinds = c->rope_dim = c->window = 0;
@@ -135,7 +135,7 @@ whit_status whit_import_hf_bert(const struct whit_hf_importer *importer, whit_co
     if (!class->has_scores) return WHIT_OK;
     c->score_dense = true;
     c->n_labels = whit_json_count(json, whit_hf_node(config, "id2label"));
-    if (!c->n_labels) c->n_labels = 2; /* as in transformers' PretrainedConfig */
+    if (!c->n_labels) c->n_labels = 2; /* the default of transformers' PretrainedConfig */
     return WHIT_OK;
 }
 
@@ -214,7 +214,7 @@ static whit_status read_dense(struct whit_hf_importer *importer, uint32_t entry,
     return whit_hf_open_safetensors(importer->hf, path, &modules->dense[modules->n_dense++], error);
 }
 
-/* Returns the last part of a class's name: "Pooling" of "sentence_transformers.models.Pooling". */
+/* Returns the last part of a class's name, such as "Pooling" of "sentence_transformers.models.Pooling". */
 static const char *module_kind(const whit_json *json, uint32_t entry, size_t *n)
 {
     const char *type = whit_json_string(json, whit_json_get(json, entry, "type"), n);

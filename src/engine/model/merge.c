@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model is read as a source; changed tensors get their own reader. */
+ * Merges adapters into a model. The model is read as a source, in which changed tensors get a reader of their own. */
 #include "model/merge.h"
 
 #include "quant/requantise.h"
@@ -15,10 +15,10 @@ struct term {
 /* A matrix that changes. */
 struct merged {
     const whit_tensor *tensor;
-    whit_tensor_type type; /* in the new file */
+    whit_tensor_type type; /* type of the matrix in the new file */
     struct term *terms;
     size_t n_terms;
-    double *lost, *kept; /* (n_rows) sums of squares: of the difference, and of the exact values */
+    double *lost, *kept; /* (n_rows) sums of squares of the difference, and of the exact values */
     const whit_allocator *allocator;
 };
 
@@ -27,13 +27,13 @@ struct job {
     const whit_merge_adapter *adapters;
     size_t n_adapters;
     const whit_merge_options *options;
-    struct merged *merged; /* (n_tensors) tensors without terms do not change */
+    struct merged *merged; /* (n_tensors) the changes; tensors without terms do not change */
     whit_error *error;
 };
 
 /* ---- one row -------------------------------------------------------------------------------- */
 
-/* values += B's row times A, in double. */
+/* Adds a row of B times A to `values`, in double precision. */
 static void add_term(const struct term *term, uint32_t row, uint32_t n, int8_t *codes, double *values)
 {
     uint32_t rank = term->pair->b.type.n_cols;
@@ -70,7 +70,7 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
     }
     whit_free(m->allocator, exact, bytes);
     if (isfinite(m->lost[row])) return WHIT_OK;
-    /* The sum is no number, or what it became is not: f16, of weights or of scales, ends at 65,504. */
+    /* The sum is not finite, or its rounded form is not: f16, of weights or of scales, ends at 65,504. */
     return whit_fail(error, WHIT_ERROR_NUMERIC,
                      "tensor '%s': row %u: the sum is too large for %s; choose another codec, or a smaller strength",
                      source->name, row, whit_codec_find(m->type.codec)->name);
@@ -109,7 +109,7 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     return whit_tensor_type_check(&m->type, job->error);
 }
 
-/* A times strength, as floats. */
+/* Unpacks A, times the strength, as floats. */
 static whit_status unpack_a(const struct job *job, const whit_merge_adapter *adapter, struct term *term)
 {
     const whit_tensor_type *a = &term->pair->a.type;

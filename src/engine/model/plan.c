@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compiling a graph: which nodes are needed, the steps they become, and their phases. The placing
- * of values in slots is in slots.c. */
+ * Compiles a graph: finds the nodes that are needed, converts them to steps, and groups the steps into phases. slots.c
+ * places values in slots. */
 #include "model/plan.h"
 
 #include "model/plan_split.h"
@@ -69,9 +69,9 @@ struct compiler {
     const whit_graph *graph;
     const whit_plan_options *options;
     whit_plan *plan;
-    uint32_t first, end; /* nodes [first, end) */
-    bool *needed;        /* per node */
-    uint32_t *map;       /* graph value -> plan value */
+    uint32_t first, end; /* nodes [first, end) are compiled */
+    bool *needed;        /* by node: its result is needed */
+    uint32_t *map;       /* by graph value: its plan value */
     whit_error *error;
 };
 
@@ -92,7 +92,8 @@ static whit_ref attention_of(const whit_graph *g, uint32_t layer)
     return 0;
 }
 
-/* Marks the nodes that the kept values need, walking backwards; shared attention needs the owner's attention. */
+/* Marks the nodes that the kept values need, walking backwards; shared attention also needs the attention of its
+ * owner. */
 static whit_status mark_needed(struct compiler *c)
 {
     const whit_graph *g = c->graph;
@@ -123,7 +124,8 @@ static uint32_t add_value(struct compiler *c, whit_plan_value value)
     return plan->n_values;
 }
 
-/* Returns the plan value of a graph value; the caller fills a value that no node of the range computes. */
+/* Returns the plan value of a graph value. A value that no node of the range computes is added as one that the caller
+ * fills. */
 static uint32_t use(struct compiler *c, whit_ref value)
 {
     if (!value || c->map[value]) return value ? c->map[value] : 0;
@@ -158,7 +160,8 @@ static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
     return a->kind == b->kind && a->group == b->group && a->step == b->step && a->scale == b->scale;
 }
 
-/* Returns the value `input` in the format that the node's matrix reads; emits the conversion if it is missing. */
+/* Returns the value `input` in the activation format that the node's matrix reads; emits the conversion if it is
+ * missing. */
 static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t input, uint32_t since)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -185,8 +188,8 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
-/* Lowers consecutive matrices, of experts or not, that read the same value: formats first, then all products, then
- * biases, so that the products form one phase. Returns the node after them. */
+/* Lowers consecutive matrices, of experts or not, that read the same value: first the activation formats, then all
+ * products, then the biases, so that the products form one phase. Returns the index of the node after the matrices. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
 {
     const whit_graph *g = c->graph;
@@ -236,7 +239,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
     step.op = WHIT_PLAN_ATTEND;
     step.input[0] = q;
-    step.input[1] = k; /* for its width only: keys are read from the cache */
+    step.input[1] = k; /* used for its width only, because keys are read from the cache */
     step.input[2] = 0;
     step.output = define(c, node->output);
     step.window = node->window;
@@ -245,7 +248,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
 }
 
-/* Lowers attention without appending: keys and values are in the cache already. */
+/* Lowers attention that appends nothing, because its keys and values are already in the cache. */
 static void lower_shared(struct compiler *c, const whit_node *node)
 {
     uint32_t q = use(c, node->input[0]);
@@ -308,7 +311,7 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .constant = node->constant});
 }
 
-/* Lowers the nodes of the range whose values have a row set; those of experts run with the batch's. */
+/* Lowers the nodes of the range whose values have a row set; values of experts run with the batch's rows. */
 static void lower(struct compiler *c, whit_row_set rows)
 {
     const whit_row_set other = rows == WHIT_ROWS_BATCH ? WHIT_ROWS_EXPERT : rows;
@@ -347,7 +350,8 @@ static uint8_t domain_of(const whit_plan_step *step)
     }
 }
 
-/* Returns whether `step` reads an output of the open phase. Rows may; tiles and heads may not. */
+/* Returns whether `step` reads an output of the open phase. This is allowed in phases of rows, but not of tiles or
+ * heads. */
 static bool depends(const whit_plan *plan, const whit_plan_phase *phase, const whit_plan_step *step)
 {
     for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
@@ -376,7 +380,7 @@ static void make_phases(struct compiler *c)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Rows of experts come from a dispatch of the same pass: a range that begins after it cannot be run. */
+/* Refuses a range that begins after a dispatch, because rows of experts need a dispatch of the same pass. */
 static whit_status check_external(const whit_plan *plan, whit_error *error)
 {
     for (uint32_t v = 0; v < plan->n_values; v++)
@@ -396,8 +400,8 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first,
                          c.end);
 
-    /* A node makes at most three steps (formats, product and bias or rescoring) and two values, each of which may be
-     * gathered, and brings at most three external ones. The split product of a delta rule's input is three steps. */
+    /* A node needs at most three steps (formats, product, and bias or rescoring) and two values, each of which may be
+     * gathered, and at most three external values. The split product of a delta rule's input needs three steps. */
     size_t n_nodes = c.end - c.first;
     plan->capacity_steps = (uint32_t)((options->ranks ? 7 : 3) * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);

@@ -5,7 +5,7 @@ struct fuser {
     const whit_plan *plan;
     const whit_fuse_options *options;
     whit_schedule *schedule;
-    bool *is_gone; /* per step of the plan: it was fused into another one, or is not run */
+    bool *is_gone; /* by step of the plan: the step was fused into another one, or is not run */
 };
 
 static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
@@ -13,7 +13,7 @@ static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
     return &f->plan->values[value - 1];
 }
 
-/* Returns whether exactly one step reads a value and it is not kept. */
+/* Returns whether a value is not kept and exactly one step reads it. */
 static bool is_read_once(const struct fuser *f, uint32_t value)
 {
     return value_of(f, value)->n_reads == 1 && !value_of(f, value)->kept;
@@ -46,7 +46,8 @@ static void drop_step(struct fuser *f, const whit_plan_step *step)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Fuses a gate's matrix and the matrix that it gates, if alone in their phase, with the gate step that follows. */
+/* Fuses a gate's matrix and the matrix that it gates, if they are alone in their phase, with the gate step that
+ * follows. */
 static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *gate = &f->plan->steps[phase->first], *up = gate + 1, *gates = behind(f, phase);
@@ -64,7 +65,7 @@ static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_
     return true;
 }
 
-/* Fuses a matrix that is alone in its phase with the sum of its product and a value, written in place of that value. */
+/* Fuses a matrix that is alone in its phase with the step that adds its product to a value in place. */
 static bool fuse_added(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *linear = &f->plan->steps[phase->first], *add = behind(f, phase);
@@ -90,8 +91,8 @@ static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Returns whether steps i and i + 1 of a phase that ends at `end` are a norm of whole rows and the int8 activations of
- * it. */
+/* Returns whether steps i and i + 1, in a phase that ends at `end`, are a norm of whole rows and the int8 activations
+ * of its output. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
@@ -107,8 +108,8 @@ static bool is_row_source(uint8_t gate)
     return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;
 }
 
-/* Fuses step i if it is a norm, else step i and the norm after it, with the activations that follow, into `step`, the
- * schedule's copy of step i. */
+/* Fuses a norm with the activations that follow it, and with step i if that is the operation before the norm, into
+ * `step`, which is the schedule's copy of step i. */
 static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step *step)
 {
     const whit_plan_step *norm = &f->plan->steps[i];
@@ -130,7 +131,7 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
     drop_step(f, norm + 1);
 }
 
-/* Returns the step that rotates the queries of an attention in place, if no other step reads them; else NULL. */
+/* Returns the step that rotates an attention's queries in place, if no other step reads them; otherwise NULL. */
 static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step *attend)
 {
     const whit_plan_step *rope = attend;
@@ -166,7 +167,7 @@ static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i,
     }
 }
 
-/* Drops steps that run as a part of a later step, or not at all. */
+/* Drops steps that run as part of a later step, and steps that do not run at all. */
 static void drop_first(struct fuser *f)
 {
     for (uint32_t i = 0; i < f->plan->n_steps; i++) {

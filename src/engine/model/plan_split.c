@@ -39,7 +39,7 @@ size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share)
     return n + n_steps * (sizeof(float) + sizeof(int32_t));
 }
 
-/* Returns the key heads that some value heads of a delta rule read; all if those do not follow each other. */
+/* Returns the key heads that some value heads of a delta rule read; all key heads if they are not consecutive. */
 static whit_columns key_heads_of(const whit_plan_step *step, whit_columns heads)
 {
     const uint32_t first = whit_delta_key_head(heads.begin, step->n_heads, step->n_key_heads, step->is_grouped);
@@ -99,12 +99,12 @@ void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_k
 
 struct splitter {
     whit_plan *plan;
-    const whit_plan_step *from; /* (n_from) the steps of one process */
+    const whit_plan_step *from; /* (n_from) the steps of the plan for one process */
     uint32_t n_from;
-    uint8_t *parts; /* (n_values + 1) which columns this rank has, from step to step */
+    uint8_t *parts; /* (n_values + 1) which columns of each value this rank has after the steps so far */
 };
 
-enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* as in whit_split_channels; no gather completes them */ };
+enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* the channels of whit_split_channels; no gather completes them */ };
 
 static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 {
@@ -142,16 +142,16 @@ static bool is_elementwise(const whit_plan_step *step)
     }
 }
 
-/* Returns whether a step computes each head of its output from the same head. A norm of whole rows is that of one
- * head. */
+/* Returns whether a step computes each head of its output from the same head of its input. A norm of whole rows counts
+ * as a norm of one head. */
 static bool is_headwise(const struct splitter *s, const whit_plan_step *step)
 {
     return step->op == WHIT_PLAN_ROPE ||
         (step->op == WHIT_PLAN_NORM && step->head_dim && step->head_dim <= value_of(s, step->output)->width);
 }
 
-/* Returns the number of heads that have computed a value before step i, through steps on columns or heads; 0: not by
- * heads. */
+/* Returns the number of heads by which a value was computed before step i, through steps on columns or heads; 0 if it
+ * was not computed by heads. */
 static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t value)
 {
     while (i-- > 0) {
@@ -165,11 +165,11 @@ static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t val
     return 0;
 }
 
-/* Returns the number of heads by which a step splits a value that it reads; 0: it does not. */
+/* Returns the number of heads by which a step splits a value that it reads; 0 if it does not. */
 static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value);
 
 /* Returns the number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value,
- * from step i on, want it cut, through steps on columns or heads; 0: other steps read it. */
+ * from step i on, need it to be split, through steps on columns or heads; 0 if other steps read it. */
 static uint32_t heads_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     uint32_t n_heads = 0;
@@ -196,7 +196,7 @@ static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value)
     return heads_of(s, i + 1, step->output);
 }
 
-/* Returns the only step that reads a value, from step i on; NULL: several steps read it, or no step. */
+/* Returns the only step that reads a value, from step i on; NULL if several steps read it, or no step. */
 static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = NULL;
@@ -209,15 +209,15 @@ static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, u
     return reader;
 }
 
-/* Whether the only reader of a product's outputs is the convolution of a delta rule. Returns that convolution. */
+/* Returns the convolution of a delta rule if it is the only reader of a product's outputs; otherwise NULL. */
 static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = only_reader(s, i, value);
     return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
-/* Returns the columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations computed from
- * them. */
+/* Returns the number of columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations that
+ * are computed from them. */
 static uint32_t unit_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     for (; i < s->n_from; i++) {
@@ -264,7 +264,7 @@ static void gather_value(struct splitter *s, uint32_t value, bool to_first)
                               .to_first = to_first});
 }
 
-/* Puts the product of a delta rule's input: a step for each run of tiles with channels of this rank's heads. */
+/* Emits the product of a delta rule's input: a step for each run of tiles that have channels of this rank's heads. */
 static void split_delta_input(struct splitter *s, whit_plan_step *step, const whit_plan_step *convolution)
 {
     const uint32_t width = value_of(s, step->output)->width;
@@ -301,13 +301,13 @@ static void split_linear(struct splitter *s, uint32_t i, whit_plan_step *step)
         cut_value(s, step->output, n_heads, width / n_heads);
     } else {
         const uint32_t unit = unit_of(s, i + 1, step->output);
-        if (width < unit * s->plan->ranks->n_ranks) return; /* small: every rank computes all of it */
+        if (width < unit * s->plan->ranks->n_ranks) return; /* the value is small, so every rank computes all of it */
         cut_value(s, step->output, (width + unit - 1) / unit, unit);
     }
     step->is_split = true;
 }
 
-/* Activations of split rows are split if a rank's columns are whole groups. */
+/* Splits the activations of split rows if a rank's columns are whole groups. */
 static void split_acts(struct splitter *s, whit_plan_step *step)
 {
     const whit_plan_value *input = value_of(s, step->input[0]);
@@ -333,13 +333,14 @@ static void split_attention(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Each rank rescores its own rows of the head: the largest of all are among the largest of the ranks' rows. */
+/* Makes each rank rescore its own rows of the head: the largest logits of all rows are among the largest of each rank's
+ * rows. */
 static void split_rescore(const struct splitter *s, whit_plan_step *step)
 {
     step->is_split = is_partial(s, step->input[0]);
 }
 
-/* A delta rule computes this rank's value heads, also from whole rows. */
+/* Makes a delta rule compute this rank's value heads, even if its input rows are whole. */
 static void split_delta(struct splitter *s, whit_plan_step *step)
 {
     for (int j = 0; j < 3; j++)
@@ -349,7 +350,7 @@ static void split_delta(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Steps on columns, or on heads, of split values run on the rank's own columns. */
+/* Makes steps on columns, or on heads, of split values compute the rank's own columns. */
 static void split_columns(struct splitter *s, whit_plan_step *step)
 {
     const whit_plan_value *input = value_of(s, step->input[0]);
@@ -368,7 +369,7 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* A convolution of a delta rule's channels, or of columns. */
+/* Splits a convolution, of a delta rule's channels or of columns. */
 static void split_convolution(struct splitter *s, whit_plan_step *step)
 {
     if (s->parts[step->input[0]] != HAS_CHANNELS) {
@@ -380,7 +381,7 @@ static void split_convolution(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Notes in a convolution the heads of the delta rule that alone reads it. */
+/* Records in a convolution the heads of the delta rule, if that is the only reader of its output. */
 static void note_delta(const struct splitter *s, uint32_t i, whit_plan_step *convolution)
 {
     const whit_plan_step *delta = only_reader(s, i + 1, convolution->output);
@@ -392,7 +393,8 @@ static void note_delta(const struct splitter *s, uint32_t i, whit_plan_step *con
     convolution->is_grouped = delta->is_grouped;
 }
 
-/* Notes in attention steps how many KV heads their layer has, and in convolutions the heads of their delta rule. */
+/* Records in attention steps the number of KV heads of their layer, and in convolutions the heads of their delta
+ * rule. */
 static void note_heads(const struct splitter *s, whit_plan_step *steps)
 {
     for (uint32_t i = 0; i < s->n_from; i++) {
@@ -400,7 +402,7 @@ static void note_heads(const struct splitter *s, whit_plan_step *steps)
         if (step->op == WHIT_PLAN_CONV) note_delta(s, i, step);
         if (step->op == WHIT_PLAN_APPEND) step->n_key_heads = value_of(s, step->input[0])->width / step->head_dim;
         if (step->op != WHIT_PLAN_ATTEND) continue;
-        for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* the attention that has appended the layer's keys */
+        for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* finds the step that has appended the layer's keys */
             if (steps[k].op == WHIT_PLAN_APPEND && steps[k].layer == step->layer)
                 step->n_key_heads = steps[k].n_key_heads;
     }

@@ -4,24 +4,24 @@
 #include "base/pages.h"
 #include "kernels/codec.h"
 
-#define MATRICES_MAX 4 /* gate, up, down */
+#define MATRICES_MAX 4 /* maximum number of matrices of an expert: gate, up, down, and one in reserve */
 
 struct layer_experts {
-    const whit_tensor *matrices[MATRICES_MAX]; /* stacked */
+    const whit_tensor *matrices[MATRICES_MAX]; /* stacked matrices of all experts of the layer */
     uint32_t n_matrices;
-    uint64_t bytes; /* bytes of one expert */
+    uint64_t bytes; /* number of bytes of one expert */
 };
 
-/* A unit is an expert of a layer: layer * n_experts + expert. Units in memory form a ring from the least recently
- * wanted to the most recently wanted one; its head is unit number n_units. */
+/* A unit is an expert of a layer, with number layer * n_experts + expert. The units in memory form a ring from the
+ * least recently to the most recently used one; unit number n_units is the head of the ring. */
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;
     /* Unit whose pages are released together with the next unit's; n_units: no such unit. */
     uint32_t last_given;
-    struct layer_experts *layers; /* (n_layers) */
-    uint32_t *newer, *older;      /* (n_units + 1) */
-    bool *is_in;                  /* (n_units) */
+    struct layer_experts *layers; /* (n_layers) experts of each layer */
+    uint32_t *newer, *older;      /* (n_units + 1) links of the ring */
+    bool *is_in;                  /* (n_units) the unit is in memory */
     whit_expert_counts counts;
 };
 
@@ -127,8 +127,8 @@ void whit_residency_want(whit_residency *r, uint32_t layer, const uint32_t *expe
     if (layer >= r->n_layers) return;
     const uint64_t bytes = r->layers[layer].bytes;
     uint64_t wanted = 0, kept = 0;
-    /* Chosen experts that are in memory become the newest first, so that they are not evicted for the other chosen
-     * ones. */
+    /* Chosen experts that are already in memory become the newest units first, so that they are not evicted for the
+     * other chosen experts. */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t unit = layer * r->n_experts + experts[i];
         *(r->is_in[unit] ? &kept : &wanted) += bytes;

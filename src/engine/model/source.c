@@ -135,7 +135,8 @@ whit_status whit_source_add_template(whit_source *source, const char *name, size
     return WHIT_OK;
 }
 
-/* RoPE pairs are adjacent in the file (2i, 2i + 1), half a head apart in canonical order (i, i + half). */
+/* Returns the row of the file for a canonical row. RoPE pairs are adjacent in the file (2i, 2i + 1), and half a head
+ * apart in canonical order (i, i + half). */
 static uint32_t unpermuted(const whit_source_tensor *tensor, uint32_t row)
 {
     uint32_t head_dim = tensor->unpermute_head_dim, rope_dim = tensor->unpermute_rope_dim;
@@ -250,7 +251,7 @@ static bool looks_like_ndf(const char *path)
     return whit_ndf_has_magic(head, n);
 }
 
-/* A weights file alone lacks the configuration: open its folder as the model. */
+/* Opens the folder of a weights file as the model, because the file alone lacks the configuration. */
 static whit_status import_beside(whit_source *source, const char *path, whit_error *error)
 {
     const char *slash = strrchr(path, '/');
@@ -306,7 +307,7 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
     return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
 }
 
-/* Fails if overrides were given: only the metadata of GGUF files can be replaced. */
+/* Refuses overrides, because only the metadata of GGUF files can be replaced. */
 static whit_status refuse_overrides(const whit_source *source, const char *what, const char *advice, whit_error *error)
 {
     if (!source->options->n_overrides) return WHIT_OK;
@@ -345,7 +346,7 @@ whit_status whit_source_open_as(const char *path, const whit_source_options *opt
     source->passed_over.allocator = allocator;
     set_program(source);
     whit_status status = import_source(source, error);
-    set_program(source); /* an .ndf may contain another program */
+    set_program(source); /* an .ndf file may contain another program */
     if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);

@@ -6,7 +6,8 @@
 
 #define MAKES_PICTURES "a program for diffusion: it makes pictures or films"
 
-/* Prefixes of names, lower-case letters and digits only; specific ones before general ones. */
+/* Prefixes of names, in lower-case letters and digits, and the features that the family needs; specific prefixes
+ * precede general ones. */
 static const struct missing {
     const char *begin, *needs;
 } table[] = {
