@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Canonical bytes of rows before packing: a converter has the rows in memory and need not read them
- * back from tiles. codec_rows.c computes the same bytes from a tensor. */
+ * Computes the canonical bytes of rows before packing, so that a converter, which has the rows in memory, need not read
+ * them back from tiles. codec_rows.c computes the same bytes from a tensor. */
 #include "kernels/codec_lines.h"
 
 #include "base/half.h"
 #include "base/mem.h"
 
-/* Eight bytes plus bias, each by itself. */
+/* Adds a bias to each of eight bytes, without carries between bytes. */
 static uint64_t eight_codes(const int8_t *codes, unsigned bias)
 {
     uint64_t bytes;
@@ -14,7 +14,7 @@ static uint64_t eight_codes(const int8_t *codes, unsigned bias)
     return ((bytes & 0x7F7F7F7F7F7F7F7Fu) + 0x0101010101010101u * bias) ^ (bytes & 0x8080808080808080u);
 }
 
-/* Returns the low `bits` of eight bytes next to each other. */
+/* Returns the low `bits` bits of eight bytes, joined without gaps. */
 static uint64_t join_eight(uint64_t bytes, unsigned bits)
 {
     if (bits == 8) return bytes;
@@ -24,8 +24,8 @@ static uint64_t join_eight(uint64_t bytes, unsigned bits)
     return bytes | bytes >> (32 - 4 * bits);
 }
 
-/* Digits of `bits` bits, lowest first: codes plus bias, of signs (`shift` 1) half of that. Bits after the end of the
- * row are zero. */
+/* Writes codes as digits of `bits` bits, lowest first. A digit is code plus bias; for signs (shift 1) it is half of
+ * that. Bits after the end of the row are zero. */
 static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, unsigned bias, unsigned shift, uint8_t *out)
 {
     uint32_t k = 0;

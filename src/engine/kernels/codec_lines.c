@@ -6,7 +6,7 @@
 
 #define ROWS WHIT_TILE_ROWS
 
-/* The bits of code `j` of a byte in lane c belong to column k(j, c) of the line: 4 j + c. */
+/* Unpacks a line of `bits`: code `j` of a byte in lane c belongs to column k(j, c) = 4 j + c of the line. */
 static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *codes)
 {
     unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
@@ -16,8 +16,8 @@ static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *co
                 codes[ROWS * (4 * j + c) + r] = (int8_t)((int)(line[4 * r + c] >> (bits * j) & mask) - bias);
 }
 
-/* Digits of a byte in base 3, least significant first. 243 to 255 have no fifth digit of their own:
- * digits 0 to 3 are those of byte mod 81, digit 4 is 2. */
+/* Unpacks the digits of a byte in base 3, least significant first. Bytes 243 to 255 have no fifth digit: their digits 0
+ * to 3 are those of byte mod 81, and digit 4 is 2. */
 static void unpack_t5(const uint8_t *line, int8_t *codes)
 {
     for (unsigned c = 0; c < 4; c++)
@@ -96,7 +96,7 @@ static void fields_to_levels(const int8_t levels[16], unsigned n, int8_t *codes)
     for (unsigned i = 0; i < n; i++) codes[i] = levels[codes[i] & 15];
 }
 
-/* A period of a codec with top bits: lines of `bits`, then lines of the bits above. */
+/* Unpacks a period of a codec with top bits: lines of `bits`, then lines of the bits above. */
 static void unpack_period(const whit_codec_info *info, const uint8_t *line, int8_t *codes)
 {
     unsigned n_low = info->lines - info->top_bits, low_cols = 32 / n_low, top_cols = 32u / info->top_bits;
@@ -174,7 +174,7 @@ uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, 
     return line * WHIT_LINE_BYTES;
 }
 
-/* Lines of codes in a superblock; fewer if the last one is a half. */
+/* Returns the number of lines of codes in a superblock; the last superblock may be a half with fewer lines. */
 static uint32_t superblock_code_lines(const whit_tensor_type *type, uint32_t superblock)
 {
     uint32_t cols = type->n_cols - 256 * superblock;

@@ -20,7 +20,7 @@ static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *row
     return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
 }
 
-/* Codes within the range of a codec of levels, but between them. */
+/* Refuses codes that are within the range of a codec with levels, but are not levels. */
 static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -41,7 +41,7 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     bool is_b1 = type->codec == WHIT_CODEC_B1;
     for (uint32_t row = 0; row < n; row++) {
         const int8_t *codes = code_row(type, rows, row);
-        uint8_t bad = 0; /* no early exit, so that the loop can be done in vectors */
+        uint8_t bad = 0; /* there is no early exit, so that the loop can be vectorised */
         for (uint32_t k = 0; k < type->n_cols; k++) bad |= (uint8_t)((uint8_t)(codes[k] - codec->code_min) > range);
         for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
         for (uint32_t k = 0; bad && k < type->n_cols; k++)
@@ -52,22 +52,24 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     return WHIT_OK;
 }
 
-/* How the codes of a period lie in its lines: as digits, four codes of a row to a dword, each byte by itself. The first
- * n_low lines hold the low `bits` of u (of t5 u itself, in base 3), the last n_top lines n_top bits above them. */
+/* The packing of a period's codes into its lines: they are digits, four codes of a row per dword, one in each byte. The
+ * first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last n_top lines have n_top bits
+ * above them. */
 struct digits {
     uint32_t n_fours; /* columns of a period, divided by four */
     uint32_t radix, bits, n_low, n_top;
-    uint32_t bias, shift;  /* u = (code + bias) >> shift */
-    const uint8_t *fields; /* u of each code, as an unsigned byte, of codecs with levels; NULL: by bias and shift */
+    uint32_t bias, shift; /* u = (code + bias) >> shift */
+    /* u of each code, as an unsigned byte, for codecs with levels; NULL: u follows from bias and shift */
+    const uint8_t *fields;
 };
 
-/* Bytes plus bias, each by itself. */
+/* Adds a bias to each of four bytes, without carries between bytes. */
 static inline uint32_t add_bias(uint32_t bytes, uint32_t bias)
 {
     return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
 }
 
-/* Bytes as digits of a radix, each by itself, the first the lowest. No byte of it overflows. */
+/* Joins n numbers per byte as digits of a radix, the first of them lowest. No byte overflows. */
 static inline uint32_t join_digits(const uint32_t *fours, uint32_t n, uint32_t radix, unsigned shift, unsigned bits)
 {
     uint32_t dword = 0, mask = 0x01010101u * ((1u << bits) - 1);
@@ -75,7 +77,7 @@ static inline uint32_t join_digits(const uint32_t *fours, uint32_t n, uint32_t r
     return dword;
 }
 
-/* Packs a period of one row: its dword of each line, a line apart. */
+/* Packs a period of one row into its dword of each line; the dwords are a line apart. */
 static inline __attribute__((always_inline)) void pack_period(const struct digits *digits, const int8_t *codes,
                                                               uint8_t *dword)
 {
@@ -99,8 +101,8 @@ static inline __attribute__((always_inline)) void pack_period(const struct digit
     }
 }
 
-/* Returns the digits of all codecs but those with a codebook and i8s. `fields` is filled for codecs with levels;
- * packing chooses the first of equal levels. */
+/* Returns the digits of all codecs except i8s and those with a codebook. `fields` is filled for codecs with levels; if
+ * levels are equal, packing chooses the first of them. */
 static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[256])
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -118,7 +120,7 @@ static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[25
     return digits;
 }
 
-/* Zero codes for the rows by which a tile exceeds the matrix. */
+/* Zero codes, used for the rows of a tile that are outside the matrix. */
 static const int8_t no_codes[32];
 
 static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_type *type, const whit_geometry *g,
@@ -142,7 +144,7 @@ static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_
     }
 }
 
-/* Packs a tile; periods of four to twenty columns, of one line each, by loops of their own. */
+/* Packs a tile. Periods of one line, with four to twenty columns, have loops of their own. */
 static void pack_tile(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                       uint32_t n_rows, uint8_t *tile)
 {
@@ -160,7 +162,8 @@ static void pack_tile(const whit_tensor_type *type, const whit_geometry *g, cons
         pack_digits(type, g, rows, row, n_rows, tile, d);
 }
 
-/* t5 with scales of groups: of each half superblock six lines of t5, and eight columns in fields of the last line. */
+/* Packs t5 with scales of groups: each half superblock has six lines of t5, and eight columns in fields of the last
+ * line. */
 static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                              uint32_t n_rows, uint8_t *tile)
 {
@@ -178,13 +181,13 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
             uint32_t fours[2] = {add_bias(whit_load_u32(codes + 120), 1), add_bias(whit_load_u32(codes + 124), 1)},
                      both = whit_load_u32(tile + rest + 4 * r);
             both |= join_digits(fours, 2, 4, 0, 2) << 4 * (h & 1);
-            if (n_halves == 1) both |= 0x50505050u; /* codes of zero in place of the second half */
+            if (n_halves == 1) both |= 0x50505050u; /* zero codes in place of the second half */
             memcpy(tile + rest + 4 * r, &both, 4);
         }
     }
 }
 
-/* i8s: high nibbles in lines, low ones row by row. */
+/* Packs i8s: high nibbles are stored in lines, low nibbles row by row. */
 static void pack_nibbles(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                          uint32_t n_rows, uint8_t *tile, uint8_t *low_rows)
 {
@@ -220,7 +223,7 @@ static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g,
     }
     uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
     uint32_t place = group % g->block_groups;
-    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared */
+    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared before */
         uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
         *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
     } else if (type->scale_type == WHIT_SCALE_K16) {
@@ -240,7 +243,7 @@ static void store_field(unsigned scale_type, uint8_t *to, float value)
     }
 }
 
-/* `row` counts from the first row of `rows`; rows beyond n_rows get zero fields. */
+/* Packs the fields of a tile. `row` counts from the first row of `rows`; rows after n_rows get zero fields. */
 static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                         uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
 {
@@ -264,7 +267,7 @@ static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, co
         }
 }
 
-/* The same for scales whose bytes and factors are interleaved. */
+/* Packs scales whose bytes and factors are interleaved with the codes. */
 static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                              uint32_t n_rows, uint8_t *tile)
 {
@@ -280,7 +283,7 @@ static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *
     }
 }
 
-/* t5 with groups of 256: the second half's fields are a copy, for kernels that read pairs. */
+/* Copies the fields of t5 with groups of 256 to the second half, for kernels that read pairs of fields. */
 static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile)
 {
     whit_tensor_type halves = *type;
@@ -294,7 +297,7 @@ static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, 
     }
 }
 
-/* Four rows by four columns of 16 bits each, transposed: out[c] has column c, the first row lowest. */
+/* Transposes four rows by four columns of 16 bits each: out[c] has column c, with the first row lowest. */
 static inline void transpose_halves(const uint64_t rows[4], uint64_t out[4])
 {
     const uint64_t even = 0x0000FFFF0000FFFFu, low = 0xFFFFFFFFu;
@@ -306,7 +309,7 @@ static inline void transpose_halves(const uint64_t rows[4], uint64_t out[4])
     out[3] = b >> 32 | (d & ~low);
 }
 
-/* Columns [0, n) of a tile of 16 rows of two bytes an element, n a multiple of 4. */
+/* Packs columns [0, n) of a tile of 16 rows with two bytes per element; n is a multiple of 4. */
 static void pack_halves(const uint8_t *elems, uint32_t n_cols, uint32_t n, uint8_t *tile)
 {
     for (uint32_t k = 0; k < n; k += 4)
@@ -326,7 +329,7 @@ static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows,
     uint32_t k = 0;
     if (elem_bytes == 2) {
         if (n_rows == ROWS) pack_halves(elems, n_cols, k = n_cols & ~3u, tile);
-        for (; k < n_cols; k++) /* writes go forward: they cost more than reads */
+        for (; k < n_cols; k++) /* the tile is written sequentially, because writes cost more than reads */
             for (uint32_t r = 0; r < n_rows; r++)
                 memcpy(tile + ((size_t)k * ROWS + r) * 2, elems + ((size_t)r * n_cols + k) * 2, 2);
         return;
@@ -351,7 +354,7 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
     }
     if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
 
-    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales and of the low part */
+    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales, and of the low part */
     whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
     whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
     tile_scale_bytes /= g.n_tiles;

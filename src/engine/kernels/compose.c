@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions built on kernels that are the same for every ISA: RoPE tables, the bound of the
- * screened head. */
+ * Functions that use kernels and are the same for every ISA: RoPE tables, and the bound of the screened head. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
@@ -77,7 +76,7 @@ uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, c
     float threshold = INFINITY;
     for (uint32_t i = 0; i < n_best; i++)
         if (logits[rows[i]] < threshold) threshold = logits[rows[i]];
-    /* The n_best rows, just rescored, reach the threshold themselves and are among these. */
+    /* The n_best rows, which were just rescored, reach the threshold themselves and are among these rows. */
     uint32_t n = kernels->survive(w, logits, whit_screen_bound(x, token), threshold, rows);
     rescore_in_place(kernels, w, x, token, rows, n, logits);
     return n;

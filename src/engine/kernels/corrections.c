@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define ROWS WHIT_TILE_ROWS
-#define HEAD 64 /* bytes before a plane's columns and before a factor's codes */
+#define HEAD 64 /* number of bytes before a plane's columns and before a factor's codes */
 
 static uint32_t tiles_of(const whit_tensor_type *type)
 {
@@ -38,7 +38,7 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols)
                               .n_cols = n_cols};
 }
 
-/* Returns a view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
+/* Makes a view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
 static const uint8_t *matrix_at(const uint8_t *data, const whit_tensor_type *type, whit_tensor *matrix)
 {
     *matrix = (whit_tensor){.type = *type};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/math.h"
 
-#define MAGIC 0x1.8p52 /* as WHIT_ROUND_MAGIC, in double */
+#define MAGIC 0x1.8p52 /* the same as WHIT_ROUND_MAGIC, in double precision */
 
 static double from_bits(uint64_t bits)
 {
@@ -17,7 +17,7 @@ static uint64_t to_bits(double value)
     return bits;
 }
 
-/* 2^n for n in [-1022, 1023]. */
+/* Returns 2^n for n in [-1022, 1023]. */
 static double power_of_two(int64_t n)
 {
     return from_bits((uint64_t)(n + 1023) << 52);
@@ -35,7 +35,7 @@ double whit_exp_f64(double x)
     static const double factorials[] = {479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1};
     for (unsigned i = 0; i < 12; i++) sum = fma(sum, r, 1.0 / factorials[i]);
     sum = fma(sum, r, 1.0);
-    /* in two steps: 2^n alone may be beyond the range of doubles */
+    /* multiplies in two steps, because 2^n alone may be beyond the range of doubles */
     int64_t power = (int64_t)n, half = power / 2;
     return sum * power_of_two(half) * power_of_two(power - half);
 }
@@ -51,12 +51,12 @@ double whit_log_f64(double x)
     }
     uint64_t bits = to_bits(x);
     exponent += (int64_t)(bits >> 52) - 1023;
-    double m = from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000); /* [1, 2) */
+    double m = from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000); /* in [1, 2) */
     if (m > 1.4142135623730951) {
         m *= 0.5;
         exponent++;
     }
-    /* ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.1716 */
+    /* ln m = 2 atanh(s), with s = (m - 1) / (m + 1) and |s| < 0.1716 */
     double s = (m - 1) / (m + 1), z = s * s, sum = 0;
     for (int i = 23; i >= 3; i -= 2) sum = fma(sum, z, 1.0 / i);
     sum = fma(2 * s * z, sum, 2 * s);
@@ -71,13 +71,13 @@ double whit_pow_f64(double base, double exponent)
 
 void whit_sincos_f64(double x, double *sine, double *cosine)
 {
-    /* x = n pi/2 + r, |r| <= pi/4, pi/2 in three parts */
+    /* x = n pi/2 + r with |r| <= pi/4; pi/2 is subtracted in three parts */
     double shifted = fma(x, 0x1.45f306dc9c883p-1, MAGIC), n = shifted - MAGIC;
     double r = fma(n, -0x1.921fb54442d18p+0, x);
     r = fma(n, -0x1.1a62633145c07p-54, r);
     r = fma(n, 0x1.f1976b7ed8fbcp-110, r);
     double z = r * r, s = 0, c = 0;
-    /* Taylor to r^17 and r^18: the next terms are below 1e-18 */
+    /* Taylor series up to r^17 and r^18: the next terms are below 1e-18 */
     static const double sines[] = {355687428096000, 1307674368000, 6227020800, 39916800, 362880, 5040, 120, 6};
     static const double cosines[] = {
         6402373705728000, 20922789888000, 87178291200, 479001600, 3628800, 40320, 720, 24, 2};

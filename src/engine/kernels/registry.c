@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of kernels, filled from kernels.inc: weak levels first, stronger ones override. */
+ * Fills the table of kernels from kernels.inc: weak levels come first, and stronger ones override them. */
 #include "kernels/kernels.h"
 
 #define WHIT_KERNEL(type, op, isa, level, features)                                                                    \

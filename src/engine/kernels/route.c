@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Routers of mixtures of experts: from logits to the experts of a token and their weights. Plain C defines the bits on
- * every level; a token has at most a thousand logits. */
+ * Routers of mixtures of experts: computes the experts of a token and their weights from logits. Plain C defines the
+ * bits on every level; a token has at most a thousand logits. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
@@ -17,7 +17,7 @@ static void score_softmax(const float *logits, uint32_t n, float *scores)
     for (uint32_t e = 0; e < n; e++) scores[e] /= sum;
 }
 
-/* Inserts each expert before the first one with a smaller rank; of equal ones the earlier stays first. */
+/* Inserts each expert before the first one with a smaller rank; if ranks are equal, the earlier expert stays first. */
 static void choose_experts(const whit_router *r, const float *scores, uint32_t *experts, float *ranks)
 {
     uint32_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level dotprod. */
+ * Builds the products with int8 activations for the level dotprod. */
 #include "kernels/arm/lanes_dotprod.inc"
 
 #include "kernels/wide/quads.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level i8mm. */
+ * Builds the products with int8 activations for the level i8mm. */
 #include "kernels/arm/lanes_i8mm.inc"
 
 #include "kernels/arm/pairs_i8mm.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level neon. */
+ * Builds the products with int8 activations for the level neon. */
 #include "kernels/arm/lanes_neon.inc"
 
 #include "kernels/wide/quads.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products at the level neon. */
+ * Builds the products with f32 and quaternary activations for the level neon. */
 #include "kernels/arm/lanes_neon.inc"
 
 #include "kernels/wide/matmul.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything of a token but its matrix products, at the level neon. */
+ * Builds all kernels except matrix products for the level neon. */
 #include "kernels/arm/lanes_neon.inc"
 
 #include "kernels/wide/vector.inc"

@@ -60,7 +60,7 @@ void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t
     }
 }
 
-/* Quantises a head as a group of activations. */
+/* Quantises a head like a group of activations. */
 static float quantise_head(const float *x, uint32_t n, int8_t *codes)
 {
     whit_acts acts = {.spec = {.kind = WHIT_ACTS_I8, .group = n, .step = n},
@@ -161,7 +161,7 @@ static void attend_floats(const group_arrays *kv, const uint8_t *queries, const 
     }
 }
 
-/* Position j of a block. */
+/* Returns the integer code of dimension d of the key at position j of a block. */
 static int32_t key_code(whit_kv_type type, const whit_kv_arrays *kv, uint32_t d, uint32_t j)
 {
     if (type == WHIT_KV_F16) return f16_code(((const uint16_t *)kv->keys)[d * BLOCK + j], kv->key_scales[j]);

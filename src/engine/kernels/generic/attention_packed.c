@@ -58,7 +58,7 @@ void whit_kv_finish_packed_generic(const float *partial, uint32_t head_dim, floa
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* Words (64, head_dim) of a closed block. */
+/* Computes the words (64, head_dim) of a closed block. */
 static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, const whit_kv_group *group,
                      int16_t *words)
 {
@@ -83,13 +83,13 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     }
 }
 
-/* Keys of a group's closed blocks as words. */
+/* The keys of a group's closed blocks, as words. */
 typedef struct packed_group {
     whit_kv_type type;
-    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) */
+    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) words */
 } packed_group;
 
-/* Scores positions [begin, end) of the group, all in `block`. */
+/* Computes the scores of positions [begin, end) of the group, all in `block`, whose codes are multiplied directly. */
 static void coded_scores(const void *block, uint32_t begin, uint32_t end, const uint8_t *query, uint32_t head_dim,
                          float factor, float *scores)
 {

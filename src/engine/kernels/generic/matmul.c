@@ -82,9 +82,9 @@ const whit_matmul_kernel whit_matmul_f32_float_16x1_generic = {
 
 /* ---- codes, f32 activations ----------------------------------------------------------------- */
 
-/* Sums of one token inside the current scale group. */
+/* Sums of one token within the current scale group. */
 typedef struct group_sums {
-    lane_floats main, extra; /* q2: of s', of e' */
+    lane_floats main, extra; /* q2: sums of s' and of e' */
     float x;
 } group_sums;
 
@@ -172,7 +172,7 @@ typedef struct step_sums {
     lane_ints main, extra;
 } step_sums;
 
-/* With planes, a code is s + 2 e and two sums are computed. */
+/* Adds n columns of one token. With planes, a code is s + 2 e, and two sums are computed. */
 static void add_i8(step_sums *sums, bool is_q2, const int8_t *codes, const int8_t *q, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++, codes += ROWS) {
@@ -201,7 +201,7 @@ static void flush_i8(const whit_tensor_type *type, const step_sums *sums, float 
         for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(fields[field][r] * scale_x, (float)sum_q, acc[r]);
 }
 
-/* Sums of one token inside 128 columns of a superblock. */
+/* Sums of one token within 128 columns of a superblock. */
 typedef struct super_sums {
     lane_ints scaled, minima;
 } super_sums;
@@ -225,7 +225,7 @@ static void flush_super(const whit_tensor_type *type, super_sums *total, float s
     memset(total, 0, sizeof *total);
 }
 
-/* One token's quaternary activations of [k, k + n) as int8. */
+/* Unpacks one token's quaternary activations of columns [k, k + n) to int8. */
 static const int8_t *q2_codes(const whit_acts *x, uint32_t token, uint32_t k, uint32_t n, int8_t *q)
 {
     const uint8_t *signs = x->planes + 2 * token * x->stride, *extras = signs + x->stride;
@@ -317,7 +317,7 @@ static bool accepts_codes_i8(const whit_tensor_type *type, const whit_acts_spec 
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_I8;
 }
 
-/* Factors of adapters read the same inputs as the matrix, so every codec is included. */
+/* Accepts every integer codec, because factors of adapters read the same inputs as the matrix. */
 static bool accepts_planes(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_Q2;
@@ -338,8 +338,8 @@ const whit_matmul_kernel whit_matmul_i8_codes_16x1_generic = {
     .run = run_codes_i8,
 };
 
-/* Quaternary activations are int8 ones of four values; a popcount kernel finds the same integers.
- */
+/* Quaternary activations are multiplied as int8 activations of four values; a popcount kernel computes the same
+ * integers. */
 const whit_matmul_kernel whit_matmul_q2_planes_16x1_generic = {
     .name = "matmul_q2_planes_16x1_generic",
     .min_tokens = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Outliers, as specified. Activations become integers of up to 32,767 with a scale per token: of integer activations
- * the numbers float(q) scale are taken. Per output the sum of value times integer is exact in any order (255 products
- * of 127 and 32,767 stay below 2^31); then y = fma(float(sum), scale of the token times that of the tile, y), for every
- * row of a tile that has a record. */
+ * Specification of outliers. Activations become integers of up to 32,767 with a scale per token; integer activations
+ * are first converted to the numbers float(q) scale. Per output, the sum of value times integer is exact in any order
+ * (255 products of 127 and 32,767 stay below 2^31); then y = fma(float(sum), scale of the token times that of the tile,
+ * y), for every row of a tile that has a record. */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
@@ -11,7 +11,7 @@
 
 #define ROWS     WHIT_TILE_ROWS
 #define MOST     32767.0f
-#define AMAX_MIN 0x1p-100f /* as of int8 activations */
+#define AMAX_MIN 0x1p-100f /* the same bound as for int8 activations */
 
 static float value_of(const whit_acts *x, uint32_t token, uint32_t col)
 {

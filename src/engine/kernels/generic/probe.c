@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The probes, as specified. */
+ * Specification of the probes. */
 #include "kernels/kernels.h"
 
 uint64_t whit_probe_read_generic(const void *memory, size_t size_bytes)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Activations to integers. The largest magnitude is found on the bit patterns, where infinity is
- * above every number and NaN above infinity: neither is lost, both reach the scale, and the
- * logits that follow are not finite. A code whose product is NaN is 0. */
+ * Quantises activations to integers. The largest magnitude is found by bit patterns, where infinity is above every
+ * number and NaN above infinity. Both therefore become the scale, so that the logits are not finite, and the error is
+ * noticed. A code whose product is NaN is 0. */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
-/* Below it a group counts as zero: 127 / amax would overflow. */
+/* A group whose largest magnitude is below this counts as zero, because 127 / amax would overflow. */
 #define AMAX_MIN 0x1p-100f
-/* The smallest divisor of W1.58A8, as in Hugging Face's code. */
+/* The smallest divisor of W1.58A8, the same as in Hugging Face's code. */
 #define TOKEN_AMAX_MIN 1e-5f
-/* Best step of levels {1, 2} d for a normal distribution is 0.65 sigma; mean |x| is 0.798 sigma. */
+/* The best step of levels {1, 2} d for a normal distribution is 0.65 sigma; mean |x| is 0.798 sigma. */
 #define Q2_STEP_OF_MEAN 0.8125f
 
 static int8_t code_of(float product)
@@ -18,7 +18,7 @@ static int8_t code_of(float product)
     return product != product ? 0 : (int8_t)whit_round_i32(product);
 }
 
-/* Returns the scale of n values and the factor that turns them into codes. */
+/* Returns the scale of n values; sets *factor to the factor that turns them into codes. */
 static float i8_scale(const float *x, uint32_t n, bool per_token, float *factor)
 {
     uint32_t bits = whit_amax_bits(x, n);
@@ -38,7 +38,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Codes by a fixed scale s: x / s, rounded and limited. A value that is not finite makes the token's scale NaN. */
+/* Computes codes by a fixed scale s: x / s, rounded and clamped. A value that is not finite makes the token's scale
+ * NaN. */
 static void quantise_fixed(const float *x, const whit_acts *acts, uint32_t token)
 {
     int8_t *codes = acts->i8 + token * acts->stride;
@@ -96,7 +97,7 @@ static void quantise_q2(const float *x, const whit_acts *acts, uint32_t token)
             int32_t sum = 0;
             for (uint32_t i = k; i < min_u32(end, k + step); i++) {
                 unsigned sign = !(whit_f32_bits(x[i]) >> 31), large = fabsf(x[i]) > large_from;
-                unsigned extra = large ? sign : !sign; /* equal planes are the large magnitude */
+                unsigned extra = large ? sign : !sign; /* equal bits of both planes mean the large magnitude */
                 unsigned byte = i / 32 * 4 + i % 4, bit = i % 32 / 4;
                 signs[byte] = (uint8_t)(signs[byte] | sign << bit);
                 extras[byte] = (uint8_t)(extras[byte] | extra << bit);

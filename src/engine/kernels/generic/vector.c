@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Norms, rotations, gates and searches on bare vectors, as specified. */
+ * Specification of norms, rotations, gates and searches on vectors. */
 #include "kernels/hadamard.h"
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
@@ -26,7 +26,7 @@ void whit_layer_norm_generic(const float *x, const float *weight, const float *b
 static float gelu_tanh(float x)
 {
     float cubic = fmaf(x * x * x, 0.044715f, x);
-    return 0.5f * x * (1.0f + whit_tanh_f32(cubic * 0.7978845608028654f)); /* sqrt(2 / pi) */
+    return 0.5f * x * (1.0f + whit_tanh_f32(cubic * 0.7978845608028654f)); /* the factor is sqrt(2 / pi) */
 }
 
 void whit_activate_generic(const float *x, uint32_t n, whit_activation kind, float *out)
@@ -79,7 +79,7 @@ void whit_silu_mul_generic(const float *gate, const float *up, uint32_t n, float
 void whit_relu2_mul_generic(const float *gate, const float *up, uint32_t n, float *out)
 {
     for (uint32_t i = 0; i < n; i++) {
-        float positive = gate[i] < 0 ? 0 : gate[i]; /* NaN stays */
+        float positive = gate[i] < 0 ? 0 : gate[i]; /* NaN stays NaN */
         out[i] = positive * positive * up[i];
     }
 }
@@ -88,7 +88,7 @@ void whit_gelu_mul_generic(const float *gate, const float *up, uint32_t n, float
 {
     for (uint32_t i = 0; i < n; i++) {
         float x = gate[i], cubic = fmaf(x * x * x, 0.044715f, x);
-        float t = whit_tanh_f32(cubic * 0.7978845608028654f); /* sqrt(2 / pi) */
+        float t = whit_tanh_f32(cubic * 0.7978845608028654f); /* the factor is sqrt(2 / pi) */
         out[i] = 0.5f * x * (1.0f + t) * up[i];
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors in 256-bit words; bits are counted by looking up nibbles. */
+ * Builds the kernels of quaternary vectors in 256-bit words; bits are counted by looking up nibbles. */
 #include <immintrin.h>
 
 #include "kernels/quat/declare.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The functions over elements in 512-bit words; the compiler makes ternary logic of the operators. */
+ * Builds the functions on elements of quaternary vectors in 512-bit words; the compiler makes ternary logic of the
+ * operators. */
 #include "kernels/quat/declare.h"
 
 #define QUAT(op) whit_quat_##op##_avx512

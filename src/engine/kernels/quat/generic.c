@@ -10,8 +10,8 @@ static uint64_t last_mask(uint32_t n_elems)
     return n_elems % 64 ? ((uint64_t)1 << n_elems % 64) - 1 : ~(uint64_t)0;
 }
 
-/* Equal signs give +-2. Opposite ones give +-1, negative only where -2 meets +1, that is where both
- * extra bits are 0: the sign is the majority of the two signs and (extra a or extra b). */
+/* Adds. Equal signs give +-2. Opposite signs give +-1, which is negative only if -2 meets +1, that is if both extra
+ * bits are 0: the sign is the majority of the two signs and (extra a or extra b). */
 void whit_quat_add_generic(whit_quat_planes out, whit_quat_view a, whit_quat_view b, uint32_t n_words)
 {
     EACH_WORD
@@ -114,8 +114,8 @@ void whit_quat_map_generic(whit_quat_planes out, const whit_quat_map *map, whit_
     }
 }
 
-/* With s' and e' of {-1, 1} a value is (3 s' + e') / 2, so a product is a sum of four products of
- * planes, each of which is n - 2 popcount(xor): 4 n - (9 ss + 3 (se + es) + ee) / 2. */
+/* Computes a dot product. With s' and e' in {-1, 1} a value is (3 s' + e') / 2, so a product is a sum of four products
+ * of planes, each of which is n - 2 popcount(xor): 4 n - (9 ss + 3 (se + es) + ee) / 2. */
 int64_t whit_quat_dot_generic(whit_quat_view a, whit_quat_view b, uint32_t n_elems)
 {
     uint32_t n_words = whit_quat_words(n_elems);
@@ -131,7 +131,8 @@ int64_t whit_quat_dot_generic(whit_quat_view a, whit_quat_view b, uint32_t n_ele
     return 4 * (int64_t)n_elems - (int64_t)(9 * ss + 3 * mixed + ee) / 2;
 }
 
-/* The described form: agreeing and differing lanes of every pair of planes are counted separately. */
+/* Computes the dot product in the described form: agreeing and differing lanes of every pair of planes are counted
+ * separately. */
 int64_t whit_quat_dot8_generic(whit_quat_view a, whit_quat_view b, uint32_t n_elems)
 {
     uint32_t n_words = whit_quat_words(n_elems);

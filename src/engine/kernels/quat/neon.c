@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors in 128-bit words. */
+ * Builds the kernels of quaternary vectors in 128-bit words. */
 #include <arm_neon.h>
 
 #include "kernels/quat/declare.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Bit counts with VPOPCNTDQ, which the AVX-512 level does not include. */
+ * Builds the functions that count bits with VPOPCNTDQ, which the AVX-512 level does not include. */
 #include <immintrin.h>
 
 #include "kernels/quat/declare.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level rvv. */
+ * Builds the products with int8 activations for the level rvv. */
 #include "kernels/riscv/lanes_rvv.inc"
 
 #include "kernels/wide/quads.inc"

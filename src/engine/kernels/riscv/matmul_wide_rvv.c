@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products at the level rvv. */
+ * Builds the products with f32 and quaternary activations for the level rvv. */
 #include "kernels/riscv/lanes_rvv.inc"
 
 #include "kernels/wide/matmul.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything of a token but its matrix products, at the level rvv. */
+ * Builds all kernels except matrix products for the level rvv. */
 #include "kernels/riscv/lanes_rvv.inc"
 
 #include "kernels/wide/vector.inc"

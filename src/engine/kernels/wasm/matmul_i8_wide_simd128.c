@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level simd128. */
+ * Builds the products with int8 activations for the level simd128. */
 #include "kernels/wasm/lanes_simd128.inc"
 
 #include "kernels/wide/quads.inc"

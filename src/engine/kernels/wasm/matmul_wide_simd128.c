@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products at the level simd128. */
+ * Builds the products with f32 and quaternary activations for the level simd128. */
 #include "kernels/wasm/lanes_simd128.inc"
 
 #include "kernels/wide/matmul.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything of a token but its matrix products, at the level simd128. */
+ * Builds all kernels except matrix products for the level simd128. */
 #include "kernels/wasm/lanes_simd128.inc"
 
 #include "kernels/wide/vector.inc"

@@ -22,21 +22,22 @@
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
-/* Queries per pass, one tile, and the fewest queries in a call for which AMX is faster. */
+/* Number of queries per pass, one tile, and the smallest number of queries in a call for which AMX is faster. */
 #define PASS  TILE_QUERIES
 #define LEAST 16
 /* The dimensions of a head must be a multiple of CHUNK_DIMS, a tile's width, and at most MOST_DIMS. */
 #define CHUNK_DIMS 64
 #define MOST_DIMS  256
-#define QUAD_BYTES (4 * BLOCK) /* four dimensions of a key */
+#define QUAD_BYTES (4 * BLOCK) /* bytes of four dimensions of a key in a block */
 #define TILE_BYTES (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
-/* Factors that merge a pass's partials into the existing ones: per query, of the old and of the new. */
+/* Factors that merge a pass's partials into the existing ones: for each query, those of the old and of the new
+ * partial. */
 typedef struct merge_factors {
     _Alignas(64) float old_factor[PASS], new_factor[PASS];
-    __mmask16 has_old[PASS], stores[PASS]; /* per query, for its rows of lanes: all bits set or 0 */
+    __mmask16 has_old[PASS], stores[PASS]; /* for each query, masks for its rows of lanes: all bits set or 0 */
 } merge_factors;
 
 typedef struct workspace {
@@ -44,7 +45,7 @@ typedef struct workspace {
     merge_factors merge;
     tile_sums sums[2];
     int8_t queries[2 * PASS * MOST_DIMS]; /* copy of the queries, if they do not fill a tile */
-    uint8_t *keys[2], *values[2];         /* f16: high and low digits by tiles, in the group's cache */
+    uint8_t *keys[2], *values[2];         /* f16: high and low digits in tiles, in the group's cache */
 } workspace;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
@@ -95,7 +96,7 @@ static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_
     }
 }
 
-/* Converts the blocks that any query of the call sees and the group's cache does not contain yet. */
+/* Converts the blocks that any query of the call attends to and that the group's cache does not contain yet. */
 static void digits_of_group(const pass *all, whit_kv_group *group, workspace *own)
 {
     const size_t block_bytes = (size_t)BLOCK * all->head_dim;
@@ -132,11 +133,12 @@ INLINE void store_sums(amx_state *amx, const int n, tile_sums sums)
     if (n == 4) AMX_STORE(amx, 3, sums[3], 64);
 }
 
-/* start: multiplies the tiles of job i into sums. finish: computes the results of job i from its sums. */
+/* A start_fn multiplies the tiles of job i into sums. A finish_fn computes the results of job i from its sums. */
 typedef void start_fn(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums);
 typedef void finish_fn(const pass *t, workspace *own, uint32_t i, const tile_sums sums);
 
-/* Software pipeline: the tiles of one job are multiplied while the sums of the previous job are processed. */
+/* Runs jobs as a software pipeline: the tiles of one job are multiplied while the sums of the previous job are
+ * processed. */
 INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
                      finish_fn *finish)
 {
@@ -190,8 +192,8 @@ INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *o
         vf_fma(old, vf_set(own->merge.old_factor[r]), vf_mul(values, vf_set(own->merge.new_factor[r]))));
 }
 
-/* Stores the maxima and sums of the pass with its outputs, and computes the factors with which kv_merge would
- * merge them. For a query that saw nothing before, 0 * -0 + 1 * value gives the value exactly, even -0. */
+/* Stores the maxima and sums of the pass with its outputs, and computes the factors with which kv_merge would merge
+ * them. For a query that saw no position before, 0 * -0 + 1 * value gives the value exactly, even -0. */
 INLINE void plan_merge(const pass *t, workspace *own)
 {
     const softmax_state *s = &own->s;
@@ -230,7 +232,7 @@ INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
-/* A job is a block. */
+/* Starts a job, which is the scores of a block. */
 INLINE void start_scores_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     size_t stride;
@@ -264,7 +266,7 @@ INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const ti
     }
 }
 
-/* A job is 32 dimensions. */
+/* Starts a job, which is the values of 32 dimensions. */
 INLINE void start_values_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t row_bytes = 4 * (size_t)t->head_dim;
@@ -312,7 +314,7 @@ INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
     return vi_add(vi_shift_left(upper, 7), vi_load(sums[2][r]));
 }
 
-/* A job is sixteen positions. */
+/* Starts a job, which is the scores of sixteen positions. */
 INLINE void start_scores_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t digit_bytes = t->head_dim;
@@ -339,7 +341,7 @@ INLINE void finish_scores_f16(const pass *t, workspace *own, uint32_t i, const t
             vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
 }
 
-/* A job is sixteen dimensions. */
+/* Starts a job, which is the values of sixteen dimensions. */
 INLINE void start_values_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     zero_sums(amx, 3);

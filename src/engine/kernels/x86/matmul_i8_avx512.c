@@ -28,10 +28,10 @@
 
 enum { PASS_TOKENS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_TOKENS = 3 };
 
-/* A line is prefetched twice: far ahead from memory into L2, near from there into L1. */
+/* A line is prefetched twice: far ahead from memory into L2, and near from L2 into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
-/* Sums of one token and one plane: planes are two neighbouring tiles, or the two planes of q2. */
+/* Sums of one token and one plane; planes are two adjacent tiles, or the two planes of q2. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;
@@ -48,7 +48,7 @@ INLINE void prefetch_ahead(const uint8_t *line)
     prefetch_l1(line + NEAR_BYTES);
 }
 
-/* Adds four k of each of n tokens of x times a field of every plane. */
+/* Adds four k of each of n tokens of x, times a field of every plane. */
 INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES], const __m512i fields[PLANES],
                        const int8_t *q, size_t stride)
 {
@@ -64,8 +64,7 @@ INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PL
     }
 }
 
-/* Adds a line of every plane whose byte holds 8 / bits fields; `first` is the register of its first
- * field. */
+/* Adds a line of every plane whose bytes have 8 / bits fields; `first` is the register of the first field. */
 INLINE void add_line(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
                      const int first, const uint8_t *const lines[PLANES], const int8_t *q, size_t stride)
 {
@@ -201,7 +200,7 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
     }
 }
 
-/* n_tiles tiles, n <= PASS_TOKENS tokens from t on. */
+/* Multiplies n_tiles tiles by n <= PASS_TOKENS tokens from t on. */
 INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m, const t5_tables *t5,
                            const whit_acts *x, const uint32_t tile[PLANES], uint32_t t, float *y, size_t y_stride)
 {
@@ -287,7 +286,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     }
 }
 
-/* All tokens of n_tiles tiles; a second pass finds their lines in the cache. */
+/* Multiplies n_tiles tiles by all tokens; a second pass finds their lines in the cache. */
 INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5, const whit_acts *x,
                             const uint32_t tile[PLANES], float *y, size_t y_stride)
 {
@@ -302,7 +301,7 @@ INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, 
     }
 }
 
-/* Tiles in order, or pairs of a tile of the first half and one of the second: each half is read
+/* Multiplies tiles in order, or pairs of a tile of the first half and a tile of the second, so that each half is read
  * sequentially. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride)

@@ -20,8 +20,8 @@ enum { CACHED_BYTES = 768 * 1024 };
 /* Larger outputs are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
-/* A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2 i is tile first_tile + i of
- * the gate and slot 2 i + 1 that tile of the gated matrix. */
+/* The context of a call. A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2 i is
+ * tile first_tile + i of the gate, and slot 2 i + 1 is the same tile of the gated matrix. */
 typedef struct work {
     tiles m[2];         /* the matrix, or the gate and the gated matrix; m[1] equals m[0] without a gate */
     whit_gate_fn *gate; /* NULL: a plain product */
@@ -30,11 +30,11 @@ typedef struct work {
     size_t slot_quads, tile_quads;
     uint32_t first_tile;
     __m512 *fields;        /* (n_slots, n_steps, n_fields) */
-    float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS) of the activations of the present tokens */
+    float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS) scales and sums of the activations of the present tokens */
     float *y;
     size_t y_stride;
     bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* the outputs exceed the cache, so they are written by streaming stores */
+    bool streams; /* the outputs exceed the cache, so they are written by non-temporal stores */
     amx_state amx;
 } work;
 
@@ -87,15 +87,15 @@ INLINE void unpack_fields_of(const work *s, uint32_t slot)
             *to++ = load_field(m, tile, m->codes + tile * m->tile_bytes, step * step_cols >> m->group_shift, f);
 }
 
-/* Sums of one step that are not added to the outputs yet. */
+/* Sums of one step that were not added to the outputs yet. */
 typedef struct pending {
     _Alignas(64) amx_block_sums sums;
-    const __m512 *field[B_TILES]; /* fields of the step's group, of both tiles of rows */
+    const __m512 *field[B_TILES]; /* fields of the step's group, for both tiles of rows */
     const float *scales, *sum_q;  /* (BLOCK_TOKENS) of the step's activations */
 } pending;
 
-/* Adds rows [begin, begin + n_rows) of C tile c, one token each, to the outputs out (tiles of rows, BLOCK_TOKENS). Both
- * tiles of a q2 token are added with c even. */
+/* Adds rows [begin, begin + n_rows) of C tile c, one token each, to the outputs out (tiles of rows, BLOCK_TOKENS). For
+ * q2, both tiles of a token are added if c is even. */
 INLINE void add_rows(const int codec, const bool has_offset, const pending *p, const uint32_t c, const uint32_t begin,
                      const uint32_t n_rows, __m512 *out)
 {
@@ -118,8 +118,8 @@ INLINE void add_rows(const int codec, const bool has_offset, const pending *p, c
     }
 }
 
-/* Part `part` of N_PARTS of a whole block's pending sums: C tiles in their order, since they are stored in it. Those of
- * q2 begin when both tiles of a token are stored. */
+/* Adds part `part` of N_PARTS of a whole block's pending sums: C tiles in the order in which they are stored. Those of
+ * q2 are added from the time when both tiles of a token are stored. */
 enum { N_PARTS = 8 };
 INLINE void add_part(const int codec, const bool has_offset, const pending *p, const uint32_t part, __m512 *out)
 {
@@ -130,7 +130,7 @@ INLINE void add_part(const int codec, const bool has_offset, const pending *p, c
         add_rows(codec, has_offset, p, (part - N_PARTS / 2) / 2 * B_TILES, part % 2 * half, half, out);
 }
 
-/* All pending sums of n tokens. */
+/* Adds all pending sums of n tokens. */
 INLINE void add_all(const int codec, const bool has_offset, const pending *p, uint32_t n_tiles, uint32_t n, __m512 *out)
 {
     for (uint32_t c = 0; c < A_TILES * B_TILES; c++) {
@@ -149,11 +149,11 @@ INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slo
     p->sum_q = s->sum_q + (size_t)step * BLOCK_TOKENS;
 }
 
-/* Stores C tile c, which holds the preceding step, and clears it. */
+/* Stores C tile c, which has the sums of the preceding step, and clears it. */
 #define BEGIN(c)                                                                                                       \
     if (i == 0 && !is_first) AMX_STORE(amx, c, last->sums[(c) / B_TILES][(c) % B_TILES], 64);                          \
     if (i == 0) AMX_ZERO(amx, c);
-/* Adds a part of the step before, while tiles are multiplied. */
+/* Adds a part of the sums of the step before, while tiles are multiplied. */
 #define ADD(j)                                                                                                         \
     if (p && 4 * i + (j) < N_PARTS) {                                                                                  \
         amx_written();                                                                                                 \
@@ -161,7 +161,7 @@ INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slo
         amx_written();                                                                                                 \
     }
 
-/* One step of 64 n columns for a whole block of tokens, and the addition of the step before. */
+/* Multiplies one step of 64 n columns for a whole block of tokens, and adds the sums of the step before. */
 INLINE void multiply_step(const int codec, const bool has_offset, const bool is_first, amx_state *amx, const int8_t *q,
                           size_t stride, const uint8_t *b0, const uint8_t *b1, uint32_t n, pending *last,
                           const pending *p, __m512 *out)
@@ -193,7 +193,7 @@ INLINE void multiply_step(const int codec, const bool has_offset, const bool is_
 #undef BEGIN
 #undef ADD
 
-/* Writes the outputs of a pair of slots and n tokens from t on, or f(gate) times what is gated. */
+/* Writes the outputs of a pair of slots and n tokens from t on; with a gate, f(gate) times the gated outputs. */
 INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32_t t, uint32_t n, __m512 *out)
 {
     if (s->gate) {
@@ -216,7 +216,8 @@ INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32
     }
 }
 
-/* Multiplies n tokens from t on (n <= 16 n_a) by two planes of quads: those of two slots, or both of one slot of q2. */
+/* Multiplies n tokens from t on (n <= 16 n_a) by two planes of quads: those of two slots, or both planes of one slot of
+ * q2. */
 INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t slot,
                           uint32_t n_slots, uint32_t t, uint32_t n)
 {
@@ -256,7 +257,7 @@ INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a,
     write_outputs(s, slot, n_slots, t, n, out);
 }
 
-/* All slots times the tokens [t, t + n), n <= 32. */
+/* Multiplies all slots by the tokens [t, t + n), n <= 32. */
 INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uint32_t n_slots, uint32_t t, uint32_t n)
 {
     const uint32_t pair = codec == WHIT_CODEC_Q2 ? 1 : 2;
@@ -336,13 +337,14 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         2 * sizeof(float) * BLOCK_TOKENS * n_steps;
 }
 
-/* Steps are whole tiles of 64 columns. */
+/* Returns whether steps are whole tiles of 64 columns. */
 static bool accepts_steps(const whit_acts_spec *spec)
 {
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;
 }
 
-/* The type's function and its variants; run_gated is NULL for q2, of which a tile is already two planes. */
+/* Defines the functions of a codec and their variants; run_gated is NULL for q2, because a tile of q2 is already two
+ * planes. */
 #define MATMUL(lower, upper, gated_fn)                                                                                 \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \

@@ -16,7 +16,7 @@ INLINE int planes_per_tile(const int codec)
     return codec == WHIT_CODEC_Q2 ? 2 : 1;
 }
 
-/* Adds n_quads quads of PLANES planes times n columns. */
+/* Adds the products of n_quads quads of PLANES planes and n columns. */
 INLINE void add_quads(const int n, __m512i sums[TOKENS][PLANES], const uint8_t *quads, const int8_t *q, size_t stride,
                       uint32_t n_quads)
 {
@@ -58,7 +58,7 @@ INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, u
     }
 }
 
-/* At the end of a step: adds its integer sums, multiplied by their scales, to out (n, PLANES, 16). */
+/* Ends a step: adds its integer sums, multiplied by their scales, to out (n, PLANES, 16). */
 INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t, uint32_t step,
                   const float *fields, __m512i sums[TOKENS][PLANES], float *out)
 {
@@ -105,7 +105,8 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
         add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride, n_quads);
-        __asm__("" : "+r"(out) : : "memory"); /* otherwise gcc 12 makes a copy, and moves it every step */
+        /* otherwise gcc 12 makes a copy of the pointer, and moves it every step */
+        __asm__("" : "+r"(out) : : "memory");
         flush(codec, n, m, x, t, step, fields, sums, out);
         k = end;
     }

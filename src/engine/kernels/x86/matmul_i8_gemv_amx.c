@@ -68,8 +68,8 @@ INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q
     STEP(4, 0, 4, 6)
 }
 
-/* The same for a whole chunk. Before each multiplication a part of the next chunk, which begins at `line`
- * and is whole, too, is unpacked. */
+/* Does the same for a whole chunk. Before each multiplication it unpacks a part of the next chunk, which begins at
+ * `line` and is whole, too. */
 #define UNPACK_AND_STEP(i, c, a, b)                                                                                    \
     if (i < n_b) {                                                                                                     \
         const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;                           \
@@ -156,7 +156,7 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
     }
 }
 
-/* Any number of tokens, sixteen at a time. */
+/* Multiplies any number of tokens, sixteen at a time. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride, uint8_t *quads)
 {

@@ -24,7 +24,7 @@
 enum { TABLE_BYTES = 32, LINE_TABLES = 8, LINE_TABLE_BYTES = LINE_TABLES * TABLE_BYTES };
 enum { TILES_MAX = 2, WORD_LINES = 4, LOOKUP_EXCESS = 1024 };
 
-/* A line is prefetched twice: near from L2, far where the next two tiles lie. */
+/* A line is prefetched twice: near from L2, and far in the next two tiles. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
 static inline uint32_t plane_lines(uint32_t n_cols)
@@ -37,7 +37,7 @@ static inline uint32_t plane_lines(uint32_t n_cols)
 /* Computes the two tables of four activations, given as bytes of a dword. */
 INLINE void make_table(int32_t quad, uint8_t *out)
 {
-    /* word n: bits 0 and 1, resp. 2 and 3, of n */
+    /* word n has bits 0 and 1 of n, or bits 2 and 3 */
     const __m256i first = _mm256_setr_epi16(0x0000, 0x0001, 0x0100, 0x0101, 0x0000, 0x0001, 0x0100, 0x0101, 0x0000,
                                             0x0001, 0x0100, 0x0101, 0x0000, 0x0001, 0x0100, 0x0101);
     const __m256i second = _mm256_setr_epi16(0x0000, 0x0000, 0x0000, 0x0000, 0x0001, 0x0001, 0x0001, 0x0001, 0x0100,
@@ -128,7 +128,7 @@ INLINE void add_lines(const int n_tiles, __m256i words[TILES_MAX], const uint8_t
     }
 }
 
-/* The sums of 2 T over a step's n_lines lines. */
+/* Computes the sums of 2 T over a step's n_lines lines. */
 INLINE void sum_step(const int n_tiles, vi sums[TILES_MAX], const uint8_t *line, const uint8_t *ahead,
                      const size_t line_stride, size_t tile_bytes, const uint8_t *table, uint32_t n_lines)
 {
@@ -158,7 +158,7 @@ INLINE vf load_scale(const bool as_usual, const int n_fields, const tiles *m, ui
     return place % 2 ? vf_high_f16(lanes) : vf_low_f16(lanes);
 }
 
-/* as_usual: scales are f16 in groups, without offsets. */
+/* Multiplies n_tiles tiles by a token. as_usual: scales are f16 in groups, without offsets. */
 INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const tiles *m, const whit_acts *x,
                      uint32_t tile, uint32_t t, const uint8_t *table, float *y)
 {

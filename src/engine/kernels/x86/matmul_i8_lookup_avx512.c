@@ -27,8 +27,7 @@
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
 enum { TOKENS_MAX = 2, TILES_MAX = 2 };
 
-/* A line is prefetched twice, as in matmul_i8_avx512.c; lines of two tiles far ahead where the next
- * two lie. */
+/* A line is prefetched twice, as in matmul_i8_avx512.c; with two tiles, the far prefetch is in the next two tiles. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
 /* A token's initial sums, one per step, and the tables of its lines. */
@@ -64,18 +63,18 @@ static inline lookup lookup_at(const whit_acts *x, uint32_t t, const uint8_t *sc
 /* Computes the tables of sixteen activations: quads[c] are the four activations 4i + c. */
 INLINE void make_tables(const int32_t quads[4], uint8_t *out)
 {
-    /* lane n: the bits of n, as bytes */
+    /* lane n has the bits of n, as bytes */
     const __m512i bits =
         _mm512_and_si512(_mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                             _mm512_set1_epi32(0x00204081)),
                          _mm512_set1_epi32(0x01010101));
-    /* from 4 n + (0, 2, 1, 3) to 16 c + n */
+    /* moves entry 4 n + (0, 2, 1, 3) to 16 c + n */
     const __m512i order = _mm512_add_epi8(
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)),
         _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
                           0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
     const __m512i offset = _mm512_set1_epi32(512);
-    __m512i pair[2]; /* T of k c and c + 1, words of a lane */
+    __m512i pair[2]; /* T of k c and of k c + 1, as words of a lane */
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         pair[i] = _mm512_dpbusd_epi32(offset, bits, _mm512_set1_epi32(quads[2 * i + 1]));
@@ -119,7 +118,7 @@ static void prepare_tables(const whit_acts *x, void *scratch)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Volatile, so that prefetches stay interleaved with the sums. */
+/* Multiplies and adds; volatile, so that prefetches stay interleaved with the sums. */
 INLINE __m512i add_bytes(__m512i acc, __m512i bytes, __m512i weights)
 {
     __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(bytes), "v"(weights));
@@ -164,7 +163,8 @@ INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX]
     }
 }
 
-/* as_usual: scales are f16 in groups, without offsets. added: adds to y instead of overwriting it. */
+/* Multiplies n_tiles tiles by n_tokens tokens. as_usual: scales are f16 in groups, without offsets. added: adds to y
+ * instead of overwriting it. */
 INLINE void multiply(const int codec, const bool as_usual, const bool added, const int n_tiles, const int n_tokens,
                      const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
                      float *y, size_t y_stride)
@@ -179,7 +179,8 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    /* Tiles to prefetch ahead: an even number; more than 2 if tiles are short, as of a sign plane. */
+    /* The number of tiles to prefetch ahead is even; it is more than 2 if tiles are short, such as those of a sign
+     * plane. */
     const size_t far_tiles = 2 * m->tile_bytes >= FAR_BYTES / 2 ? 2 : FAR_BYTES / m->tile_bytes / 2 * 2;
     lookup of[TOKENS_MAX];
     const uint8_t *tables[TOKENS_MAX];
@@ -255,7 +256,7 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
         }
 }
 
-/* Two tokens at a time with one tile; a single token with two tiles. */
+/* Multiplies two tokens at a time with one tile, or a single token with two tiles. */
 INLINE void run_tiles(const int codec, const bool as_usual, const bool added, const tiles *m, const whit_acts *x,
                       uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {

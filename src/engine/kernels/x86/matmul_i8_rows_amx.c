@@ -21,19 +21,19 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { STEP_COLS = 64 };
-/* Bytes of lines that stay in L2 while they are multiplied by all tokens. */
+/* Number of bytes of lines that stay in L2 while they are multiplied by all tokens. */
 enum { PANEL_BYTES = 1024 * 1024 };
 /* Larger outputs are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
-/* Tokens per call (slice_tokens), so that a core reads only activations that it computed itself; used if these fit
- * into its L2 and outputs are not streamed. */
+/* Number of tokens per call (slice_tokens), so that a core reads only activations that it computed itself; used if
+ * these fit into its L2 and outputs are not streamed. */
 enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
-/* Two planes of quads: neighbouring tiles, or a tile of the gate and one of the gated matrix. A single
- * tile is used twice. */
+/* Two planes of quads: adjacent tiles, or a tile of the gate and one of the gated matrix. A single tile is used
+ * twice. */
 typedef struct pair {
     const uint8_t *lines[B_TILES];
-    uint32_t tile, n_outputs; /* n_outputs: tiles of outputs; 0: one gated tile */
+    uint32_t tile, n_outputs; /* n_outputs: number of tiles of outputs; 0: one gated tile */
 } pair;
 
 /* Returns the tile of plane b. */
@@ -42,7 +42,7 @@ INLINE uint32_t tile_of(const pair *p, uint32_t b)
     return p->tile + (b < p->n_outputs ? b : 0);
 }
 
-/* Outputs of one block that have not been written yet: n tokens from t on. */
+/* The outputs of one block that were not written yet: n tokens from t on. */
 typedef struct outputs {
     __m512 scale[B_TILES], offset[B_TILES];
     __mmask16 mask[B_TILES];
@@ -59,18 +59,19 @@ typedef struct work {
     const whit_acts *x;
     uint8_t *span; /* quads of both planes; flipping one bit of the address gives the next span */
     uint32_t n_steps, n_lines;
-    size_t ahead;                        /* bytes to rows of the next block that a pair prefetches */
-    uint32_t n_rows_ahead, n_prefetched; /* rows of outputs prefetched */
+    size_t ahead;                        /* distance in bytes to the rows of the next block that a pair prefetches */
+    uint32_t n_rows_ahead, n_prefetched; /* numbers of rows of outputs to prefetch, and prefetched so far */
     float *y;
     size_t y_stride;
     bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* the outputs exceed the cache, so they are written by streaming stores */
+    bool streams; /* the outputs exceed the cache, so they are written by non-temporal stores */
     amx_state amx;
 } work;
 
 /* ---- unpacking ------------------------------------------------------------------------------ */
 
-/* Spans are whole steps and whole lines; quads of i8 lie in the matrix as they are. */
+/* Returns the number of steps of a span, which has whole steps and whole lines; quads of i8 are used in place in the
+ * matrix. */
 INLINE uint32_t span_steps(const int codec)
 {
     return codec == WHIT_CODEC_T5 ? 5 : 2;
@@ -80,8 +81,8 @@ INLINE uint32_t span_lines(const int codec)
     return span_steps(codec) * 16 / (uint32_t)quads_of_line(codec);
 }
 
-/* Distance of the planes: 2 KB modulo 4 KB, so that they differ in the last twelve bits of addresses. The two spans
- * have equal last twelve bits; their addresses differ in one higher bit. */
+/* Returns the distance of the planes: 2 KB modulo 4 KB, so that they differ in the last twelve bits of addresses. The
+ * two spans have equal last twelve bits; their addresses differ in one higher bit. */
 INLINE size_t plane_bytes(const int codec)
 {
     return (span_steps(codec) + 1) / 4 * 4096 + 2048;
@@ -110,7 +111,7 @@ INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *l
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* ReLU^2 inline: a call would cost as much as the row. */
+/* Computes the gated product of a row; ReLU^2 is inline, because a call would cost as much as the row. */
 INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
 {
     if (s->gate == whit_relu2_mul_avx512) {
@@ -124,7 +125,7 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
-/* Sixteen outputs. */
+/* Writes sixteen outputs. */
 INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
 {
     if (s->adds) out = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), out);
@@ -162,7 +163,7 @@ INLINE void write_rows(const int codec, const work *s, uint32_t r)
     for (; r < s->outputs.n; r++) write_row(codec, s, r);
 }
 
-/* Makes the outputs of a pair and n tokens from t on the next to be written. */
+/* Makes the outputs of a pair and n tokens from t on the next ones to be written. */
 INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 {
     outputs *o = &s->outputs;
@@ -195,9 +196,9 @@ INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
     if (!s->gate) _mm_prefetch((const char *)(y + WHIT_TILE_ROWS), _MM_HINT_T1);
 }
 
-/* Multiplies a pair by n tokens from t on, n_a tiles of A. The pair's first span is already unpacked; at the end
- * the first span of the next pair is. The outputs of the previous block are written meanwhile. Nothing in this loop
- * should spill to memory: tile loads would wait for the store. */
+/* Multiplies a pair by n tokens from t on, n_a tiles of A. The pair's first span is already unpacked; at the end the
+ * first span of the next pair is unpacked. The outputs of the previous block are written meanwhile. Nothing in this
+ * loop should spill to memory, because tile loads would wait for the store. */
 INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after, uint32_t t)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};

@@ -26,9 +26,11 @@ enum { GRID_BIAS = 64, GRID_ENTRIES_MAX = 1024 };
 
 /* The scratch of one token, filled by `prepare`. */
 typedef struct super_acts {
-    const int8_t *q;           /* (n_cols), of codebooks with every eight in the order 0, 2, 4, 6, 1, 3, 5, 7 */
-    const int32_t *minus_bias; /* (n_groups): -bias * sum of q */
-    const int8_t *high, *low;  /* (n_groups): sum of q = 128 high + low; of K16 (n_groups, 2), a zero before each */
+    /* (n_cols) activations; for codebooks, every eight of them are in the order 0, 2, 4, 6, 1, 3, 5, 7 */
+    const int8_t *q;
+    const int32_t *minus_bias; /* (n_groups) -bias * sum of q */
+    /* (n_groups) sum of q = 128 high + low; for K16 (n_groups, 2), with a zero before each */
+    const int8_t *high, *low;
 } super_acts;
 
 INLINE int bias_of(const int codec)
@@ -73,7 +75,8 @@ INLINE void prepare_acts(const int codec, const int scale_type, const whit_acts 
 
 /* ---- codes ---------------------------------------------------------------------------------- */
 
-/* nibbles: each entry's codes as nibbles. levels: levels by nibble, two bits of code and one of sign. */
+/* Tables of a codebook. nibbles: each entry's codes as nibbles. levels: levels by nibble, which has two bits of code
+ * and one of sign. */
 typedef struct grid_tables {
     const uint32_t *nibbles;
     __m512i levels;
@@ -93,7 +96,7 @@ static inline grid_tables load_grid(const whit_codec_info *codec, uint32_t nibbl
     return (grid_tables){nibbles, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)levels))};
 }
 
-/* Unpacks eight columns: word w of a period; `bit` is its bit in every line of high bits. */
+/* Unpacks eight columns, word w of a period. `bit` is the bit of these columns in every line of high bits. */
 INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m512i lines[2], const __m512i high[2],
                           const int w, const int bit, __m512i quads[2])
 {
@@ -109,7 +112,7 @@ INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m5
         : w == 2          ? lines[1]
                           : _mm512_srli_epi32(lines[1], 1);
     nibbles = _mm512_ternarylogic_epi32(signs, _mm512_set1_epi32(0x44444444), nibbles, 0xEA);
-    quads[0] = _mm512_shuffle_epi8(tables->levels, nibbles); /* bit 3 of every nibble is zero, as VPSHUFB needs it */
+    quads[0] = _mm512_shuffle_epi8(tables->levels, nibbles); /* bit 3 of every nibble is zero, as VPSHUFB requires */
     quads[1] = _mm512_shuffle_epi8(tables->levels, _mm512_srli_epi16(nibbles, 4));
 }
 
@@ -124,7 +127,7 @@ INLINE uint32_t unit_lines(const int codec)
     return UNIT_COLS / whit_codecs[codec].line_cols * whit_codecs[codec].lines;
 }
 
-/* Unpacks 32 columns, unit `u` of 128, to eight quads and prefetches later lines. `high`: the lines of high bits,
+/* Unpacks 32 columns, unit `u` of 128, to eight quads, and prefetches later lines. `high`: the lines of high bits,
  * rotated so that bit 0 belongs to the first of the 128 columns. */
 INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t *line, const __m512i high[2],
                        const int u, __m512i quads[UNIT_QUADS])
@@ -169,8 +172,8 @@ INLINE __m512i byte_of(__m512i dwords, uint32_t c)
     return _mm512_and_si512(_mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(8 * c))), _mm512_set1_epi32(255));
 }
 
-/* Returns the number of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4 half of it,
- * rounded down. */
+/* Returns the number of the scale of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4,
+ * half of the number, rounded down. */
 INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t place)
 {
     if (scale_type == WHIT_SCALE_ODD4) {
@@ -186,7 +189,7 @@ INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t pl
     return byte_of(dwords, place % 4);
 }
 
-/* Sums of one token inside 128 columns. */
+/* Sums of one token within 128 columns. */
 typedef struct super_total {
     __m512i scaled, plain, high, low;
 } super_total;
@@ -217,7 +220,7 @@ INLINE __m512 factor_of(const uint8_t *halves, const int f)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* The dots of n tokens with one group, of 16 or 32 columns, of a unit. */
+/* Computes the dots of n tokens with one group, of 16 or 32 columns, of a unit. */
 INLINE void group_dots(const int n, const int group, const __m512i *quads, const super_acts *acts, uint32_t k,
                        uint32_t g, __m512i dots[SUPER_TOKENS])
 {
@@ -230,7 +233,8 @@ INLINE void group_dots(const int n, const int group, const __m512i *quads, const
     }
 }
 
-/* 128 columns of a superblock, from column k on: `halves` are its factors, `line` the first line of their codes. */
+/* Multiplies 128 columns of a superblock, from column k on. `halves` are the factors, `line` is the first line of
+ * codes. */
 INLINE void multiply_half(const int codec, const int scale_type, const int group, const int n,
                           const code_tables *tables, const uint8_t *halves, const uint32_t scale_bytes,
                           const uint8_t *line, const super_acts *acts, const whit_acts *x, uint32_t t, uint32_t k,
@@ -262,7 +266,7 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
         }
     }
     const bool has_minima = whit_scale_has_minima((unsigned)scale_type);
-    const uint32_t of_group = scale_type == WHIT_SCALE_K16 ? 2 : 1; /* bytes */
+    const uint32_t of_group = scale_type == WHIT_SCALE_K16 ? 2 : 1; /* number of bytes per group */
     const uint32_t n_minima = has_minima ? WHIT_SUPER_ACTS / (uint32_t)group * of_group : 0;
 #pragma GCC unroll 2
     for (uint32_t b = 0; b < n_minima; b += 4) {
@@ -311,7 +315,8 @@ INLINE void super_tile(const int codec, const int scale_type, const int group, c
         store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out[c]);
 }
 
-/* The same for scales that are independent floats: a group's dot is added as a float. */
+/* Multiplies tokens [t, t + n) by one tile with scales that are independent floats: a group's dot is added as a
+ * float. */
 INLINE void group_tile(const int codec, const int scale_type, const int group, const int n, const tiles *m,
                        const code_tables *tables, const whit_acts *x, const void *scratch, uint32_t tile, uint32_t t,
                        float *y, size_t y_stride)
@@ -421,7 +426,7 @@ MATMUL(i8_k8, I8, K8, 16, UINT32_MAX)
 MATMUL(i6_k8, I6, K8, 16, UINT32_MAX)
 MATMUL(u4_k16, U4, K16, 32, UINT32_MAX)
 MATMUL(u5_k16, U5, K16, 32, UINT32_MAX)
-/* More tokens are faster unpacked: matmul_i8_block_avx512.c. */
+/* Defines the kernels for at most 8 tokens; more tokens are faster unpacked (matmul_i8_block_avx512.c). */
 MATMUL(f4_e8, F4, E8, 32, 8)
 MATMUL(f4_e4, F4, E4, 16, 8)
 MATMUL(n4_f16, N4, F16, 32, 8)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products with int8 activations at the level avx2. */
+ * Builds the products with int8 activations for the level avx2. */
 #include "kernels/x86/lanes_avx2.inc"
 
 #include "kernels/wide/quads.inc"

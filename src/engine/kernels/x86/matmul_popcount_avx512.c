@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Signs times quaternary activations with VPOPCNTDQ. */
+ * Builds the products of signs with quaternary activations, with VPOPCNTDQ. */
 #include "kernels/x86/lanes_avx512.inc"
 
 #include "kernels/wide/tile.inc"

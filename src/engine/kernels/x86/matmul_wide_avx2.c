@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products at the level avx2. */
+ * Builds the products with f32 and quaternary activations for the level avx2. */
 #include "kernels/x86/lanes_avx2.inc"
 
 #include "kernels/wide/matmul.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products with f32 activations at the level avx512; those of integers have files of their
+ * Builds the matrix products with f32 activations for the level avx512; products with integers have files of their
  * own. */
 #include "kernels/x86/lanes_avx512.inc"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Everything of a token but its matrix products, at the level avx2. */
+ * Builds all kernels except matrix products for the level avx2. */
 #include "kernels/x86/lanes_avx2.inc"
 
 #include "kernels/wide/vector.inc"
