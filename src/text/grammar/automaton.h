@@ -28,8 +28,10 @@ typedef enum whit_automaton_kind {
 typedef struct whit_automaton_node {
     uint32_t a, b;
     uint8_t kind;
-    bool beside_all; /* bytes: ways beside it take every code point from U+0080 on to the same next */
-    uint16_t height; /* frames that reaching the end of the rule takes at least; UINT16_MAX: it can't */
+    bool beside_all; /* for BYTES: alternatives of this node accept every code point from U+0080 on and continue at the
+                      * same next node */
+    uint16_t height; /* least number of frames that reaching the end of the rule takes; UINT16_MAX: it cannot be
+                      * reached */
 } whit_automaton_node;
 
 typedef struct whit_automaton_repetition {
@@ -94,17 +96,18 @@ uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t mi
 /* As whit_automaton_repeat, for a body that is one character of a JSON string, before the closing quote: token masks of
  * such a repetition are computed in advance. */
 uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote);
-/* One code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
+/* Accepts one code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
 uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* One of n texts, common beginnings merged; `texts` is sorted by memcmp, without doubles. */
+/* A text for whit_automaton_words, which accepts one of n texts and merges common prefixes; the texts are sorted by
+ * memcmp, without duplicates. */
 typedef struct whit_automaton_word {
     const uint8_t *text;
     size_t n_bytes;
 } whit_automaton_word;
 uint32_t whit_automaton_words(whit_automaton *graph, const whit_automaton_word *words, size_t n, uint32_t next);
 
-/* Checks the whole graph and prepares it: *bad_rule is a rule that is left-recursive (WHIT_ERROR_FORMAT); a root that
- * no finite text satisfies, or a bound, is an error without one (WHIT_AUTOMATON_NONE). */
+/* Checks the whole graph and prepares it: *bad_rule is a rule that is left-recursive (WHIT_ERROR_FORMAT). If no finite
+ * text satisfies the root, or a bound is exceeded, there is an error and *bad_rule is WHIT_AUTOMATON_NONE. */
 whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint32_t *bad_rule, whit_error *error);
 
 #endif

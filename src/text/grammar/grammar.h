@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The insides of a compiled grammar and its states. */
+ * The members of a compiled grammar and of its states. */
 #ifndef WHIT_GRAMMAR_GRAMMAR_H
 #define WHIT_GRAMMAR_GRAMMAR_H
 
@@ -14,7 +14,7 @@ struct whit_grammar {
      * unbounded (`bounded`), so that "400 characters left" and "399 left" are one state with one mask. */
     whit_state_pool exact, bounded;
     whit_grammar_state *states;
-    uint32_t begin, collect_at; /* number of frames at which unused ones are collected */
+    uint32_t begin, collect_at; /* first configuration; number of frames at which unused frames are collected */
     uint64_t *masks;            /* (n_masks, n_words) */
     uint32_t *mask_owner;       /* configuration, plus 1 */
     uint32_t n_masks, next_mask;
@@ -28,7 +28,7 @@ struct whit_grammar_state {
     uint32_t past[WHIT_GRAMMAR_ROLLBACK_MAX]; /* the configurations before the last tokens, newest last */
 };
 
-/* Takes the finished graph over, also on failure. */
+/* Makes a grammar, which takes the finished graph over, also on failure. */
 whit_status whit_grammar_make(const whit_grammar_vocabulary *vocabulary, whit_automaton *graph, const char *name,
                               whit_grammar **grammar, whit_error *error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Regular languages of texts, with intersection and complement.
  *
- * An expression is kept once, so that equal ones have equal numbers. Its derivative by a code point (Brzozowski 1964)
- * is the expression of what may follow that code point; the derivatives of an expression, which are finitely many,
- * are the states of its automaton. Every function accepts WHIT_LANGUAGE_NONE where an expression failed to be made:
- * `failed` says so once memory or a bound is exhausted, and is looked at in the end. */
+ * Each expression is stored once, so that equal ones have equal numbers. Its derivative by a code point (Brzozowski
+ * 1964) is the expression of what may follow that code point; the derivatives of an expression, which are finitely
+ * many, are the states of its automaton. If memory or a bound is exhausted, `failed` is set and functions return
+ * WHIT_LANGUAGE_NONE. Every function accepts that, so callers check `failed` only at the end. */
 #ifndef WHIT_GRAMMAR_LANGUAGE_H
 #define WHIT_GRAMMAR_LANGUAGE_H
 
@@ -34,9 +34,9 @@ uint32_t whit_language_or(whit_language *language, uint32_t a, uint32_t b);
 uint32_t whit_language_and(whit_language *language, uint32_t a, uint32_t b);
 uint32_t whit_language_not(whit_language *language, uint32_t a);
 uint32_t whit_language_repeat(whit_language *language, uint32_t a, uint32_t min, uint32_t max);
-/* Texts of so many code points. */
+/* Builds the texts of min to max code points. */
 uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t max);
-/* Builds the texts of a pattern that was read (pattern.h), its looking ahead included. */
+/* Builds the texts of a pattern that was read (pattern.h), including its lookahead. */
 uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
 
 /* How texts are written: the content of a JSON string in its shortest form or in any escapes, or the texts as they
@@ -48,19 +48,19 @@ typedef enum whit_language_form {
 } whit_language_form;
 
 bool whit_language_matches(whit_language *language, uint32_t node, const char *text, size_t n_bytes);
-/* Emits the texts that the expression takes, before `next`. *empty is set where no text is taken; then, and where
- * `failed` is set, the result is not to be used. */
+/* Emits the texts of the expression, followed by `next`, as nodes of the graph. *empty is set if the expression has no
+ * text; then, and if `failed` is set, the result must not be used. */
 uint32_t whit_language_emit(whit_language *language, uint32_t node, whit_language_form form, whit_automaton *graph,
                             uint32_t next, bool *empty);
 
-/* Used only in the files that implement languages. */
+/* The kinds of expressions, used only in the files that implement languages. */
 typedef enum whit_language_kind {
     WHIT_LANGUAGE_IS_NONE = 0,
     WHIT_LANGUAGE_IS_EMPTY,
     WHIT_LANGUAGE_IS_CODES,  /* a: first of `ranges`, n: their number */
     WHIT_LANGUAGE_IS_THEN,   /* a, then b */
     WHIT_LANGUAGE_IS_OR,     /* a: first of `children`, n: their number */
-    WHIT_LANGUAGE_IS_AND,    /* the same */
+    WHIT_LANGUAGE_IS_AND,    /* a: first of `children`, n: their number */
     WHIT_LANGUAGE_IS_NOT,    /* not a */
     WHIT_LANGUAGE_IS_REPEAT, /* a, b to n times */
 } whit_language_kind;
@@ -68,14 +68,14 @@ typedef enum whit_language_kind {
 typedef struct whit_language_node {
     uint32_t a, b, n;
     uint8_t kind;
-    bool has_empty; /* the empty text is one */
+    bool has_empty; /* the empty text belongs to the expression */
 } whit_language_node;
 
 static inline whit_language_node whit_language_at(const whit_language *language, uint32_t node)
 {
     return ((const whit_language_node *)language->nodes.data)[node];
 }
-/* Builds the texts that may follow a code point. */
+/* Builds the expression of the texts that may follow a code point. */
 uint32_t whit_language_derive(whit_language *language, uint32_t node, uint32_t code);
 
 #endif

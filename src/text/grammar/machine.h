@@ -16,7 +16,7 @@
 #define WHIT_MACHINE_MANY        UINT32_MAX
 
 typedef struct whit_stack_frame {
-    uint32_t node, parent, need, room; /* turns that must and may follow this one; MANY: not counted */
+    uint32_t node, parent, need, room; /* need, room: turns that must and may follow this one; MANY: not counted */
     uint32_t depth, bounded;           /* bounded: the same frame in the pool of bounded counts, plus 1 */
 } whit_stack_frame;
 
@@ -43,7 +43,7 @@ typedef struct whit_state_pool {
     uint64_t *seen;       /* (n_seen) of one closure: node and frame */
     uint32_t n_seen, n_in_seen;
     uint32_t *seen_at;  /* (n_seen / 2) slots in use */
-    uint64_t work_left; /* nodes that may yet be looked at: bounds the time */
+    uint64_t work_left; /* nodes that may still be visited, which bounds the time */
     bool complete, failed;
     const char *limit; /* which bound failed; NULL: memory */
 } whit_state_pool;
@@ -64,10 +64,10 @@ static inline whit_stack_frame *whit_state_pool_frame(const whit_state_pool *poo
 uint32_t whit_state_pool_n_frames(const whit_state_pool *pool);
 uint32_t whit_state_pool_n_configurations(const whit_state_pool *pool);
 
-/* Every function gives WHIT_MACHINE_DEAD and sets `failed` where memory or a bound ends. */
+/* Every function returns WHIT_MACHINE_DEAD and sets `failed` if memory or a bound is exhausted. */
 uint32_t whit_state_pool_begin(whit_state_pool *pool, uint32_t rule);
 uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
-/* As whit_state_pool_step; the result is cached by configuration and class of byte. */
+/* Steps like whit_state_pool_step, and caches the result by configuration and class of byte. */
 uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
 uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame frame);
 /* Copies a configuration from another pool, frame by frame. Counts above `most` become MANY (0: all are kept), and

@@ -6,8 +6,9 @@
 #include "grammar/automaton.h"
 #include "grammar/decimal.h"
 
-/* The magnitudes of one sign: low <= x (low < x where `low_out`) and, where `has_high`, the same above. Numbers with an
- * exponent take `low_out` of 0 alone and otherwise count a bound itself in: callers move such bounds inwards. */
+/* A range of magnitudes of one sign: low <= x (low < x if `low_out`) and, if `has_high`, x <= high (x < high if
+ * `high_out`). For numbers with an exponent, `low_out` is obeyed only if the bound is 0; otherwise the bound itself
+ * counts as inside, so callers move such bounds inwards. */
 typedef struct whit_number_range {
     whit_decimal low, high;
     bool has_high, low_out, high_out;
@@ -15,20 +16,21 @@ typedef struct whit_number_range {
 
 typedef struct whit_number_form {
     bool integers;           /* neither a point nor an exponent is written */
-    uint32_t step, decimals; /* the number is a multiple of step x 10^-decimals; step 0: any number is */
-    bool no_multiple;        /* the number is not a multiple of it */
-    bool fraction;           /* the number is not whole; not beside a step */
+    uint32_t step, decimals; /* the number is a multiple of step x 10^-decimals; step 0: any number is allowed */
+    bool no_multiple;        /* the number is not a multiple of step x 10^-decimals */
+    bool fraction;           /* the number is not whole; not used together with a step */
 } whit_number_form;
 
 /* The largest step that an automaton is made for. */
 #define WHIT_NUMBER_STEP_MAX 4096u
 
-/* Exactly the numbers of the range, without a sign, that are written plainly (digits, and a point with digits) or,
- * where no step is asked for, with one digit before the point and an exponent from -99 to 99. At most 16 digits are
+/* Accepts exactly the numbers of the range, without a sign, that are written plainly (digits, and a point with digits)
+ * or, if no step is required, with one digit before the point and an exponent from -99 to 99. At most 16 digits are
  * written on each side of the point, or as many as a bound has, up to 40. */
 uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *range, const whit_number_form *form,
                              uint32_t next);
-/* Any number with or without a sign: at most 16 digits on each side of the point and an exponent of two. */
+/* Accepts any number with or without a sign: at most 16 digits on each side of the point and an exponent of two
+ * digits. */
 uint32_t whit_number_any(whit_automaton *graph, bool integers, bool negative, uint32_t next);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct whit_pattern_node {
 typedef struct whit_pattern {
     whit_buf nodes, ranges;
     bool failed;
-    uint32_t n_properties; /* Unicode properties, each of which took a walk over all code points */
+    uint32_t n_properties; /* number of Unicode properties, each of which took a walk over all code points */
     bool looks_ahead;      /* contains lookahead: whit_pattern_emit does not support the tree */
 } whit_pattern;
 
@@ -48,19 +48,19 @@ bool whit_pattern_count(const uint8_t *text, size_t n_bytes, size_t *at, uint32_
  * that cannot occur there are escaped. */
 uint32_t whit_pattern_emit(const whit_pattern *syntax, uint32_t node, bool in_json, whit_automaton *graph,
                            uint32_t next);
-/* Lengths in code points of the shortest and the longest text; max is WHIT_AUTOMATON_UNBOUNDED if there is no longest
- * one. */
+/* Computes the lengths in code points of the shortest and the longest text; max is WHIT_AUTOMATON_UNBOUNDED if there is
+ * no longest text. */
 void whit_pattern_length(const whit_pattern *syntax, uint32_t node, uint32_t *min, uint32_t *max);
 
-/* One character of a JSON string out of sorted ranges, escaped where it must be. */
+/* Accepts one character of a JSON string out of sorted ranges, escaped where it must be. */
 uint32_t whit_automaton_json_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* As whit_automaton_json_code, and also in any escape that is one code point. */
+/* Accepts what whit_automaton_json_code accepts, and also any escape that is one code point. */
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* Any character of a JSON string, as itself or in any escape that is one code point. */
+/* Accepts any character of a JSON string, as itself or in any escape that is one code point. */
 uint32_t whit_automaton_json_character(whit_automaton *graph, uint32_t next);
 
-/* A regular expression of ECMA-262 that matches anywhere (JSON Schema's `pattern`). Anything that is not regular or not
- * understood is WHIT_ERROR_UNSUPPORTED, with a message that begins with `name`. */
+/* Reads a regular expression of ECMA-262 that matches anywhere (JSON Schema's `pattern`). Anything that is not regular
+ * or not understood is WHIT_ERROR_UNSUPPORTED, with a message that begins with `name`. */
 whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes, whit_pattern *syntax, uint32_t *root,
                               whit_error *error);
 

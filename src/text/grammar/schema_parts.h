@@ -15,17 +15,17 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_OF_TYPE,       /* one of the types `value` */
     WHIT_JSON_SCHEMA_KEY_FAILS,     /* a keyword does not hold: its value is at `node`, in the schema `value` */
     WHIT_JSON_SCHEMA_HAS,           /* the property whose name is at `node` */
-    WHIT_JSON_SCHEMA_LACKS,         /* no such property */
+    WHIT_JSON_SCHEMA_LACKS,         /* an object without the property whose name is at `node` */
     WHIT_JSON_SCHEMA_MEMBER_FAILS,  /* the property whose name is at `node`, and not the schema after the name */
     WHIT_JSON_SCHEMA_ELEMENT_FAILS, /* an element from `value` on for which the schema at `node` does not hold */
     WHIT_JSON_SCHEMA_PREFIX_FAILS,  /* the element at `value`, and not the schema at `node` */
     WHIT_JSON_SCHEMA_FEWER_MATCH,   /* fewer elements than its minContains for the `contains` of the schema at `node` */
     WHIT_JSON_SCHEMA_MORE_MATCH,    /* more than its maxContains */
-    WHIT_JSON_SCHEMA_BELOW,         /* a number below the number at `node` */
+    WHIT_JSON_SCHEMA_BELOW,         /* more elements than its maxContains */
     WHIT_JSON_SCHEMA_ABOVE,
     WHIT_JSON_SCHEMA_UNLIKE, /* not the string or boolean at `node` */
     WHIT_JSON_SCHEMA_FEWER,  /* fewer than `value` elements or properties */
-    WHIT_JSON_SCHEMA_MORE,   /* more than `value` */
+    WHIT_JSON_SCHEMA_MORE,   /* more than `value` elements or properties */
 } whit_json_schema_kind;
 
 typedef struct whit_json_schema_item {
@@ -44,7 +44,7 @@ typedef struct whit_json_schema_set {
     uint32_t n;
 } whit_json_schema_set;
 
-/* The rule of a language that several schemas may ask for; its name is n_bytes from `key` on in rule_names. */
+/* The rule of a language that several schemas may need; its name is n_bytes from `key` on in rule_names. */
 typedef struct whit_json_schema_known {
     size_t key, n_bytes;
     uint32_t rule;
@@ -80,9 +80,9 @@ enum {
 /* Fails at a node: "name: #/path: what". Returns WHIT_AUTOMATON_NONE. */
 uint32_t whit_json_schema_refuse(whit_json_schema_compiler *c, uint32_t node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Returns the rule of a set, to be compiled later where it is new. */
+/* Returns the rule of a set; a new rule is compiled later. */
 uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_schema_item *items, uint32_t n);
-/* Appends a schema and all that it refers to to `set` (whit_json_schema_item[]); false: refused. */
+/* Appends a schema and all schemas that it refers to to `set` (whit_json_schema_item[]); false: refused. */
 bool whit_json_schema_collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set);
 bool whit_json_schema_open_references(whit_json_schema_compiler *c);
 void whit_json_schema_close_references(whit_json_schema_compiler *c);
@@ -92,8 +92,8 @@ uint32_t whit_json_schema_reference(whit_json_schema_compiler *c, uint32_t schem
 uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema);
 bool whit_json_schema_disjoint(whit_json_schema_compiler *c, uint32_t a, uint32_t b, uint32_t depth);
 
-/* Finds the rule of a language by its name among the last that were asked for; where it is new, keeps the name and
- * returns true: the rule is to be defined. */
+/* Finds the rule of a language by its name among the recent ones. If it is new, keeps the name and returns true: the
+ * caller must define the rule. */
 bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *name, uint32_t *rule);
 
 /* Adds the texts of each type before `next`. */
@@ -103,8 +103,8 @@ uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_
 uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
-/* The schemas that a schema applies to the same value and that surely hold for the values of a set: by references,
- * allOf, the branches that were chosen, and conditions. WHIT_JSON_NONE past the last. */
+/* An iterator over the schemas that a schema applies to the same value and that surely hold for the values of a set: by
+ * references, allOf, the branches that were chosen, and conditions. It returns WHIT_JSON_NONE past the last. */
 typedef struct whit_json_schema_applied {
     uint32_t schema, key, at; /* schema: set by the caller; the others begin as 0 */
     bool started;
@@ -115,13 +115,14 @@ uint32_t whit_json_schema_next_applied(whit_json_schema_compiler *c, whit_json_s
 void whit_json_schema_write(const whit_json_schema_compiler *c, uint32_t value, whit_buf *out);
 /* Builds an expression of `language` for the strings for which a schema holds. */
 uint32_t whit_json_schema_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t schema);
-/* Builds the strings that match a pattern. */
+/* Builds an expression of `language` for the strings that match a pattern. */
 uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
 /* Opens a language whose work counts for the schema; whit_json_schema_close_language reports at `node` why it
  * failed. */
 bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
-/* The pattern of a known format; NULL for others, which are annotations. */
+/* The purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
+ * formats, which are annotations. */
 typedef enum whit_json_schema_use {
     WHIT_JSON_SCHEMA_WRITTEN, /* write strings with no other constraint */
     WHIT_JSON_SCHEMA_STRICT,  /* check a given string */
@@ -130,16 +131,16 @@ typedef enum whit_json_schema_use {
 const char *whit_json_schema_format(whit_json_schema_compiler *c, uint32_t node, whit_json_schema_use use);
 /* Builds "," or ":" and at most one space. */
 uint32_t whit_json_schema_sign(whit_json_schema_compiler *c, const char *sign, uint32_t next);
-/* Are two values equal, whatever the order of members and the form of numbers? */
+/* Returns whether two values are equal, whatever the order of members and the form of numbers. */
 bool whit_json_schema_same(whit_json_schema_compiler *c, uint32_t a, uint32_t b);
 /* Writes a key or another string as JSON. */
 void whit_json_schema_quote(whit_buf *out, const char *text, size_t n_bytes);
-/* A length or count: the greatest of minima, the least of maxima; false: refused. */
+/* Computes the bounds of a length or count: the greatest of minima, the least of maxima; false: refused. */
 bool whit_json_schema_bounds(whit_json_schema_compiler *c, whit_json_schema_set set, const char *min_key,
                              const char *max_key, uint32_t *min, uint32_t *max);
-/* minContains and maxContains of a schema; false: refused. */
+/* Reads minContains and maxContains of a schema; false: refused. */
 bool whit_json_schema_match_bounds(whit_json_schema_compiler *c, uint32_t schema, uint32_t *least, uint32_t *most);
-/* Does a value of the document satisfy a condition? */
+/* Returns whether a value of the document satisfies a condition. */
 bool whit_json_schema_is_valid(whit_json_schema_compiler *c, uint32_t value, whit_json_schema_item item);
 /* Returns the value of a member of an object, by a name that may hold any bytes; WHIT_JSON_NONE: there is no such
  * member. */
@@ -168,8 +169,8 @@ static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, 
     return whit_json_get(&c->json, schema, key);
 }
 
-/* Writes the schema without keywords whose value is null (schema_nulls.c); *dropped: there are such. False: out of
- * memory. */
+/* Writes the schema without keywords whose value is null (schema_nulls.c); *dropped: at least one was left out. False:
+ * out of memory. */
 bool whit_json_schema_drop_nulls(const whit_json *json, whit_buf *out, bool *dropped);
 
 #endif

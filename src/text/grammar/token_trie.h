@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The bytes of all tokens as a trie in preorder, so that a walk can leave out what no longer fits.
+ * The bytes of all tokens as a trie in preorder, so that a walk can skip subtrees that no longer fit.
  *
  *     node i:  children follow it, `skip` is the first node outside its subtree
- *     tokens:  ids in the order of the walk; those of a subtree lie side by side
+ *     tokens:  ids in the order of the walk; the ids of a subtree lie side by side
  *
- * Never changes once built; threads may share it. */
+ * It never changes once built; threads may share it. */
 #ifndef WHIT_GRAMMAR_TOKEN_TRIE_H
 #define WHIT_GRAMMAR_TOKEN_TRIE_H
 
@@ -17,8 +17,8 @@ typedef struct whit_token_trie_node {
     uint8_t byte, height; /* bytes of the longest path below it, at most 255 */
     uint16_t depth;
     uint8_t utf8; /* where in a character it ends, see token_trie.c */
-    bool whole;   /* it ends at a character boundary, and everything below is valid UTF-8 */
-    bool string;  /* from the root to all that is below it, it is plain text of JSON strings */
+    bool whole;   /* the node ends at a character boundary, and everything below it is valid UTF-8 */
+    bool string;  /* the bytes from the root to every node below are plain text of JSON strings */
 } whit_token_trie_node;
 
 struct whit_grammar_vocabulary {
@@ -33,10 +33,10 @@ struct whit_grammar_vocabulary {
     uint64_t *ends; /* (n_words) ids that end a text */
     uint32_t n_words;
     uint8_t kind_of[256];
-    uint64_t utf8_kinds;   /* kinds of the bytes beyond ASCII that UTF-8 has */
+    uint64_t utf8_kinds;   /* kinds of the bytes beyond ASCII that occur in UTF-8 */
     uint64_t string_kinds; /* kinds of the characters that need no escape in a JSON string */
-    /* Tokens of such characters alone: (longest_bytes + 1, n_words), those of at most so many characters,
-     * one that is cut off counted. Most of a string's mask, ready made. */
+    /* Row n of (longest_bytes + 1, n_words) has the tokens that consist only of such characters, at most n of them, a
+     * character that is cut off counted. It is most of a string's mask, computed in advance. */
     uint64_t *strings;
 };
 

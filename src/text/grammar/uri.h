@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * References of URIs (RFC 3986, 5.2). */
+ * Resolves references of URIs (RFC 3986, 5.2). */
 #ifndef WHIT_GRAMMAR_URI_H
 #define WHIT_GRAMMAR_URI_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A parsed template: a tree in one pool, read-only after parsing.
  *
- * One node type for everything; the table says which fields a kind uses. A `body` is a NODE_BODY.
- */
+ * There is one node type for all kinds; the table says which fields a kind uses. A `body` is a NODE_BODY. */
 #ifndef WHIT_TEMPLATE_AST_H
 #define WHIT_TEMPLATE_AST_H
 
@@ -20,7 +19,7 @@ typedef enum whit_node_kind {
     WHIT_NODE_SLICE,     /* a : b : c, each may be NULL; only as b of an ITEM or in its tuple */
     WHIT_NODE_CALL,      /* a ( arguments ) */
     WHIT_NODE_FILTER,    /* a | text ( arguments ), builtin NULL: no such filter */
-    WHIT_NODE_TEST,      /* a is [flag: not] text ( arguments ), builtin as above */
+    WHIT_NODE_TEST,      /* a is [flag: not] text ( arguments ), builtin NULL: no such test */
     WHIT_NODE_NOT,       /* not a */
     WHIT_NODE_NEGATE,    /* - a */
     WHIT_NODE_PLUS,      /* + a */
@@ -76,14 +75,14 @@ typedef struct whit_call_arguments {
         whit_node *value;
     } * named;
     size_t n_named;
-    whit_node *rest, *named_rest; /* *rest, **named_rest; NULL: none */
+    whit_node *rest, *named_rest; /* the operands of *rest and **named_rest; NULL: absent */
 } whit_call_arguments;
 
 /* The parameters of a macro or call block. */
 typedef struct whit_signature {
     const whit_text *name;
     const whit_text **parameters;
-    whit_node **defaults; /* by parameter; NULL: none */
+    whit_node **defaults; /* by parameter; NULL: no default */
     size_t n_parameters;
     bool uses_caller, uses_varargs, uses_kwargs; /* the body reads these names */
 } whit_signature;
@@ -118,7 +117,7 @@ struct whit_template {
     size_t n_blocks;
 };
 
-/* Parses template->source into the other fields; memory from template->pool. */
+/* Parses template->source into the other members, which have their memory from template->pool. */
 whit_status whit_template_parse(whit_template *template, size_t *error_offset, whit_error *error);
 
 #endif

@@ -20,8 +20,8 @@ typedef whit_status whit_builtin_fn(whit_machine *m, whit_builtin_frame *call, w
 
 typedef struct whit_builtin {
     const char *name;
-    /* "old new count?": names in order, '?' after optional ones; "/" in front: by position only;
-     * "*": anything, the function reads `arguments`. */
+    /* "old new count?": names in order, '?' after optional ones; a leading "/": by position only; "*": anything, the
+     * function reads `arguments`. */
     const char *parameters;
     whit_builtin_fn *run;
     uint8_t detail; /* distinguishes functions that share `run` */
@@ -34,7 +34,7 @@ typedef struct whit_method {
 
 const whit_builtin *whit_builtin_filter(const whit_text *name);
 const whit_builtin *whit_builtin_test(const whit_text *name);
-const whit_builtin *whit_builtin_function(const whit_text *name); /* globals */
+const whit_builtin *whit_builtin_function(const whit_text *name); /* finds a global function */
 const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name);
 
 /* Binds the arguments to parameters and runs. */
@@ -51,10 +51,11 @@ extern const whit_builtin whit_loop_methods[];
 /* ---- reading arguments ----------------------------------------------------------------------- */
 
 whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *call, size_t i, const whit_text **text);
-/* An int or bool; `fallback` if it is not given. */
+/* Reads an int or bool; `fallback` if it is not given. */
 whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i, int64_t fallback,
                                   int64_t *integer);
-static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* and not none */
+static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* whether it is given and not
+                                                                                    * None */
 {
     return call->given[i] && call->values[i].kind != WHIT_DATUM_NONE;
 }
@@ -66,7 +67,7 @@ static inline bool whit_builtin_is_true(const whit_builtin_frame *call, size_t i
 /* ---- shared by filters ----------------------------------------------------------------------- */
 
 /* Selects by the value of `attribute=`: "a.b.0" or an integer; without it the item itself. An undefined value on the
- * way becomes `fallback` if that is given. */
+ * way becomes `fallback`, unless that is NULL. */
 whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
                                           const whit_datum *fallback, whit_datum *result);
 

@@ -5,12 +5,12 @@
 
 #include "template/machine.h"
 
-/* str % arguments: a tuple's items, a dict by key, or one value. */
+/* Formats as Python's `format % arguments`: a tuple's items, a dict by key, or one value. */
 whit_status whit_print_percent(whit_machine *m, const whit_text *format, whit_datum arguments, whit_datum *result);
-/* str.format. */
+/* Formats as Python's str.format. */
 whit_status whit_print_braces(whit_machine *m, const whit_text *format, const whit_arguments *arguments,
                               whit_datum *result);
-/* datetime.strftime in the C locale. */
+/* Formats as Python's datetime.strftime in the C locale. */
 whit_status whit_print_time(whit_machine *m, const whit_template_time *time, const whit_text *format,
                             whit_datum *result);
 

@@ -56,11 +56,11 @@ typedef struct whit_lexemes {
     size_t n;
 } whit_lexemes;
 
-/* All memory is from the pool. On failure *error_offset is the place. */
+/* Reads the source into tokens. All memory is from the pool. On failure *error_offset is the place. */
 whit_status whit_lexer_read(whit_datum_pool *pool, const char *source, size_t n_bytes, whit_lexemes *tokens,
                             size_t *error_offset, whit_error *error);
 
-/* For messages: "end of print statement", "','", ... */
+/* Names a type of token for messages: "end of print statement", "','", ... */
 const char *whit_lexeme_name(whit_lexeme_type type);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * One render under way: memory, limits, scopes, output, and the operations on values that can fail.
+ * One render in progress: memory, limits, scopes, output, and the operations on values that can fail.
  *
- * Every function that takes a machine returns a status and leaves the reason in it. The innermost
+ * Every function that takes a machine returns a status and leaves the reason of a failure in the machine. The innermost
  * node that fails gives the place. */
 #ifndef WHIT_TEMPLATE_MACHINE_H
 #define WHIT_TEMPLATE_MACHINE_H
@@ -58,8 +58,8 @@ typedef struct whit_macro {
 } whit_macro;
 
 typedef struct whit_loop {
-    const whit_node *node; /* the FOR */
-    whit_scope *scope;     /* around it */
+    const whit_node *node; /* the FOR node */
+    whit_scope *scope;     /* the scope around the loop */
     const whit_datum *items;
     size_t n_items, next; /* `next` is the first item not looked at */
     bool is_filtered;     /* the rest of the items has passed the filter */
@@ -83,18 +83,18 @@ whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...) __
 whit_status whit_machine_raise_memory(whit_machine *m);
 whit_status whit_machine_raise_undefined(whit_machine *m, whit_datum undefined);
 whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps);
-whit_status whit_machine_enter(whit_machine *m); /* one level deeper; m->depth-- leaves */
+whit_status whit_machine_enter(whit_machine *m); /* goes one level deeper; m->depth-- leaves it */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-whit_builder whit_machine_build(whit_machine *m); /* bounded by the machine's limits */
+whit_builder whit_machine_build(whit_machine *m); /* begins a text that is bounded by the machine's limits */
 /* Ends a builder and spends steps for its size; if it failed, reports the limit that was hit. */
 whit_status whit_machine_build_end(whit_machine *m, whit_builder *b, whit_datum *value);
 whit_status whit_machine_str(whit_machine *m, whit_datum value, const whit_text **text);
 whit_status whit_machine_repr(whit_machine *m, whit_builder *b, whit_datum value);
 whit_status whit_machine_slice_text(whit_machine *m, const whit_text *text, size_t begin, size_t end,
                                     whit_datum *value);
-/* HTML: &, <, >, quotes. */
+/* Escapes &, <, > and quotes for HTML. */
 whit_status whit_machine_escape_html(whit_machine *m, whit_datum value, whit_datum *result);
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -108,13 +108,13 @@ whit_status whit_machine_less(whit_machine *m, whit_datum a, whit_datum b, bool 
 whit_status whit_machine_attribute(whit_machine *m, whit_datum object, const whit_text *name, whit_datum *result);
 whit_status whit_machine_item(whit_machine *m, whit_datum object, whit_datum key, whit_datum *result);
 whit_status whit_machine_slice(whit_machine *m, whit_datum object, const whit_datum bounds[3], whit_datum *result);
-/* Collects all elements of an iterable; a generator is used up. The list is shared, not to be written. */
+/* Collects all elements of an iterable; a generator is used up. The list is shared and must not be changed. */
 whit_status whit_machine_items(whit_machine *m, whit_datum value, whit_list *list);
 bool whit_datum_is_iterable(whit_datum value);
 whit_status whit_machine_new_list(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);
 whit_status whit_machine_new_tuple(whit_machine *m, const whit_datum *items, size_t n, whit_datum *value);
 whit_status whit_machine_new_generator(whit_machine *m, const char *name, whit_list list, whit_datum *value);
-/* Stable merge sort by keys; `keys` and `items` are rearranged together. */
+/* Sorts by keys with a stable merge sort; `keys` and `items` are rearranged together. */
 whit_status whit_machine_sort(whit_machine *m, whit_datum *keys, whit_datum *items, size_t n, bool reverse);
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
@@ -134,7 +134,7 @@ whit_status whit_machine_loop_attribute(whit_machine *m, whit_loop *loop, const 
                                         whit_datum *result);
 whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, whit_scope *scope, whit_datum *result);
 whit_scope *whit_machine_new_scope(whit_machine *m, whit_scope *parent); /* NULL: no memory */
-/* Raises where a value cannot be the key of a dict; spends the steps of looking it up. */
+/* Raises an error if a value cannot be the key of a dict; spends the steps of looking it up. */
 whit_status whit_machine_want_key(whit_machine *m, whit_datum key);
 whit_status whit_machine_bind(whit_machine *m, whit_scope *scope, const whit_text *name, whit_datum value);
 whit_status whit_machine_lookup(whit_machine *m, const whit_text *name, bool *found, whit_datum *value);

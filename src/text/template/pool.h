@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Memory of template values: a bump allocator with a hard limit, released all at once.
  *
- * A render opens one of its own; callers open one for the values they pass in. Not for sharing
- * between threads while it grows. */
+ * A render opens a pool of its own; callers open one for the values that they pass in. Threads must not share a pool
+ * while it grows. */
 #ifndef WHIT_TEMPLATE_POOL_H
 #define WHIT_TEMPLATE_POOL_H
 
@@ -16,11 +16,11 @@ typedef struct whit_datum_pool {
     size_t limit_bytes;             /* limit of used_bytes; 0: no limit */
 } whit_datum_pool;
 
-/* 16-byte aligned, not zeroed; NULL when memory or the limit is exhausted. */
+/* Allocates memory, 16-byte aligned, not zeroed; NULL when memory or the limit is exhausted. */
 void *whit_datum_pool_alloc(whit_datum_pool *pool, size_t size_bytes);
-/* n_elems * elem_bytes, 16-byte aligned and zeroed; NULL when memory or the limit is exhausted. */
+/* Allocates n_elems * elem_bytes, 16-byte aligned and zeroed; NULL when memory or the limit is exhausted. */
 void *whit_datum_pool_zalloc(whit_datum_pool *pool, size_t n_elems, size_t elem_bytes);
-/* Returns a larger block with the old contents; in place where the block is the newest. */
+/* Returns a larger block with the old contents; the newest block grows in place. */
 void *whit_datum_pool_grow(whit_datum_pool *pool, void *memory, size_t old_bytes, size_t new_bytes);
 /* Frees everything; the pool is empty and usable again. */
 void whit_datum_pool_clear(whit_datum_pool *pool);

@@ -57,9 +57,9 @@ whit_status whit_template_open(const char *source, size_t n_bytes, const whit_al
                                whit_template **template, whit_template_error *error);
 void whit_template_close(whit_template *template);
 
-/* Appends the rendering to `out` and, where `segments` is given, the user's ranges (sorted; offsets
- * count from where `out` stood) as whit_template_segment to it. `context` is a dict whose keys are
- * the variables. On failure both buffers are as before. */
+/* Appends the rendering to `out` and, if `segments` is not NULL, the user's ranges to it as whit_template_segment
+ * (sorted; offsets count from the end that `out` had before). `context` is a dict whose keys are the variables. On
+ * failure both buffers are as before. */
 whit_status whit_template_render(const whit_template *template, whit_datum context,
                                  const whit_template_options *options, whit_buf *out, whit_buf *segments,
                                  whit_template_error *error);

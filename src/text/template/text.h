@@ -33,10 +33,10 @@ typedef struct whit_builder {
     bool markup, is_bytes; /* flags of the text that is built */
 } whit_builder;
 
-/* `limit_bytes` must stay under 4 GiB. */
+/* Begins a text. `limit_bytes` must stay under 4 GiB. */
 whit_builder whit_builder_begin(whit_datum_pool *pool, size_t limit_bytes);
 bool whit_builder_bytes(whit_builder *b, const char *bytes, size_t n_bytes, bool user);
-bool whit_builder_str(whit_builder *b, const char *ascii); /* not the user's */
+bool whit_builder_str(whit_builder *b, const char *ascii); /* appends text that is not the user's */
 bool whit_builder_point(whit_builder *b, uint32_t point, bool user);
 bool whit_builder_repeat(whit_builder *b, uint32_t point, size_t n, bool user);
 /* Appends bytes [begin, end) of a text with their spans. */
@@ -51,7 +51,7 @@ whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_byte
 /* Shares the bytes of `text`. NULL: no memory. */
 const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin, size_t end);
 
-bool whit_text_is_user(const whit_text *text, size_t at); /* is the byte inside a span? */
+bool whit_text_is_user(const whit_text *text, size_t at); /* whether the byte is inside a span */
 bool whit_text_equal(const whit_text *a, const whit_text *b);
 bool whit_text_is(const whit_text *text, const char *ascii);
 /* Compares by code points, which is the order of the bytes. */
@@ -59,7 +59,7 @@ int whit_text_compare(const whit_text *a, const whit_text *b);
 /* Returns the first (or last) place of `needle` in [begin, end) of the text; SIZE_MAX if not found. */
 size_t whit_text_find(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end);
-/* Byte offset of the i-th code point, i <= n_points; and the reverse. */
+/* Convert the index of a code point, i <= n_points, to its byte offset, and back. */
 size_t whit_text_offset(const whit_text *text, size_t i_point);
 size_t whit_text_index(const whit_text *text, size_t offset);
 /* Returns the code point at a byte offset < n_bytes; *next is the offset after it. */

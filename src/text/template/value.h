@@ -83,7 +83,7 @@ typedef struct whit_generator {
     size_t next;
 } whit_generator;
 
-/* ---- making values; false: no memory (or a string that is not UTF-8) ------------------------ */
+/* ---- making values; the result is false without memory (or if a string is not UTF-8) -------- */
 
 static inline whit_datum whit_datum_undefined(const whit_text *text)
 {
@@ -116,7 +116,7 @@ bool whit_datum_list(whit_datum_pool *pool, const whit_datum *items, size_t n, w
 bool whit_datum_dict(whit_datum_pool *pool, whit_datum *value);
 /* Adds or replaces; the key must be hashable. */
 bool whit_dict_set(whit_datum_pool *pool, whit_dict *dict, whit_datum key, whit_datum value);
-/* The same with a key that is not the user's: ASCII. */
+/* Adds or replaces a value with an ASCII key that is not the user's. */
 bool whit_dict_set_str(whit_datum_pool *pool, whit_dict *dict, const char *key, whit_datum value);
 /* Parses JSON; objects keep their order, and strings count as the user's text if `user`. */
 whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t n_bytes, bool user, whit_datum *value,
@@ -128,25 +128,25 @@ static inline bool whit_datum_is_str(whit_datum v)
 {
     return v.kind == WHIT_DATUM_TEXT && !v.text->is_bytes;
 }
-/* bool, int: what Python's operators take for an integer of 64 bits. */
+/* Converts a bool or int, which Python's operators take for an integer of 64 bits. */
 bool whit_datum_as_int(whit_datum v, int64_t *integer);
-bool whit_datum_as_real(whit_datum v, double *real); /* bool, int, float */
+bool whit_datum_as_real(whit_datum v, double *real); /* converts a bool, int or float */
 bool whit_datum_is_number(whit_datum v);
 bool whit_datum_is_true(whit_datum v);
 bool whit_datum_is_callable(whit_datum v);
-const char *whit_datum_type(whit_datum v);       /* Python's name of the type */
+const char *whit_datum_type(whit_datum v);       /* returns Python's name of the type */
 bool whit_datum_length(whit_datum v, size_t *n); /* false if it has no length */
 
-/* False for lists, dicts and tuples that hold them (to a depth of 64) or very many values. *n_steps:
- * what hashing it costs (template.h). */
+/* Returns whether the value can be hashed: false for lists, dicts and tuples that contain them (to a depth of 64) or
+ * very many values. *n_steps is the cost of hashing it (template.h). */
 bool whit_datum_is_hashable(whit_datum v, uint64_t *n_steps);
-const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* key: hashable */
+const whit_datum *whit_dict_get(const whit_dict *dict, whit_datum key); /* `key` must be hashable */
 const whit_datum *whit_dict_get_str(const whit_dict *dict, const char *key);
 
 /* Evaluates Python's ==. `budget` is lowered by the work done, and depth is bounded: false if either runs out, with
  * *budget 0. */
 bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget);
-/* Numbers only: -1, 0, 1, or 2 where one is not a number (NaN). */
+/* Compares numbers: -1, 0, 1, or 2 if one of them is NaN. */
 int whit_number_compare(whit_datum a, whit_datum b);
 whit_datum whit_range_at(const whit_range *range, size_t i);
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Appends the decoded bytes; false where `text` is not base64 or memory is short (out->failed). */
+/* Appends the decoded bytes; false if `text` is not base64 or memory is short (out->failed). */
 bool whit_base64_decode(const char *text, size_t n, whit_buf *out);
 
 #endif

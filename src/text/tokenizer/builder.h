@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Makes tokenizer images. A reader (from_*.c) fills a builder in this order: tokens, index,
- * merges, added tokens, steps, special ids; then finishes it. The builder refers to the texts of
- * tokens, which must outlive it; strings of steps and added tokens are copied. */
+ * Makes tokenizer images. A reader (from_*.c) fills a builder in this order: tokens, index, merges, added tokens,
+ * steps, special ids; then finishes it. The builder refers to the texts of tokens, which must outlive it; strings of
+ * steps and added tokens are copied. */
 #ifndef WHIT_TOKENIZER_BUILDER_H
 #define WHIT_TOKENIZER_BUILDER_H
 
@@ -23,17 +23,17 @@ typedef struct whit_tokenizer_builder {
     whit_tokenizer_header header; /* model, flags, special ids and unk_score are the reader's */
 } whit_tokenizer_builder;
 
-/* `source_bytes` bounds the largest id, so that a file cannot ask for more memory than its size
+/* Initialises a builder. `source_bytes` bounds the largest id, so that a file cannot ask for more memory than its size
  * justifies. */
 void whit_tokenizer_builder_init(whit_tokenizer_builder *builder, const char *name, uint64_t source_bytes,
                                  const whit_allocator *allocator);
 void whit_tokenizer_builder_close(whit_tokenizer_builder *builder);
 
-/* Sets the text of an id. `flags` are WHIT_TOKEN_IN_VOCAB, _SPECIAL and a type; PRESENT is set here. An id with
- * another text is refused. */
+/* Sets the text of an id. `flags` are WHIT_TOKEN_IN_VOCAB, _SPECIAL and a type; PRESENT is set here. An id that already
+ * has another text is refused. */
 whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_t id, const char *text, size_t n_bytes,
                                          double score, uint8_t flags, whit_error *error);
-/* After the last vocabulary token: allows find. Where two ids have one text, the later is found. */
+/* Indexes the vocabulary after its last token, which allows find. If two ids have one text, the later is found. */
 whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_error *error);
 int32_t whit_tokenizer_builder_find(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes);
 /* Returns any id with that text, added tokens included; -1 if not found. */
@@ -55,7 +55,7 @@ whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf 
  * tokens that are known to end a turn. */
 whit_status whit_tokenizer_builder_end(whit_tokenizer_builder *builder, int64_t id, whit_error *error);
 whit_status whit_tokenizer_builder_end_names(whit_tokenizer_builder *builder, whit_error *error);
-/* Is this the text of a token that is known to end a turn? */
+/* Returns whether this is the text of a token that is known to end a turn. */
 bool whit_tokenizer_is_end_name(const char *text, size_t n_bytes);
 /* Sets the subword prefix and the word suffix. */
 whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, const char *prefix, size_t prefix_bytes,

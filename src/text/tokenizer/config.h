@@ -6,15 +6,15 @@
 #include "base/json.h"
 #include "tokenizer/builder.h"
 
-/* The other files of the folder that know special tokens; NULL where absent. They name bos, eos,
- * unk and pad, and the ids that end a turn; what is added around a text, and what is special, is
- * tokenizer.json's alone (a tokenizer.model says neither: there they decide). */
+/* The other files of the folder that name special tokens; NULL if absent. They name bos, eos, unk and pad, and the ids
+ * that end a turn. The ids that are added around a text, and the special tokens, are read from tokenizer.json alone; a
+ * tokenizer.model states neither, so with it these files decide. */
 typedef struct whit_tokenizer_config {
     const whit_json *tokenizer_config, *special_tokens_map, *generation_config, *config;
-    const whit_json *added_tokens; /* added_tokens.json: beside a tokenizer.model only */
+    const whit_json *added_tokens; /* added_tokens.json; only used with a tokenizer.model */
 } whit_tokenizer_config;
 
-/* A token that those files add to a vocabulary, or whose flags they set. `text` points into the file's JSON. */
+/* A token that these files add to a vocabulary, or whose flags they set. `text` points into the file's JSON. */
 typedef struct whit_config_token {
     int64_t id;
     const char *text;
@@ -31,7 +31,7 @@ whit_status whit_tokenizer_config_tokens(const whit_tokenizer_config *config, wh
 whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const whit_tokenizer_config *config,
                                         whit_error *error);
 
-/* Reads a boolean of tokenizer_config.json: 0 or 1, -1 where it is absent. */
+/* Reads a boolean of tokenizer_config.json: 0 or 1, -1 if it is absent. */
 int whit_tokenizer_config_flag(const whit_tokenizer_config *config, const char *key);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Ids to text. A decoder is a stream: push an id, get the text that became final with it. */
+ * Converts ids to text. A decoder is a stream: push an id, get the text that became final with it. */
 #ifndef WHIT_TOKENIZER_DECODER_H
 #define WHIT_TOKENIZER_DECODER_H
 
 #include "tokenizer/image.h"
 
-/* Returns the byte of a token spelt <0xNN>; -1 for any other. */
+/* Returns the byte of a token spelt <0xNN>; -1 for any other token. */
 int whit_tokenizer_spelt_byte(const uint8_t *text, size_t n);
 
 typedef struct whit_token_decoder whit_token_decoder;
@@ -21,14 +21,14 @@ typedef struct whit_token_decoder_options {
     bool is_inner;
 } whit_token_decoder_options;
 
-/* The image must outlive the decoder. One thread at a time. */
+/* Opens a decoder. The image must outlive it. One thread at a time. */
 whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_decoder_options options,
                                     const whit_allocator *allocator, whit_token_decoder **decoder, whit_error *error);
-/* Text that became final with `id`; never part of a character. It is the decoder's, valid until the
- * next call. Ids that have no text are dropped. Allocates only while its buffers grow. */
+/* Returns the text that became final with `id`, which never ends within a character. It belongs to the decoder and is
+ * valid until the next call. Ids that have no text are dropped. Allocates only while its buffers grow. */
 whit_status whit_token_decoder_push(whit_token_decoder *decoder, int32_t id, const char **text, size_t *n_bytes,
                                     whit_error *error);
-/* What is left at the end; the decoder then starts afresh. */
+/* Returns the remaining text at the end; the decoder then begins a new text. */
 whit_status whit_token_decoder_flush(whit_token_decoder *decoder, const char **text, size_t *n_bytes,
                                      whit_error *error);
 void whit_token_decoder_close(whit_token_decoder *decoder);

@@ -6,7 +6,8 @@
 
 #include "format/gguf.h"
 
-/* Keys of our own, true where a SentencePiece vocabulary has no such token: readers have a default for an absent id. */
+/* Metadata keys of whit, true if a SentencePiece vocabulary has no such token: other readers have a default for an
+ * absent id. */
 #define WHIT_GGUF_NO_BOS     "whit.tokenizer.no_bos"
 #define WHIT_GGUF_NO_EOS     "whit.tokenizer.no_eos"
 #define WHIT_GGUF_NO_UNKNOWN "whit.tokenizer.no_unknown"

@@ -11,7 +11,7 @@
  * and the documents that name its special and added tokens. The content decides, not the name. */
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error);
 
-/* The same for an open Hugging Face folder. *found is false if it has no tokenizer. */
+/* Appends the image of the tokenizer of an open Hugging Face folder. *found is false if it has no tokenizer. */
 whit_status whit_tokenizer_from_hf(const whit_hf *hf, bool *found, whit_buf *image, whit_error *error);
 
 #endif

@@ -85,17 +85,18 @@ typedef struct whit_tokenizer_header {
     uint32_t version, n_tokens;
     uint64_t size_bytes;
     uint32_t model, flags;
-    int32_t bos, eos, unk, pad; /* -1: none */
+    int32_t bos, eos, unk, pad; /* -1: absent */
     uint32_t max_token_bytes, n_added_raw;
-    uint32_t max_word_chars;                                           /* WordPiece */
-    uint32_t prefix_offset, prefix_bytes, suffix_offset, suffix_bytes; /* continuing subword, end of word */
+    uint32_t max_word_chars;                                           /* used by WordPiece */
+    uint32_t prefix_offset, prefix_bytes, suffix_offset, suffix_bytes; /* prefix of a continuing subword; suffix of a
+                                                                        * word's end */
     uint32_t reserved;
     double unk_score; /* Unigram */
     whit_section sections[WHIT_TOKENS_N_SECTIONS];
 } whit_tokenizer_header;
 
 typedef struct whit_token_slot {
-    uint32_t hash, id_plus_1; /* 0: empty */
+    uint32_t hash, id_plus_1; /* id_plus_1 0: empty */
 } whit_token_slot;
 
 typedef struct whit_merge_slot {
@@ -136,18 +137,17 @@ enum {
     WHIT_STEP_NFKC,
     WHIT_STEP_NFKD,
     WHIT_STEP_LOWERCASE,
-    WHIT_STEP_STRIP_ACCENTS,   /* a: 1: only marks without width */
+    WHIT_STEP_STRIP_ACCENTS,   /* a: 1 to remove only marks without width */
     WHIT_STEP_STRIP,           /* a: left, b: right (0 or 1) */
     WHIT_STEP_REPLACE,         /* text by content; REGEX flag. Also a decoder */
-    WHIT_STEP_PREPEND,         /* text in front, unless empty */
+    WHIT_STEP_PREPEND,         /* puts text before a text that is not empty */
     WHIT_STEP_COLLAPSE_SPACES, /* SentencePiece: ASCII spaces trimmed, runs of spaces reduced to one */
     WHIT_STEP_PRECOMPILED,     /* text: SentencePiece's character map */
-    WHIT_STEP_CLEAN,           /* BERT: without control characters; white space is a space */
+    WHIT_STEP_CLEAN,           /* BERT: removes control characters; white space becomes a space */
     WHIT_STEP_SPACE_HAN,       /* BERT: spaces around each Chinese character */
     /* pre-tokenizers */
-    WHIT_STEP_SPLIT = 32,  /* by text; REGEX, INVERT flags; a: enum whit_split */
-    WHIT_STEP_BYTE_LEVEL,  /* PREFIX_SPACE flag, REGEX flag: the GPT-2 pattern first. Also a decoder
-                            */
+    WHIT_STEP_SPLIT = 32,  /* at the matches of text; REGEX, INVERT flags; a: enum whit_split */
+    WHIT_STEP_BYTE_LEVEL,  /* PREFIX_SPACE flag; REGEX flag: splits by GPT-2's pattern first. Also a decoder */
     WHIT_STEP_METASPACE,   /* text: replacement; a: enum whit_prepend; SPLIT flag. Also a decoder */
     WHIT_STEP_DIGITS,      /* a: 1 if every digit is a separate piece */
     WHIT_STEP_PUNCTUATION, /* a: enum whit_split */
@@ -158,11 +158,11 @@ enum {
     /* decoders */
     WHIT_STEP_BYTE_FALLBACK = 64,
     WHIT_STEP_FUSE,
-    WHIT_STEP_STRIP_CHAR, /* text: the character; a: at most so many removed at the start, b: at the end */
-    WHIT_STEP_JOIN_SPACE, /* no decoder: a space between tokens */
-    WHIT_STEP_WORDPIECE,  /* text: prefix; a: clean up */
+    WHIT_STEP_STRIP_CHAR, /* text: the character; a, b: how many are removed at most at the start and at the end */
+    WHIT_STEP_JOIN_SPACE, /* a file without a decoder: a space between tokens */
+    WHIT_STEP_WORDPIECE,  /* text: prefix; a: 1 to clean up */
     WHIT_STEP_SUFFIX,     /* text: end-of-word suffix, becomes a space */
-    WHIT_STEP_SKIP_FIRST, /* SentencePiece: one space less at the start of the text */
+    WHIT_STEP_SKIP_FIRST, /* SentencePiece: drops one space at the start of the text */
 };
 enum { /* flags of a step */
        WHIT_STEP_FLAG_REGEX = 1,
@@ -179,10 +179,10 @@ enum whit_split {
 };
 enum whit_prepend { WHIT_PREPEND_NEVER, WHIT_PREPEND_FIRST, WHIT_PREPEND_ALWAYS };
 
-/* A checked image: sections are pointers with counts. Costs no allocation; copies are fine. The
- * image must stay mapped and unchanged. */
+/* A checked image: sections are pointers with counts. A view needs no allocation and may be copied. The image must stay
+ * mapped and unchanged. */
 typedef struct whit_tokenizer_view {
-    const uint8_t *image; /* NULL: none */
+    const uint8_t *image; /* NULL: there is no image */
     size_t size_bytes;
     const whit_tokenizer_header *header;
 } whit_tokenizer_view;
@@ -194,7 +194,7 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
 /* Returns the elements of a section; *n is their number. */
 const void *whit_tokenizer_section(const whit_tokenizer_view *view, enum whit_tokenizer_section section,
                                    size_t elem_bytes, size_t *n);
-/* Returns a string of the pool; NULL where the range is bad. */
+/* Returns a string of the pool; NULL if the range is not in it. */
 const uint8_t *whit_tokenizer_string(const whit_tokenizer_view *view, uint32_t offset_bytes, uint32_t size_bytes);
 
 /* Returns the number of ids, holes included: the smallest vocabulary size that a model for it can have. */
@@ -214,7 +214,7 @@ bool whit_tokenizer_is_end(const whit_tokenizer_view *view, int32_t id);
 int32_t whit_tokenizer_lookup(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes);
 int32_t whit_tokenizer_lookup_hashed(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes,
                                      uint32_t hash);
-/* Returns the hash of token texts and of pairs; part of the format. */
+/* Returns the hash of token texts and of pairs; it is part of the format. */
 uint32_t whit_tokenizer_hash(const uint8_t *text, size_t n_bytes);
 static inline uint32_t whit_tokenizer_hash_pair(uint32_t left, uint32_t right)
 {

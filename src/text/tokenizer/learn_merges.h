@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The heart of byte-pair encoding: from words with counts to characters and merged pieces, in the
- * order in which they were found. Private to learn.c. */
+ * The core of byte-pair encoding: from words with counts to characters and merged pieces, in the order in which they
+ * were found. Only learn.c includes it. */
 #ifndef WHIT_TOKENIZER_LEARN_MERGES_H
 #define WHIT_TOKENIZER_LEARN_MERGES_H
 
 #include "base/mem.h"
 
 typedef struct whit_text_entry {
-    uint64_t count;           /* zero at first; the user's */
+    uint64_t count;           /* zero at first; the caller sets it */
     uint32_t offset, n_bytes; /* in texts */
 } whit_text_entry;
 
@@ -33,7 +33,7 @@ typedef struct whit_merges {
     size_t n_characters;
 } whit_merges;
 
-/* Learns merges that give at most n_pieces pieces. To be freed on failure, too. */
+/* Learns merges that give at most n_pieces pieces. `merges` must be freed on failure, too. */
 whit_status whit_merges_learn(whit_merges *merges, const whit_text_table *words, size_t n_pieces,
                               const whit_allocator *allocator, whit_error *error);
 void whit_merges_free(whit_merges *merges);

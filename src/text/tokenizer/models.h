@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The models of a tokenizer: one piece of text to ids. */
+ * The models of a tokenizer: they convert one piece of text to ids. */
 #ifndef WHIT_TOKENIZER_MODELS_H
 #define WHIT_TOKENIZER_MODELS_H
 
 #include "tokenizer/image.h"
 
-/* Words come again: a direct-mapped table of the ids of recent short pieces, one cache line each.
- */
+/* A cache entry: words repeat, so a direct-mapped table keeps the ids of recent short pieces, one cache line each. */
 #define WHIT_CACHE_ENTRIES 16384u
 #define WHIT_CACHE_TEXT    30
 #define WHIT_CACHE_IDS     7
@@ -20,31 +19,31 @@ typedef struct whit_cached_piece {
 /* Reused memory of the models; belongs to one thread and one image. */
 typedef struct whit_model_scratch {
     whit_buf symbols, heap, nodes, cache;
-    uint64_t steps_left; /* through the trie, or of merging by text; see whit_model_scratch_begin */
-    /* The text is the user's: special tokens that the vocabulary spells out are not picked. */
+    uint64_t steps_left; /* steps that are left in the trie, or for merging by text; see whit_model_scratch_begin */
+    /* The text comes from the user: special tokens that the vocabulary spells out are not picked. */
     bool no_special;
 } whit_model_scratch;
 
 void whit_model_scratch_init(whit_model_scratch *scratch, const whit_allocator *allocator);
-/* Before each text: sets the steps that encoding a text of this size may take in all. Real
- * vocabularies need under a hundred for each byte; only ones made to be slow run out. */
+/* Sets, before each text, the steps that encoding a text of this size may take in all. Real vocabularies need under a
+ * hundred for each byte; only vocabularies made to be slow run out. */
 void whit_model_scratch_begin(whit_model_scratch *scratch, size_t n_bytes);
 void whit_model_scratch_free(whit_model_scratch *scratch);
 
-/* Appends the ids (int32_t) of one non-empty piece of at most 1 GiB, valid UTF-8. BPE takes
- * O(n log n) time. Errors: memory; limit (a vocabulary made to take for ever); format (a character
- * that the vocabulary lacks where it has no unknown token and the model demands one). */
+/* Appends the ids (int32_t) of one non-empty piece of at most 1 GiB, valid UTF-8. BPE takes O(n log n) time. Errors:
+ * memory; limit (a vocabulary made to take for ever); format (a character that the vocabulary lacks, if it has no
+ * unknown token and the model demands one). */
 whit_status whit_tokenizer_encode_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                         const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* The same by merging alone, without looking the whole piece up (builder and tests). */
+/* Appends the ids that merging alone gives, without looking the whole piece up (for the builder and tests). */
 whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_model_scratch *scratch,
                                        const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
-/* Unigram: the segmentation with the highest sum of scores. */
+/* Encodes by Unigram: the segmentation with the highest sum of scores. */
 whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_scratch *scratch, const uint8_t *piece,
                                    size_t n_bytes, whit_buf *ids, whit_error *error);
-/* WordPiece: the longest entry first, later ones with the continuing prefix. */
+/* Encodes by WordPiece: the longest entry first, later entries with the continuing prefix. */
 whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit_model_scratch *scratch,
                                      const uint8_t *piece, size_t n_bytes, whit_buf *ids, whit_error *error);
 
@@ -52,7 +51,7 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit
  */
 whit_status whit_tokenizer_push_bytes(const whit_tokenizer_view *view, const uint8_t *text, size_t n_bytes, bool *done,
                                       whit_buf *ids, whit_error *error);
-/* May the model pick this id in the present text? */
+/* Returns whether the model may pick this id in the present text. */
 static inline bool whit_may_pick(const whit_tokenizer_view *view, const whit_model_scratch *scratch, int32_t id)
 {
     return !scratch->no_special || !(whit_tokenizer_token_flags(view, id) & WHIT_TOKEN_SPECIAL);

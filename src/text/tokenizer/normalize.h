@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Normalizers: one step, text to text. */
+ * Normalizers: each is one step from text to text. */
 #ifndef WHIT_TOKENIZER_NORMALIZE_H
 #define WHIT_TOKENIZER_NORMALIZE_H
 
@@ -12,8 +12,7 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
                            whit_regex **regex, whit_buf *codes, const uint8_t *text, size_t n_bytes, whit_buf *out,
                            whit_error *error);
 
-/* SentencePiece's character map (a double-array trie and replacement strings). True where its
- * sizes make sense. */
+/* Returns whether the sizes of SentencePiece's character map (a double-array trie and replacement strings) agree. */
 bool whit_charsmap_check(const uint8_t *map, size_t map_bytes);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Hand-written equivalents of the pre-tokenizer patterns that most models use; about ten times as
- * fast as the general matcher. tests/unit/tokenizer_scan.c holds them equal to PCRE2. */
+ * Hand-written equivalents of the pre-tokenizer patterns that most models use; about ten times as fast as the general
+ * matcher. tests/unit/tokenizer_scan.c checks that they match like PCRE2. */
 #ifndef WHIT_TOKENIZER_SCAN_H
 #define WHIT_TOKENIZER_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The end of the match that starts at `at` < n, in valid UTF-8. These patterns match everywhere. */
+/* A function that returns the end of the match that starts at `at` < n, in valid UTF-8. These patterns match
+ * everywhere. */
 typedef size_t whit_scan_fn(const uint8_t *text, size_t n, size_t at);
 
 #define WHIT_PATTERN_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"

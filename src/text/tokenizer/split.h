@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pre-tokenizers: cut a text into the pieces that the model sees. */
+ * Pre-tokenizers, which cut a text into the pieces that the model sees. */
 #ifndef WHIT_TOKENIZER_SPLIT_H
 #define WHIT_TOKENIZER_SPLIT_H
 
@@ -10,7 +10,7 @@ typedef struct whit_piece {
     uint32_t start, end; /* bytes of the text */
 } whit_piece;
 
-/* A text and its pieces, and the memory to make the next ones. Belongs to one thread. */
+/* A text, its pieces, and memory for the next pieces. It belongs to one thread. */
 typedef struct whit_splitter {
     const whit_allocator *allocator;
     const uint8_t *text; /* the caller's, or texts[i] once a step has rewritten it */

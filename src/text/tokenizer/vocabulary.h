@@ -19,7 +19,7 @@ typedef enum whit_vocabulary_kind {
     WHIT_VOCABULARY_WORDPIECE,  /* BERT's words; tokens that begin a word have the prefix U+2581, as in GGUF files */
 } whit_vocabulary_kind;
 
-/* All memory is the caller's. Zero-initialise with whit_vocabulary_init. */
+/* The description of a tokenizer. All memory is the caller's. Initialise it with whit_vocabulary_init. */
 typedef struct whit_vocabulary {
     const char *name; /* name of the file, for messages */
     whit_vocabulary_kind kind;
@@ -34,15 +34,14 @@ typedef struct whit_vocabulary {
     int add_bos, add_eos, add_space_prefix; /* -1: absent, 0, 1 */
     bool collapse_spaces, nfc;
     bool keeps_case;    /* WordPiece: texts are not converted to lower case */
-    whit_text charsmap; /* SentencePiece's character map; data NULL: none */
-    /* Special tokens by name, and added tokens (whit_tokenizer_config_tokens). NULL: none. */
+    whit_text charsmap; /* SentencePiece's character map; data NULL: no map */
+    /* Names special tokens, and adds tokens (whit_tokenizer_config_tokens). NULL: not given. */
     const whit_tokenizer_config *config;
 } whit_vocabulary;
 
 whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind);
 
-/* Appends the image to `image`. Errors: unsupported (a pattern that is not known, by name), format.
- */
+/* Appends the image to `image`. Errors: unsupported (a pattern that is not known, by name), format. */
 whit_status whit_tokenizer_from_vocabulary(const whit_vocabulary *vocabulary, whit_buf *image, whit_error *error);
 
 #endif
