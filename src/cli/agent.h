@@ -14,10 +14,10 @@ struct agent_values {
     float temperature;
     int allow;
     bool preview, json, no_sandbox, acp, yes, resume;
-    bool hides_key; /* the server was found, and is not the person's own: $WHIT_API_KEY is not for it */
+    bool hides_key; /* whit found the server by itself, so $WHIT_API_KEY must not be sent to it */
     cli_session_flags session;
 };
-/* The words of --allow, the colours of which are their older names. */
+/* The words of --allow; the colours are older names of the first two. */
 enum { ALLOW_READ, ALLOW_WRITE, ALLOW_GREEN, ALLOW_YELLOW };
 
 static inline bool cli_agent_may_write(const struct agent_values *values)
@@ -33,13 +33,14 @@ whit_status cli_agent_show(cli_call *call, const whit_change *change, whit_error
  * Errors: memory. */
 struct whit_changes;
 whit_status cli_agent_show_all(cli_call *call, const struct whit_changes *set, whit_buf *shown, whit_error *error);
-/* Is the question asked on a terminal that has not shown the text of stdout (--json, a pipe, a file)? */
+/* Returns whether the question is asked on a terminal that has not shown the text of stdout (--json, a pipe, a
+ * file). */
 bool cli_agent_asks_elsewhere(cli_call *call);
-/* Has the terminal of the question shown a text that was written to stdout? Where stdout is elsewhere or failed, the
- * text is written to the terminal; false where that fails, too. */
+/* Returns whether the terminal of the question has shown a text that was written to stdout. If stdout is elsewhere or
+ * failed, the text is written to the terminal; false if that fails, too. */
 bool cli_agent_is_shown(cli_call *call, const char *text, size_t n_bytes);
-/* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. `why` gets the person's words
- * about a refusal; may be NULL. */
+/* Asks at the terminal; prints `shown` there before, if that terminal has not shown it. `why` receives the person's
+ * words about a refusal; it may be NULL. */
 bool cli_agent_agreed(cli_call *call, const whit_buf *shown, const char *reason, size_t n_files, whit_buf *why);
 /* Prints the latest turn that can be undone as a diff. */
 int cli_agent_latest(cli_call *call, const char *project);
@@ -52,11 +53,11 @@ whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
  * nothing to write. */
 struct whit_changes;
 int cli_agent_write(cli_call *call, struct whit_changes *set, const char *project, const char *note);
-/* Runs the tasks of -j. */
+/* Runs the tasks of -j in parallel. */
 int cli_agent_parallel(cli_call *call, const char *project);
 /* Runs the task of -p, or reads tasks line by line. */
 int cli_agent_task(cli_call *call, const char *project);
-/* --acp: an editor gives the tasks through stdin and stdout. */
+/* Runs the tasks that an editor gives through stdin and stdout (--acp). */
 int cli_agent_acp(cli_call *call, const char *project);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* The model that answers, and all resources of a task. */
+/* A model that answers, and all resources of a task. */
 struct cli_tasks {
     cli_call *call;
     const volatile bool *cancel;
@@ -33,9 +33,9 @@ struct cli_tasks {
     whit_buf why;        /* the person's words about the last refusal */
     whit_buf shown;      /* diffs since the last question, for a terminal that has not shown them */
     whit_buf attached;   /* texts that go with the next task */
-    char *name;          /* name of the model chosen by /model; NULL: the one from the options */
+    char *name;          /* name of the model chosen by /model; NULL: the model from the options */
     char kept[PATH_MAX]; /* file of the conversation */
-    int kept_lock;       /* lock that reserves that file; -1: not reserved yet */
+    int kept_lock;       /* lock that reserves `kept`; -1: not reserved yet */
     uint64_t begun_ns;
     cli_view view; /* the answer that is being shown */
     bool has_streamed, is_viewing;

@@ -39,22 +39,22 @@ typedef struct bench_table {
     size_t n;
 } bench_table;
 
-/* Prints a table as Markdown or CSV. all: not only the main columns of Markdown. */
+/* Prints a table as Markdown or CSV. all: Markdown has not only the main columns. */
 void bench_print_table(cli_call *call, bench_form form, const bench_table *table, bool all);
 /* Returns a row as an object with the columns' keys. */
 json_t *bench_row_json(const bench_table *table, size_t row);
 
-/* with: the columns of options; all: also those of the table that a terminal does not show. */
+/* Prints all results. with: the columns that the options add; all: also columns that a terminal does not show. */
 void bench_report(cli_call *call, bench_form form, const bench_result *results, size_t n, unsigned with, bool all);
 
-/* whit bench under mpirun, called by all ranks: measures the network, then on rank 0 the tests, by itself and with the
- * others, and prints them. All tests are of one model. */
+/* Runs whit bench under mpirun, called by all ranks: measures the network, then on rank 0 the tests, by itself and with
+ * the other ranks, and prints them. All tests are of one model. */
 int cli_bench_ranks(cli_call *call, bench_form form, const whit_ranks *ranks, const bench_test *tests, size_t n_tests,
                     uint32_t n_rounds, bool all);
 
-/* whit bench --kernels. */
+/* Runs whit bench --kernels. */
 int cli_bench_kernels(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
-/* whit bench --arrays. */
+/* Runs whit bench --arrays. */
 int cli_bench_arrays(cli_call *call, bench_form form, uint32_t n_rounds, const char *cpu);
 
 #endif

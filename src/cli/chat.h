@@ -14,10 +14,10 @@ typedef struct cli_chat {
     cli_input *input;
     cli_talk talk;
     cli_keep keep;
-    cli_stage stage; /* --program */
+    cli_stage stage; /* the stage of --program */
     cli_chat_tools tools;
     cli_grammar grammar; /* the grammar that every answer must match */
-    /* Settings, changed by /set. */
+    /* Settings that /set changes. */
     cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
     whit_thinking thinking;
     uint32_t n_thinking; /* most tokens of thinking; 0: no limit */
@@ -27,7 +27,7 @@ typedef struct cli_chat {
     cli_list stops;
 
     uint64_t n_answers; /* number of answers with this seed, each with its own random numbers */
-    bool over;          /* /bye, or a signal */
+    bool over;          /* /bye or a signal ended the chat */
     int status;         /* status of the first failure in a script */
 } cli_chat;
 
@@ -38,7 +38,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 /* Returns whether the line is a word that ends other programs: exit, quit, :q. */
 bool cli_chat_leaves(const char *line, size_t n_bytes);
-/* The commands, for Tab; ends with NULL. */
+/* The commands, for completion by Tab; the list ends with NULL. */
 extern const char *const cli_chat_words[];
 /* Appends a message of the person and answers it; removes it if there is no answer. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);
@@ -57,8 +57,8 @@ int cli_chat_load(cli_chat *chat, const char *path);
 bool cli_chat_answer(cli_chat *chat);
 /* Records changes of the messages in the session file. */
 void cli_chat_keep_messages(cli_chat *chat);
-/* Reads up to the line that ends in """. `text` follows the opening ones. False, after a message, if the input ends
- * before. */
+/* Reads up to the line that ends in """. `text` is what follows the opening """. False, after a message, if the input
+ * ends before. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);
 /* Keeps the first status other than CLI_OK for the end of a script; a person has seen the message. */
 void cli_chat_remember(cli_chat *chat, int status);

@@ -26,18 +26,18 @@ typedef struct cli_chat_items {
 int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items);
 void cli_chat_items_free(cli_chat_items *items);
 
-/* One answer; zero-initialised: empty. */
+/* One answer; if zero-initialised, it is empty. */
 typedef struct cli_chat_answer {
     whit_buf text; /* as the model writes it, with markers of calls and thinking */
-    whit_buf ids;  /* int32_t[]: the prompt's and the answer's, except its last */
+    whit_buf ids;  /* int32_t[]: ids of the prompt and of the answer, except the answer's last id */
     size_t n_prompt;
-    /* Number of calls; of those with an object as arguments; of those whose tool's schema holds. */
+    /* Number of calls; of calls whose arguments are an object; of calls for which the tool's schema holds. */
     uint32_t n_calls, n_parsed, n_valid;
     bool is_right, is_held; /* contains the expected text; a grammar constrained its calls */
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
-/* Sums over chats; zero-initialised: empty. */
+/* Sums over chats; if zero-initialised, they are empty. */
 typedef struct cli_chat_tally {
     size_t n;                          /* chats */
     size_t n_wanted, n_right;          /* chats with a wanted text; right answers */

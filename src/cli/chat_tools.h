@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* Zero-initialised: no tools. */
+/* The tools of a chat; if zero-initialised, the chat has no tools. */
 typedef struct cli_chat_tools {
     json_t *list;     /* as in OpenAI's chat API */
     json_t *commands; /* lists of words by the name of a tool: how to run it */

@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-/* Exit statuses, documented in `whit help` and whit(1). All are at most 123: higher ones are used by xargs, timeout and
- * shells. */
+/* Exit statuses, documented in `whit help` and whit(1). All are at most 123: xargs, timeout and shells use higher
+ * statuses. */
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,      /* any other failure */
@@ -43,12 +43,12 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef struct cli_list {
-    const char **items; /* pointers into argv */
+    const char **items; /* each points into argv */
     size_t n;
 } cli_list;
 
 typedef struct cli_option {
-    const char *names; /* "-n, --predict": any number, comma and space between */
+    const char *names; /* "-n, --predict": any number of names, with comma and space between */
     cli_kind kind;
     size_t offset;        /* offset of the value in the group's struct */
     const char *argument; /* "N", "FILE"; the words of a choice; NULL for a flag */
@@ -56,11 +56,12 @@ typedef struct cli_option {
     double min, max;      /* bounds of a number; both 0: unbounded */
 } cli_option;
 
-/* Options, which several verbs may share, for one struct inside the verb's own. Ends with names NULL. */
+/* A group of options, which several verbs may share, for one struct inside the verb's own. The options end with names
+ * NULL. */
 typedef struct cli_group {
     const char *title;
     const cli_option *options;
-    size_t offset; /* offset of the group's struct in the verb's struct */
+    size_t offset; /* offset of the options' struct in the verb's struct */
 } cli_group;
 
 struct cli_call;
@@ -79,7 +80,7 @@ typedef struct cli_verb {
     size_t values_bytes;              /* size of the verb's struct */
     const void *defaults;             /* a struct of default values */
     cli_run_fn *run;
-    bool takes_variables; /* options not given are read from the environment: WHIT_PORT for --port, ... */
+    bool takes_variables; /* options that were not given are read from the environment: WHIT_PORT for --port, ... */
     const char *words;    /* "apply|undo": the words of the operand at i_words, for completion; NULL: no such operand */
     unsigned i_words;     /* index from 0 */
     const char *usual;    /* "-p, -n": names of the options that help shows first; NULL: no such section */
@@ -102,16 +103,17 @@ typedef struct cli_call {
     bool output_failed;          /* stdout could not be written; already reported */
 } cli_call;
 
-/* Fills values and operands from the arguments after the verb. A verb without operands of its own that has -m accepts
+/* Fills values and operands from the arguments after the verb. A verb that has -m and no operands of its own accepts
  * the model as an operand, too. CLI_OK, or CLI_USAGE after one line on stderr. Stops at --help, which is not in the
  * tables. The call then owns memory; cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
-/* Returns whether a name that was given may stand for `name`: a part of it, or a slip of a letter or two away. */
+/* Returns whether a given name may stand for `name`: it is a part of it, or a slip of a letter or two away. */
 bool cli_is_near_name(const char *given, const char *name);
 
-/* Was the option of this name among the arguments? Its value cannot show this, since it may equal the default. */
+/* Returns whether the option of this name was among the arguments. Its value cannot show this, since it may equal the
+ * default. */
 bool cli_was_given(const cli_call *call, const char *name);
 
 /* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. CLI_OK;
@@ -129,10 +131,10 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes);
 
 /* ---- messages and output ------------------------------------------------------------------- */
 
-/* Returns the columns of the terminal at a descriptor; 0 if it is no terminal, or one that cannot place text
- * (TERM=dumb). */
+/* Returns the columns of the terminal at a descriptor; 0 if the descriptor is no terminal, or the terminal cannot place
+ * text (TERM=dumb). */
 unsigned cli_columns(int fd);
-/* Does the terminal at a descriptor show colours that its user wants (NO_COLOR is not set)? */
+/* Returns whether the terminal at a descriptor shows colours and its user wants them (NO_COLOR is not set). */
 bool cli_has_colours(int fd);
 
 /* Writes "whit VERB: message" on stderr, broken between words where its terminal is narrower; returns the exit
@@ -142,14 +144,15 @@ int cli_fail_error(const cli_call *call, const whit_error *error);
 /* Prints a line that is not about a failure: "whit: ..." on stderr. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* All output on stdout goes through these: a full disk is an error of the run, and a reader that
- * went away (a closed pipe) ends it quietly. False once writing failed.
+/* Write text for people. All output on stdout goes through the functions below: a full disk is an error of the run, and
+ * a reader that went away (a closed pipe) ends the run quietly. They return false once writing failed.
  *
- * Text for people: what could command a terminal is replaced (base/plain.h), also in a pipe, since whatever reads it
- * there may show it on one. */
+ * Whatever could command a terminal is replaced (base/plain.h), also in a pipe, since its reader may show the text on a
+ * terminal. */
 bool cli_write(cli_call *call, const char *text, size_t text_bytes);
 bool cli_print(cli_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes text that is the result itself (of a model, a program): unchanged, except to a terminal, as above. */
+/* Writes text that is the result itself (of a model, a program): unchanged, except to a terminal, where it is filtered
+ * like text for people. */
 bool cli_write_data(cli_call *call, const char *text, size_t text_bytes);
 /* Writes a piece of a JSON text, in whole characters. Characters that control a terminal, are invisible or reorder
  * others are escaped. */
@@ -165,7 +168,7 @@ json_t *cli_json_path(const char *path);
 /* Flushes and closes stdout; returns `status`, or CLI_IO if output was lost. */
 int cli_finish(cli_call *call, int status);
 
-/* Shows a bar on stderr, on a terminal only. A whit_progress_fn: false once the run is cancelled. */
+/* Shows a bar on stderr, on a terminal only. It is a whit_progress_fn, and returns false once the run is cancelled. */
 bool cli_progress(void *user, const char *what, double share);
 void cli_progress_end(void);
 
@@ -175,11 +178,11 @@ void cli_progress_end(void);
  * error of the write, and access to a truncated mapped file ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
-/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM arrived, which
- * always ends the program. */
+/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM arrived, which always
+ * ends the program. */
 bool cli_take_interrupt(void);
-/* Was the program stopped (Ctrl-Z) and continued since the last call? The terminal then has the shell's modes. Watches
- * from the first call on. */
+/* Returns whether the program was stopped (Ctrl-Z) and continued since the last call; the terminal then has the shell's
+ * modes. The first call begins to watch for this. */
 bool cli_was_continued(void);
 /* Sets the terminal settings to restore while a line is edited: if a signal ends the program at once, stdin's
  * terminal gets `settings` back (NULL: nothing to restore) and bracketed paste is turned off. The pointer is kept,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit compare: what its parts share. The verb and its windows of text are in compare.c, tables in compare_report.c,
- * copied passages in compare_copies.c, chats in compare_chat.c. */
+ * Declarations that the files of whit compare share. The verb and its windows of text are in compare.c, tables in
+ * compare_report.c, copied passages in compare_copies.c, chats in compare_chat.c. */
 #ifndef WHIT_CLI_COMPARE_H
 #define WHIT_CLI_COMPARE_H
 
@@ -9,13 +9,13 @@
 #include "cli/interval.h"
 #include "cli/score.h"
 
-/* Sums over a window, or another unit of a measurement. */
+/* Sums over a window, or over another unit of a measurement. */
 typedef struct cli_unit {
     double n;         /* predictions */
     double kl;        /* divergence from the original */
     double log_ratio; /* log-likelihood of the original less this model's */
     double n_same;    /* equal first choices */
-    double n_right;   /* number of tokens that were the likeliest; the same for the original */
+    double n_right;   /* number of predictions whose likeliest token was right; also counted for the original */
 } cli_unit;
 
 typedef struct cli_subject {
@@ -26,7 +26,7 @@ typedef struct cli_subject {
     cli_score score;
     whit_buf units; /* cli_unit[] of the current text, or chats */
     whit_sketch sketch;
-    bool has_sketch; /* the file has a record of its calibration text */
+    bool has_sketch; /* the file records its calibration text */
 } cli_subject;
 
 enum { CLI_SUBJECTS_MAX = 33 };
@@ -37,12 +37,12 @@ typedef struct cli_comparison {
     size_t n;
     uint32_t n_ctx, n_batch; /* tokens in a window; in a step */
     uint32_t n_chunks;       /* windows of each text at most; 0: all */
-    int32_t bos;             /* token that begins each window; -1: none */
+    int32_t bos;             /* token that begins each window; -1: no such token */
     bool all, json;
 } cli_comparison;
 
-/* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each. Predictions count where
- * the token before wants logits. The original's units have `n` and `n_right` alone. CLI_OK or a status already
+/* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each. A prediction counts if
+ * the token before it wants logits. The original's units have only `n` and `n_right`. CLI_OK or a status already
  * reported. */
 int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t n);
 void cli_compare_clear(cli_comparison *c); /* forgets scores and units */
@@ -50,11 +50,11 @@ void cli_compare_clear(cli_comparison *c); /* forgets scores and units */
 /* Reports a text: rows of all files, with intervals over windows and, if there are several, differences from the first
  * file. `overlaps` has a share for each subject, or -1. Appends to `texts`. */
 int cli_compare_report(cli_comparison *c, const char *text, const double *overlaps, json_t *texts);
-/* With several texts: the divergence on each beside that on the first. Sets "beside" in the later texts. */
+/* Prints, for several texts, the divergence on each text beside that on the first. Sets "beside" in the later texts. */
 void cli_compare_beside(cli_comparison *c, json_t *texts);
 
-/* Returns the mean per prediction over the units of a subject, of the member at this offset; less that of `other` if
- * not NULL. */
+/* Returns the mean per prediction over the units of a subject, of the member at this offset; less the mean of `other`
+ * if that is not NULL. */
 cli_interval cli_compare_interval(const cli_subject *subject, const cli_subject *other, size_t offset);
 
 /* Measures copies of passages in a text (docs/use/compression.md). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * compress --report: one self-contained HTML page, with the error and bits of every matrix as charts and a table,
- * and samples of the model's text before and after. */
+ * The page of compress --report: self-contained HTML with the error and bits of every matrix as charts and a table, and
+ * samples of the model's text before and after. */
 #ifndef WHIT_CLI_COMPRESS_PAGE_H
 #define WHIT_CLI_COMPRESS_PAGE_H
 
@@ -13,7 +13,7 @@ typedef struct cli_compressed_matrix {
     uint32_t layer, group, sweeps;
     uint64_t n_weights;
     double bits;              /* per weight, including scales and padding */
-    double error_gptq, error; /* relative error of its outputs, before and after descent */
+    double error_gptq, error; /* relative error of the matrix's outputs, before and after descent */
 } cli_compressed_matrix;
 
 typedef struct cli_compress_sample {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * whit convert, for adapters. */
+ * The part of whit convert for adapters. */
 #ifndef WHIT_CLI_CONVERT_ADAPTER_H
 #define WHIT_CLI_CONVERT_ADAPTER_H
 
 #include "cli/cli.h"
 
 typedef struct cli_adapter_conversion {
-    const char *path;   /* a LoRA folder, or an adapter of ours */
-    const char *model;  /* --for */
-    const char *output; /* -o, unless `append` */
-    bool append;        /* into the model's own file */
+    const char *path;   /* a LoRA folder, or an adapter of whit's own format */
+    const char *model;  /* the model of --for */
+    const char *output; /* path of -o, unless `append` */
+    bool append;        /* append the adapter to the model's own file */
     const char *name;   /* NULL: derived from the output's name, else from the source's */
     bool json;
 } cli_adapter_conversion;

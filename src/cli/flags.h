@@ -13,7 +13,7 @@ typedef struct cli_text {
     char *data; /* zero-terminated; the caller frees it */
     size_t size_bytes;
 } cli_text;
-/* read(2) that Ctrl-C interrupts: returns -1 then. */
+/* Calls read(2) so that Ctrl-C interrupts it; it returns -1 then. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
 /* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. CLI_OK, else an exit status after a
  * message. */
@@ -23,7 +23,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes);
 /* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, if a text is expected. A file
  * that cannot be read is left to its reader. CLI_OK or a status already reported. */
 int cli_check_text(cli_call *call, const char *path);
-/* As cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
+/* Reads a text like cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
 
 typedef struct cli_model_flags {
@@ -44,10 +44,10 @@ extern const cli_option cli_model_options[];
  * status already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
-/* Prints the notes of a conversion, n_bytes of lines. */
+/* Prints the notes of a conversion: lines of n_bytes in all. */
 void cli_print_notes(const char *notes, size_t n_bytes);
 
-/* The same by the flags, with a family's program. */
+/* Opens the model that the flags name, with a family's program if they name one, like cli_open_model. */
 int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_model **model);
 
 /* Returns the model's name in messages: the path, or the built-in model's name. */
@@ -89,9 +89,10 @@ whit_status cli_limit_experts(const cli_session_flags *flags, whit_session *sess
 /* Reports how much of the experts was read, if they have a memory budget. */
 void cli_note_experts(const whit_session *session);
 
-/* Library options from the flags; `automatic` is the meaning of --act auto in this verb. */
+/* Converts the flags to options of the library; `automatic` is the meaning of --act auto in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
-/* --spec of the verbs that generate. Without it the number of guesses is chosen by cost, WHIT_DRAFT_BY_COST. */
+/* The help of --spec, for verbs that generate. Without the option the number of guesses is chosen by cost,
+ * WHIT_DRAFT_BY_COST. */
 #define CLI_DRAFT_HELP                                                                                                 \
     "Guess always N tokens ahead from the text so far, or none: the same output. By default as many as pay, by "       \
     "measured time."
@@ -101,8 +102,8 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
             "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
-/* Chooses the draft model of a session of `model` by --draft and the default; NULL: none. *opened: a model that was
- * opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
+/* Chooses the draft model of a session of `model` by --draft and the default; NULL: no draft model. *opened: a model
+ * that was opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
 /* Returns the maximum number of tokens drafted at once: a session needs that many additional logits. */
@@ -115,7 +116,7 @@ int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char
 uint32_t cli_usual_context(const whit_model *model);
 /* Prints a remark if a context of n_ctx tokens exceeds the context that the model was trained for. */
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx);
-/* For verbs that use the logits of every token: sets the batch so that its logits take about 64 MB at most. */
+/* Sets the batch for verbs that use the logits of every token, so that they take about 64 MB at most. */
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab);
 
 typedef struct cli_adapter_flags {
@@ -129,7 +130,7 @@ typedef struct cli_adapters {
     whit_mount mounts[WHIT_MOUNTS_MAX];
     size_t n;
 } cli_adapters;
-/* CLI_OK or a status already reported; call cli_close_adapters in every case. */
+/* Opens the adapters. CLI_OK or a status already reported; call cli_close_adapters in every case. */
 int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters);
 void cli_close_adapters(cli_adapters *adapters);
 
@@ -147,8 +148,8 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* Defaults of verbs: no option given. A negative value (INT32_MIN for top_k) means not given, so that the value
- * advised by the model's authors may replace the default. */
+/* Defaults for verbs whose options were not given. A negative value (INT32_MIN for top_k) means not given, so that the
+ * value advised by the model's authors may replace the default. */
 #define CLI_SAMPLER_DEFAULTS                                                                                           \
     {                                                                                                                  \
         .seed = -1, .temperature = -1, .dynatemp_exponent = 1, .top_k = INT32_MIN, .top_p = -1, .min_p = -1,           \
@@ -177,7 +178,7 @@ typedef struct cli_grammar {
     const whit_stage *stages[4];
     size_t n_stages;
 } cli_grammar;
-/* CLI_OK or a status already reported; call cli_close_grammar in every case. */
+/* Opens the grammar. CLI_OK or a status already reported; call cli_close_grammar in every case. */
 int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
 /* Resets the grammar for another answer. */
 int cli_restart_grammar(cli_call *call, cli_grammar *grammar);

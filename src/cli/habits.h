@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options and commands of llama.cpp and Ollama that whit does not have: for each, its replacement, or the reason why it
+ * Options and commands of llama.cpp and Ollama that whit does not have: each with its replacement, or the reason why it
  * is not needed. */
 #ifndef WHIT_CLI_HABITS_H
 #define WHIT_CLI_HABITS_H
@@ -16,8 +16,8 @@ typedef enum cli_habit_value {
 typedef struct cli_habit {
     const char *names; /* as in cli_option */
     cli_habit_value value;
-    /* "": accepted by every verb with a note, because nothing is lost without it; a verb's name: accepted by that
-     * verb; NULL: refused with the note */
+    /* "": every verb accepts the option with a note, because nothing is lost without it; a verb's name: that verb
+     * accepts it; NULL: it is refused with the note */
     const char *needless_in;
     const char *line;
 } cli_habit;

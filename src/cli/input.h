@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Reading lines that a person types: with editing and history (libedit) if stdin and stdout are a terminal, else
- * plainly.
+ * Reads lines that a person types: with editing and history (libedit) if stdin and stdout are a terminal, else plainly.
  *
- * The history is a text file of one line each in the user's state folder, readable by its owner
- * alone; every line is appended as it is typed, so that several chats may share it. */
+ * The history is a text file of one line each in the user's state folder, readable by its owner alone; every line is
+ * appended as it is typed, so that several chats may share it. */
 #ifndef WHIT_CLI_INPUT_H
 #define WHIT_CLI_INPUT_H
 
@@ -18,7 +17,7 @@ typedef enum cli_line {
     CLI_LINE_FAILED,      /* see errno */
 } cli_line;
 
-/* NULL if out of memory. With `keep_history` false the history file is neither read nor written. */
+/* Opens the input; NULL if out of memory. With `keep_history` false the history file is neither read nor written. */
 cli_input *cli_input_open(bool keep_history);
 /* Sets the words that Tab completes at the beginning of a line, such as "/set", ended by NULL; not copied. */
 void cli_input_words(cli_input *input, const char *const *words);
@@ -27,7 +26,7 @@ void cli_input_close(cli_input *input);
 /* Reads the next line, without its line feed, valid until the next call; the prompt is shown on a terminal. */
 cli_line cli_input_next(cli_input *input, const char *prompt, const char **line, size_t *n_bytes);
 
-/* Is input interactive, so that a person can retry after a mistake? */
+/* Returns whether input is interactive, so that a person can retry after a mistake. */
 bool cli_input_is_terminal(const cli_input *input);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Confidence intervals of what verbs measure, at 95 %. */
+ * Confidence intervals, at 95 %, of the figures that verbs measure. */
 #ifndef WHIT_CLI_INTERVAL_H
 #define WHIT_CLI_INTERVAL_H
 
@@ -19,8 +19,8 @@ typedef struct cli_interval {
 cli_interval cli_interval_mean(const double *sums, const double *counts, size_t n);
 /* Returns the share of n items with Wilson's interval (Wilson 1927), which stays within 0 and 1. */
 cli_interval cli_interval_share(size_t n_right, size_t n);
-/* Returns the quotient of two means of independent samples: normal on the logarithm's scale (the delta method). Known
- * only if both are positive. */
+/* Returns the quotient of two means of independent samples; its interval is normal on the logarithm's scale (the delta
+ * method). It is known only if both means are positive. */
 cli_interval cli_interval_quotient(cli_interval a, cli_interval b);
 /* Returns exp of the value and of its bounds. */
 cli_interval cli_interval_exp(cli_interval x);

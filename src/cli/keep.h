@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --session of run and chat: a sequence kept in a file from call to call. */
+ * The option --session of run and chat: a sequence kept in a file from call to call. */
 #ifndef WHIT_CLI_KEEP_H
 #define WHIT_CLI_KEEP_H
 
@@ -21,7 +21,7 @@ typedef struct cli_keep_flags {
             "tokens only."                                                                                             \
     }
 
-/* Zero-initialised: no session file. */
+/* An open session file; if zero-initialised, no file is open. */
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;
@@ -37,9 +37,9 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);
 
-/* Call before the picks of a turn. */
+/* Notes the sampler's state; call it before the picks of a turn. */
 void cli_keep_begin(cli_keep *keep, whit_sampler *sampler, size_t n_stages);
-/* Appends the turn. */
+/* Appends the turn to the file. */
 int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn);
 
 /* Restores the conversation from the file. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Markdown of an answer that streams to a terminal: headings, lists, quotes, bold, italics and code become styles.
+ * Turns the Markdown of an answer that streams to a terminal into styles: headings, lists, quotes, bold, italics and
+ * code.
  *
- * Every byte of the text but a mark that took effect is written, in order. A mark takes effect only once its end is
+ * Every byte of the text is written, in order, except marks that took effect. A mark takes effect only once its end is
  * there: a text is held back from the mark to its end, to the end of the line, or for MARKUP_BYTES, whichever comes
  * first. The receiver writes; styles are numbers, never parts of the text, so that the text cannot make one. */
 #ifndef WHIT_CLI_MARKUP_H
@@ -24,8 +25,8 @@ enum {
     CLI_STYLE_NUMBER = 128,
 };
 
-/* Writes a piece of the answer in a style. `verbatim`: the piece is code, whose lines are not to be wrapped. False ends
- * the answer. */
+/* A function that writes a piece of the answer in a style. `verbatim`: the piece is code, whose lines must not be
+ * wrapped. It returns false to end the answer. */
 typedef bool cli_markup_fn(void *user, const char *text, size_t n_bytes, unsigned style, bool verbatim);
 
 typedef struct cli_markup {
@@ -33,13 +34,13 @@ typedef struct cli_markup {
     void *user;
     char held[CLI_MARKUP_BYTES]; /* the beginning of a line, a span, or a word of code, not yet written */
     size_t n_held;
-    int state;        /* the text that is held back, and the parser's state */
-    unsigned line;    /* style of the line: of a heading or a quote */
+    int state;        /* kind of the text that is held back: the parser's state */
+    unsigned line;    /* style of the line if it is a heading or a quote */
     char before;      /* the last byte that was written; a line feed at first */
     char quote;       /* the open quote in a line of code, or 0 */
     char comment;     /* first byte of a comment in this language: '#', '/', '-', or 0 */
     bool is_escaped;  /* the byte before was a backslash within a quote */
-    size_t n_fence;   /* marks that opened the block of code */
+    size_t n_fence;   /* number of marks that opened the block of code */
     char fence;       /* '`' or '~' */
     bool has_comment; /* the rest of this line of code is a comment */
     /* Bytes for the receiver, all of one style, so that it receives whole characters. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Hypervectors of texts by an embedding model (whit memory --embed), which replace those of the texts' letters. */
+ * Makes hypervectors of texts by an embedding model (whit memory --embed), in place of hypervectors of the texts'
+ * letters. */
 #ifndef WHIT_CLI_MEMORY_EMBED_H
 #define WHIT_CLI_MEMORY_EMBED_H
 
 #include "cli/cli.h"
 #include "memory/encode.h"
 
-/* An embedding model. Zero-initialised: closed. */
+/* An embedding model; if zero-initialised, it is closed. */
 typedef struct cli_memory_embedder {
     whit_model *model;
     whit_session *session;
@@ -15,9 +16,9 @@ typedef struct cli_memory_embedder {
     size_t width;
 } cli_memory_embedder;
 
-/* Opens the model, and checks that the records of the store were made with it: "STORE.model" holds the identity of
- * the model, and is written for a new store. Without a path (NULL) a store that has such a file is refused. CLI_OK or a
- * status already reported; close in every case. */
+/* Opens the model, and checks that the records of the store were made with it: the file "STORE.model" has the identity
+ * of the model, and is written for a new store. Without a path (NULL) a store that has such a file is refused. CLI_OK
+ * or a status already reported; close in every case. */
 int cli_memory_embedder_open(cli_call *call, const char *path, const char *store, cli_memory_embedder *embedder);
 void cli_memory_embedder_close(cli_memory_embedder *embedder);
 /* Encodes a text of n bytes: bit b says on which side of the b-th of 8,192 random planes the text's vector lies, so

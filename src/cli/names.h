@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finding models by a name or path from the user. */
+ * Finds models by a name or path from the user. */
 #ifndef WHIT_CLI_NAMES_H
 #define WHIT_CLI_NAMES_H
 
@@ -11,14 +11,14 @@
  * has not expanded it), else the pulled model of that name (whit_hub_store_path). WHIT_ERROR_IO if nothing is found. */
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error);
 
-/* Is it rather a path than a name: it begins with '/', '.', '~' or the name of an existing folder, or has the ending of
- * a model's file? */
+/* Returns whether the words are a path rather than a name: they begin with '/', '.', '~' or the name of an existing
+ * folder, or have the ending of a model's file. */
 bool cli_looks_like_path(const char *words);
 
 /* Returns whether both paths exist and are the same file; links are followed. */
 bool cli_is_same_file(const char *a, const char *b);
 
-/* Is it a regular file? *n_bytes is its size then. */
+/* Returns whether the path is a regular file; *n_bytes is its size then. */
 bool cli_file_size(const char *path, uint64_t *n_bytes);
 
 /* Writes a number of bytes for people: "3.1 GB", "271 kB". */

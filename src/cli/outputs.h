@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files that a verb writes: the formats that their names imply, checked before any work. */
+ * Checks files that a verb writes, before any work: their names imply their formats. */
 #ifndef WHIT_CLI_OUTPUTS_H
 #define WHIT_CLI_OUTPUTS_H
 
@@ -13,7 +13,7 @@ typedef enum cli_output_kind {
     CLI_OUTPUT_PAGE,    /* a page for browsers */
     CLI_OUTPUT_PICTURE, /* SVG */
     CLI_OUTPUT_LOG,     /* lines of JSON, appended */
-    CLI_OUTPUT_OWN,     /* a format of the verb's own, such as a checkpoint */
+    CLI_OUTPUT_OWN,     /* a format of one verb, such as a checkpoint */
 } cli_output_kind;
 
 typedef struct cli_named_file {
@@ -21,8 +21,8 @@ typedef struct cli_named_file {
     const char *path;   /* NULL if not given */
 } cli_named_file;
 
-/* Refuses an output whose suffix implies another format, and one that cannot be written. Leaves no file. NULL: no
- * output. CLI_OK or a status already reported. */
+/* Refuses an output whose suffix implies another format, or that cannot be written. Leaves no file. NULL: no output.
+ * CLI_OK or a status already reported. */
 int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
 
 /* Refuses an output that is one of n inputs, whose content it would replace. Names of pulled models are resolved;

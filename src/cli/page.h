@@ -11,7 +11,7 @@ typedef struct cli_page {
     bool begun; /* a section was printed */
 } cli_page;
 
-void cli_page_head(cli_page *page, const char *name); /* "whit-run" */
+void cli_page_head(cli_page *page, const char *name); /* begins the page of a name such as "whit-run" */
 void cli_page_section(cli_page *page, const char *title);
 /* Prints paragraphs separated by newlines; a line that begins with two spaces is printed unchanged. */
 void cli_page_text(cli_page *page, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --plot: the curve of a training run as an SVG that any browser shows. */
+ * The picture of --plot: the curve of a training run as an SVG that any browser shows. */
 #ifndef WHIT_CLI_PLOT_H
 #define WHIT_CLI_PLOT_H
 
@@ -10,15 +10,15 @@ typedef struct cli_plot_point {
 } cli_plot_point;
 
 typedef struct cli_plot {
-    const char *title, *measure; /* "KL to the teacher, nats" */
+    const char *title, *measure; /* title of the picture; e.g. "KL to the teacher, nats" */
     whit_buf points;             /* cli_plot_point[] by rising step */
 } cli_plot;
 
 /* Adds a point; points of this and later steps are removed. If memory runs out, the buffer is marked as failed. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point);
-/* Reads the points of an earlier part of the run, from its log's JSON lines: `field` is the loss's name, "held_" +
- * field that of the held-out text. Other lines are skipped; where a new run begins that was not resumed, earlier points
- * are dropped. */
+/* Reads the points of an earlier part of the run, from its log's JSON lines: `field` is the name of the loss, and
+ * "held_" + field is the name of the held-out text's loss. Other lines are skipped; at the beginning of a new run that
+ * was not resumed, earlier points are dropped. */
 void cli_plot_read_log(cli_plot *plot, const char *path, const char *field);
 /* Writes the picture atomically; nothing if there are no points. A vertical axis that spans more than a factor of ten
  * is logarithmic. */

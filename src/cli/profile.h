@@ -29,27 +29,27 @@ typedef enum cli_profile_state {
     CLI_PROFILE_DAMAGED
 } cli_profile_state;
 
-/* Returns the name of a setting in options and in the file: "threads". */
+/* Returns the name of a setting in options and in the file, such as "threads". */
 const char *cli_tuned_name(cli_tuned which);
 void cli_machine_find(cli_machine *machine);
-/* The file of that machine in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
+/* Names the profile of that machine in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
 whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, char path[WHIT_CACHE_PATH_BYTES],
                              whit_error *error);
-/* Reads a profile; all defaults unless CLI_PROFILE_READ. The file is data from outside: values out of range and a wrong
- * checksum are damage. */
+/* Reads a profile; it has all defaults unless the result is CLI_PROFILE_READ. The file is data from outside: values out
+ * of range and a wrong checksum are damage. */
 cli_profile_state cli_profile_read(const char *path, const cli_machine *machine, cli_profile *profile);
 /* Returns the settings that this process uses, read once: all defaults without a profile, or if $WHIT_PROFILE is "off".
  * A stale profile is removed; a damaged one is reported in a line and ignored. */
 const cli_profile *cli_profile_in_use(void);
 bool cli_profile_is_off(void);
-/* Writes it atomically. */
+/* Writes the profile atomically. */
 whit_status cli_profile_write(const char *path, const cli_machine *machine, const cli_profile *profile,
                               whit_error *error);
 
 /* ---- choosing -------------------------------------------------------------------------------------- */
 
-/* Seconds that a piece of work takes with a setting's value (0: the default's), lower is better; negative: it could not
- * be measured. Every call measures anew. */
+/* A function that returns the seconds that a piece of work takes with a setting's value (0: the default's); negative:
+ * it could not be measured. Every call measures anew. */
 typedef double cli_tune_cost(void *user, cli_tuned which, uint32_t value);
 
 typedef struct cli_tune_candidates {
@@ -58,8 +58,8 @@ typedef struct cli_tune_candidates {
 } cli_tune_candidates;
 
 /* Compares the candidates of a setting with its default in n_rounds rounds, in each of which all are measured in turn.
- * One that is at least 3 % faster in the median, and faster in three quarters of the rounds, replaces the default; of
- * several the fastest. Sets value and gain; false if nothing could be measured. */
+ * A candidate that is at least 3 % faster in the median, and faster in three quarters of the rounds, replaces the
+ * default; of several the fastest. Sets value and gain; false if nothing could be measured. */
 bool cli_tune_choose(cli_tune_cost *cost, void *user, cli_tuned which, const cli_tune_candidates *candidates,
                      uint32_t n_rounds, cli_profile *profile);
 

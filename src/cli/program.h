@@ -22,7 +22,7 @@ typedef struct cli_program {
     whit_lang *lang;
 } cli_program;
 
-/* The highest tier that WHIT_TIER allows. CLI_OK, or a status after a line. */
+/* Reads the highest tier that WHIT_TIER allows. CLI_OK, or a status after a line. */
 int cli_program_tier(const cli_call *call, int *tier);
 
 /* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. CLI_OK, or a status after
@@ -34,11 +34,11 @@ void cli_program_close(cli_program *program);
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error);
 
-/* A program's text, from a text, a binary form (lang/core/binary.h), or the last PROGRAM frame of an .ndf; - is
+/* Reads a program's text from a text, a binary form (lang/core/binary.h), or the last PROGRAM frame of an .ndf; - is
  * stdin. CLI_OK, or a status after a line; free() the text. */
 int cli_read_program(cli_call *call, const char *path, cli_text *text);
 
-/* A family's program (--family). CLI_OK, or a status after a line; free() the text. */
+/* Reads a family's program (--family). CLI_OK, or a status after a line; free() the text. */
 int cli_read_family(cli_call *call, const char *path, cli_text *text);
 /* Prints the message of a failure of an object opened with the program, and a caret if the mistake is in the program;
  * returns the exit status. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Rounding a model to types of GGUF files in a file beside an output, and telling the loss: whit export and refine. */
+ * Rounds a model to types of GGUF files in a file beside an output, and reports the loss, for whit export and
+ * refine. */
 #ifndef WHIT_CLI_ROUNDING_H
 #define WHIT_CLI_ROUNDING_H
 
@@ -10,7 +11,7 @@
 typedef struct cli_rounding {
     const char *output, *codec; /* codec as in whit_compress_options */
     const whit_source *like;
-    const cli_list *calib; /* texts; empty: plain rounding */
+    const cli_list *calib; /* calibration texts; empty: plain rounding */
     uint32_t max_tokens;   /* tokens of the texts that are used at most */
     uint32_t n_threads;
     bool verbose;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Sums for perplexity: likelihoods of next tokens, and the divergence of one model from another.
  *
- * Everything is double, added in one order, with the engine's own exp and log: a figure is the same
- * on every machine. */
+ * All sums are double, added in one order, with the engine's own exp and log, so that a figure is the same on every
+ * machine. */
 #ifndef WHIT_CLI_SCORE_H
 #define WHIT_CLI_SCORE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * --program FILE: a program of the array language that runs for every token (docs/use/arrays.md). */
+ * The option --program FILE: a program of the array language that runs for every token (docs/use/arrays.md). */
 #ifndef WHIT_CLI_STAGE_H
 #define WHIT_CLI_STAGE_H
 
@@ -7,7 +7,7 @@
 #include "kernels/quat/quat.h"
 #include "runtime/program.h"
 
-/* Zero-initialised: no program. */
+/* A program as a stage; if zero-initialised, there is no program. */
 typedef struct cli_stage {
     const char *path;
     cli_text text;

@@ -10,7 +10,7 @@
 
 #define CLI_TALES_NAME WHIT_BUILTIN_NAME
 
-/* The model to pull in place of this small one: the first in the README. */
+/* The model that remarks advise to pull in place of this small one: the first in the README. */
 #define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"
 #define CLI_FIRST_NAME  "bitnet-b1.58-2B-4T-gguf"
 

@@ -27,17 +27,18 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
         .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
-/* The default rate for a start whose codes stay, because it is already fitted: that of compress --tune-tokens. */
+/* The default rate if training starts from a model whose codes stay, which is already fitted: the rate of compress
+ * --tune-tokens. */
 #define CLI_RATE_OF_CODES 1e-4f
 
-/* Trainer's options from the flags; the verb sets the codec of the layers, the weights of the losses and the
+/* Converts the flags to the trainer's options; the verb sets the codec of the layers, the weights of the losses and the
  * command. */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Checks everything that can be known before the work begins: options, readable texts, writable outputs. n_ctx: the
  * model's context, 0 if not yet known. CLI_OK or a status already reported. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
-/* Trains, reports, writes the finished file. n_tokens 0: windows of 256 tokens, or of the model's context if that is
- * shorter. CLI_OK or a status already reported. */
+/* Trains, reports, and writes the finished file. n_tokens 0: windows of 256 tokens, or of the model's context if that
+ * is shorter. CLI_OK or a status already reported. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* In the order of the manual. */
+/* The verbs in the order of the manual. */
 extern const cli_verb cli_run_verb;
 extern const cli_verb cli_chat_verb;
 extern const cli_verb cli_serve_verb;

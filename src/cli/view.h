@@ -17,7 +17,7 @@ typedef struct cli_view {
     unsigned width;        /* columns of the terminal; 0: lines are not wrapped */
     unsigned column;       /* column of the next character */
     unsigned n_blanks;     /* blanks before the word, not yet written */
-    bool verbatim, begins; /* verbatim: between lines of ```; begins: no word in the line yet */
+    bool verbatim, begins; /* verbatim: the text is between lines of ```; begins: no word in the line yet */
     char word[256];
     size_t word_bytes;
     bool is_joined; /* the word follows the one before without a blank, in another style */
@@ -27,8 +27,8 @@ typedef struct cli_view {
     unsigned style; /* style of the last piece */
 } cli_view;
 
-/* `wrap`: wrap at the terminal's width, if stdout is a terminal. `has_markup`: show Markdown as styles, if stdout
- * has colours; otherwise print the model's text verbatim. */
+/* Begins a view. `wrap`: wrap at the terminal's width, if stdout is a terminal. `has_markup`: show Markdown as styles,
+ * if stdout has colours; otherwise print the model's text verbatim. */
 cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
 /* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
