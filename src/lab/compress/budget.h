@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Codec, group and corrections of each matrix under a budget of bits per weight, by measured loss.
+ * Chooses codec, group and corrections of each matrix under a budget of bits per weight, by measured loss.
  *
  * Each matrix is rounded by each candidate with error feedback under the Hessian of the original's inputs; that gives
  * its relative error. The divergence that a matrix costs is measured for one candidate, on held-out windows, with every
- * other matrix as it was, and taken as proportional to the error for the others. A knapsack picks the candidates of
- * least sum. Then the exchanges of bits between two matrices that should cost least are tried on the held-out windows,
- * with all matrices rounded, and kept if the divergence falls.
+ * other matrix as it was, and taken as proportional to the error for the other candidates. A knapsack picks the
+ * candidates of least sum. Then the exchanges of bits between two matrices that should cost least are tried on the
+ * held-out windows, with all matrices rounded, and kept if the divergence falls.
  *
  * The choice depends on the source, the text and the bits alone. */
 #ifndef WHIT_COMPRESS_BUDGET_H
@@ -40,10 +40,10 @@ typedef struct whit_budget {
     whit_buf text;               /* out: a line per matrix and a summary; the caller frees it */
 } whit_budget;
 
-/* The least budget. */
+/* The least budget, in bits per weight. */
 #define WHIT_BUDGET_BITS_MIN 1.2
 
-/* WHIT_ERROR_ARGUMENT where even the smallest candidates need more bits. */
+/* Chooses candidates for all matrices. WHIT_ERROR_ARGUMENT if even the smallest candidates need more bits. */
 whit_status whit_budget_choose(whit_budget *budget, whit_error *error);
 
 #endif

@@ -13,10 +13,10 @@ enum { WHIT_CODEBOOK_COLS = 8, WHIT_CODEBOOK_CHOICES = 8 };
 void whit_codebook_nearest(whit_codec codec, const float w[WHIT_CODEBOOK_COLS], const float weights[WHIT_CODEBOOK_COLS],
                            float scale, uint32_t n, int8_t codes[][WHIT_CODEBOOK_COLS]);
 
-/* The numbers of the levels that eight codes are. */
+/* Finds the numbers of the levels that the eight codes stand for. */
 void whit_codebook_numbers(const whit_levels *levels, const int8_t codes[WHIT_CODEBOOK_COLS],
                            uint8_t numbers[WHIT_CODEBOOK_COLS]);
-/* The numbers of the levels of the nearest entry. */
+/* Finds the nearest entry, and writes the numbers of its levels. */
 void whit_codebook_round(whit_codec codec, const whit_levels *levels, const float w[WHIT_CODEBOOK_COLS],
                          const float weights[WHIT_CODEBOOK_COLS], float scale, uint8_t numbers[WHIT_CODEBOOK_COLS]);
 

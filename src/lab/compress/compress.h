@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compression: the matrices of a model's layers rounded to signs, trits or four levels, without training it,
- * so that its outputs over a calibration text change little (docs/use/compression.md).
+ * Compression: the matrices of a model's layers are rounded to signs, trits or four levels, without training, so that
+ * the model's outputs over a calibration text change little (docs/use/compression.md).
  *
  * The source is read layer by layer; the finished matrices wait in their codecs until the file is written. */
 #ifndef WHIT_COMPRESS_COMPRESS_H
@@ -14,7 +14,7 @@
 typedef enum whit_compress_method {
     WHIT_COMPRESS_RTN,  /* nearest levels, fitted to the weights alone */
     WHIT_COMPRESS_GPTQ, /* error feedback under the Hessian */
-    WHIT_COMPRESS_FULL, /* the same, with every stage */
+    WHIT_COMPRESS_FULL, /* error feedback under the Hessian, with every stage */
 } whit_compress_method;
 
 /* Stages of the full method, which `without` leaves out. */
@@ -86,12 +86,13 @@ typedef struct whit_compress_options {
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;
     void (*report)(void *user, const whit_compress_report *report);
-    void (*chosen)(void *user, const char *text); /* a budget's choice, a line per matrix; NULL: not told */
+    void (*chosen)(void *user, const char *text); /* receives a budget's choice, a line per matrix; NULL: not called */
     void *user;
 } whit_compress_options;
 
-/* Writes `path`, replacing it only once the result is complete. Until then finished layers are kept in the work file,
- * so that an interrupted run can be resumed with the same options and `resume` and gives the same bytes. */
+/* Compresses `source` to `path`, which is replaced only once the result is complete. Until then finished layers are
+ * kept in the work file, so that an interrupted run can be resumed with the same options and `resume` and gives the
+ * same bytes. */
 whit_status whit_compress(const whit_source *source, const whit_compress_options *options, const char *path,
                           const whit_allocator *allocator, whit_error *error);
 

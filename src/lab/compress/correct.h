@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other,
- * each for what the ones before leave; after each, the codes are refined against the target minus the corrections
- * (solve.h). */
+ * each for the error that the earlier ones leave; after each, the codes are refined against the target minus the
+ * corrections (solve.h). */
 #ifndef WHIT_COMPRESS_CORRECT_H
 #define WHIT_COMPRESS_CORRECT_H
 
@@ -19,8 +19,8 @@ typedef struct whit_corrected {
     size_t n_outliers;
 } whit_corrected;
 
-/* `solve` is already solved. Updates its codes and scales; its values become the sum of codes and corrections, and its
- * error that sum's. */
+/* Adds corrections to `solve`, which is already solved. Updates its codes and scales; its values become the sum of
+ * codes and corrections, and its error becomes the error of that sum. */
 whit_status whit_correct(whit_solve *solve, const whit_correction_sizes *sizes, const whit_blas *blas, whit_pool *pool,
                          const whit_allocator *allocator, whit_corrected *corrected, whit_error *error);
 

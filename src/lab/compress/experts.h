@@ -11,10 +11,10 @@
 
 typedef struct whit_expert_matrix {
     int32_t param;            /* the stacked matrix */
-    whit_tensor_type type;    /* type of all rows; one that is solved */
+    whit_tensor_type type;    /* type of all rows, which must be one that the solver rounds */
     whit_finished *finished;  /* out */
     double error_gptq, error; /* out: means over the experts that received tokens, weighted by their number of tokens */
-    uint32_t sweeps;          /* out: most of an expert */
+    uint32_t sweeps;          /* out: the highest number of sweeps that an expert took */
 } whit_expert_matrix;
 
 typedef struct whit_expert_stage {
@@ -28,7 +28,7 @@ typedef struct whit_expert_stage {
     uint32_t n_experts, group;
     uint32_t n;
     whit_expert_matrix matrices[8];
-    whit_within within; /* told which share of the experts is solved */
+    whit_within within; /* receives the share of the experts that is solved */
     uint32_t n_unseen;  /* out: experts that saw no token */
 } whit_expert_stage;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finished matrices, packed, until the file is written. */
+ * Finished matrices, packed, which wait until the file is written. */
 #ifndef WHIT_COMPRESS_FINISHED_H
 #define WHIT_COMPRESS_FINISHED_H
 
@@ -21,9 +21,9 @@ typedef struct whit_finished {
 whit_status whit_finished_make(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                const whit_rows *rows, const whit_buf *corrections, const whit_allocator *allocator,
                                whit_error *error);
-/* The same in pieces: an empty matrix, then its rows, n from row_begin on, as whit_codec_pack takes them;
- * whit_finished_end makes the digest. The caller frees the matrix if one of them fails; after whit_finished_begin
- * nothing is left then. */
+/* Make a finished matrix in pieces: begin makes an empty one, put adds n rows from row_begin on, as whit_codec_pack
+ * takes them, and end makes the digest. The caller frees the matrix if put or end fails; after a failed begin nothing
+ * is allocated. */
 whit_status whit_finished_begin(whit_finished *finished, const char *name, const whit_tensor_type *type,
                                 const whit_buf *corrections, const whit_allocator *allocator, whit_error *error);
 whit_status whit_finished_put(whit_finished *finished, uint32_t row_begin, uint32_t n_rows, const whit_rows *rows,
@@ -31,6 +31,6 @@ whit_status whit_finished_put(whit_finished *finished, uint32_t row_begin, uint3
 whit_status whit_finished_end(whit_finished *finished, const whit_allocator *allocator, whit_error *error);
 /* Moves large parts to an unnamed file in `folder` if one can be created there. */
 void whit_finished_spool(whit_finished *finished, const char *folder, const whit_allocator *allocator);
-void whit_finished_free(whit_finished *finished, const whit_allocator *allocator); /* zeroed is free */
+void whit_finished_free(whit_finished *finished, const whit_allocator *allocator); /* accepts a zeroed matrix */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A knapsack with one choice per item: the options of least summed loss whose summed cost is within a budget, by
+ * Solves a knapsack with one choice per item: the options of least summed loss whose summed cost is within a budget, by
  * dynamic programming over costs in units of a 65,536th of the budget, rounded up. The rest that rounding leaves is
  * spent on the single changes that save most. */
 #ifndef WHIT_COMPRESS_KNAPSACK_H
@@ -14,7 +14,7 @@ typedef struct whit_knapsack {
     const double *costs, *losses; /* (n, stride), not negative */
 } whit_knapsack;
 
-/* chosen: (n), out. WHIT_ERROR_LIMIT if even the cheapest options cost more than the budget. */
+/* Solves the problem; chosen: (n), out. WHIT_ERROR_LIMIT if even the cheapest options cost more than the budget. */
 whit_status whit_knapsack_solve(const whit_knapsack *knapsack, double budget, uint8_t *chosen,
                                 const whit_allocator *allocator, whit_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The levels of one scale group and how its scales are fitted where weights count differently; the plain
- * rounding is quant/quantise.h's. No state, any thread. */
+ * The levels of one scale group and how its scales are fitted if weights count differently; the plain rounding is in
+ * quant/quantise.h. No state, any thread. */
 #ifndef WHIT_COMPRESS_LEVELS_H
 #define WHIT_COMPRESS_LEVELS_H
 
@@ -19,15 +19,15 @@ typedef struct whit_levels {
 /* Returns whether levels can be fitted to the groups of this type: t2, t5, b1, q2, l2; i4, n4 with f16 scales; u2, i3,
  * u4, u5, i6, n4, x8, x9, x10 with scales in superblocks. */
 bool whit_levels_know(const whit_tensor_type *type);
-/* Levels of a group with scales a and b: those of q2 and l2 are a s + b e, those of u2, u4 and u5 are a code - b;
- * the others have no b. */
+/* Computes the levels of a group with scales a and b: levels of q2 and l2 are a s + b e, those of u2, u4 and u5 are a
+ * code - b; other types have no b. */
 whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2]);
 /* Returns whether the type has a second scale b. */
 bool whit_levels_have_second(const whit_tensor_type *type);
 /* Returns whether a group of the type may have this pair of scales; most types need a > 0. */
 bool whit_levels_allow(const whit_tensor_type *type, const float scales[2]);
-/* Returns the number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced:
- * only those beside the quotient are compared. */
+/* Returns the number of the nearest level, the first of equally near ones. More than sixteen levels are equally spaced,
+ * so that only the levels beside the quotient are compared. */
 static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
 {
     uint32_t best = 0, end = levels->n;
@@ -52,11 +52,11 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
     return best;
 }
 
-/* Returns the number of groups that share factors: those of a row with u8 scales, of a superblock with scales in
+/* Returns the number of groups that share factors: the groups of a row with u8 scales, of a superblock with scales in
  * superblocks; 0: the type has no factors. */
 uint32_t whit_levels_shared_groups(const whit_tensor_type *type);
-/* Scales as stored in the file: f16, a not below the smallest; with factors (not NULL) the nearest that a byte
- * represents; for l2 those of the nearest two bytes. */
+/* Rounds scales to what the file stores: f16, a not below the smallest; with factors (not NULL) the nearest scales that
+ * a byte represents; for l2 the scales of the nearest two bytes. */
 void whit_levels_store(const whit_tensor_type *type, const float scales[2], const float factors[2], float stored[2]);
 /* Finds the factors for the scales (n_groups, 2) of the groups that share them. The largest u8 scale becomes 230 of
  * 255, so that scales may still grow. */
@@ -64,8 +64,8 @@ void whit_levels_factors(const whit_tensor_type *type, const float *scales, uint
 /* Writes the bytes of a group's stored scales, and reads them again. l2 has no factors. */
 void whit_levels_write(const whit_tensor_type *type, const float stored[2], const float factors[2], uint8_t *bytes);
 void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const float factors[2], float stored[2]);
-/* Scales of least sum of weights * (w - level)^2 over a group of n, by Lloyd's method from some starts,
- * stored. All weights 0 count as all 1. */
+/* Fits the scales of least sum of weights * (w - level)^2 over a group of n, by Lloyd's method from some starts, and
+ * rounds them as whit_levels_store does. All weights 0 count as all 1. */
 void whit_levels_fit(const whit_tensor_type *type, const float *w, const float *weights, size_t n,
                      const float factors[2], float stored[2]);
 

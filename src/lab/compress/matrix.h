@@ -12,13 +12,13 @@ typedef struct whit_matrix_solve {
     const whit_tensor_type *type;
     const float *w;              /* (m, n) the original's values */
     float *values;               /* (m, n) out: values as stored; without the corrections' rounding */
-    whit_hessian_pair *hessians; /* its inputs' statistics */
+    whit_hessian_pair *hessians; /* statistics of the matrix's inputs */
     const whit_factor *factor;   /* factor of hessians->text */
     bool moved;                  /* the target is corrected for the inputs' errors */
     uint32_t n_sweeps;           /* sweeps of descent after GPTQ, at most */
-    bool descends;               /* the usual number of sweeps, and held-out windows end them */
-    bool anneals;                /* with descends: they are drawn at a falling temperature first */
-    whit_within within;          /* told which share of the matrix is solved */
+    bool descends;               /* do the usual number of sweeps, which held-out windows may end early */
+    bool anneals;                /* with descends: the codes are drawn at a falling temperature first */
+    whit_within within;          /* receives the share of the matrix that is solved */
     bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */
     whit_correction_sizes sizes;
     /* Results, to be freed by whit_matrix_free: */
@@ -30,7 +30,7 @@ typedef struct whit_matrix_solve {
     uint32_t sweeps;
 } whit_matrix_solve;
 
-/* Solves the matrix. On failure, too, the results are to be freed. */
+/* Solves the matrix. The caller frees the results, on failure, too. */
 whit_status whit_matrix_run(whit_matrix_solve *matrix, const whit_blas *blas, whit_pool *pool,
                             const whit_allocator *allocator, whit_error *error);
 void whit_matrix_free(whit_matrix_solve *matrix, const whit_allocator *allocator);

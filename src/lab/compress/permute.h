@@ -9,9 +9,10 @@
 
 #define WHIT_PERMUTE_SCRATCH(n) (2 * (size_t)(n)) /* floats */
 
-/* Element (i, j) becomes the former (order[i], order[j]); scratch of WHIT_PERMUTE_SCRATCH(n). */
+/* Permutes a matrix: element (i, j) becomes the former (order[i], order[j]); scratch has WHIT_PERMUTE_SCRATCH(n)
+ * floats. */
 void whit_permute_square(float *square, size_t n, const uint32_t *order, float *scratch);
-/* The inverse: element (order[i], order[j]) becomes the former (i, j). */
+/* Permutes back: element (order[i], order[j]) becomes the former (i, j). */
 void whit_permute_back(float *square, size_t n, const uint32_t *order, float *scratch);
 
 #endif

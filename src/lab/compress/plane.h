@@ -15,7 +15,7 @@ typedef struct whit_plane_search {
     const float *target; /* (m, n) W*, for all corrections */
     const float *h;      /* (n, n), damped */
     uint32_t n_columns;  /* number of columns in the plane */
-    bool goes_on;        /* start from the given columns and signs instead of choosing them */
+    bool goes_on;        /* starts from the given columns and signs instead of choosing them */
     const float *codes;  /* (m, n) Q */
     uint16_t *columns;   /* (n_columns), in and out */
     int8_t *signs;       /* (m, n_columns), in and out */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * A rotation that costs nothing when the model runs: values of attention are turned within each head by a Hadamard
+ * A rotation that costs nothing when the model runs: values of attention are rotated within each head by a Hadamard
  * matrix R, which is folded into the matrices on both sides, R W_v and W_o R^-1. Weights that are nearer to a normal
- * distribution lose less to levels that are the same for a whole group (QuaRot, Ashkboos et al. 2024); whether the
- * layer does is tried, since turning also hides the columns that stand out.
+ * distribution lose less to levels that are the same for a whole group (QuaRot, Ashkboos et al. 2024). Whether the
+ * layer loses less is tried, since a rotation also hides the columns that stand out.
  *
- * Both variants of v and o are kept while it is tried: one is on the stream, the other here. */
+ * Both variants of v and o are kept during the trial: one is on the stream, the other here. */
 #ifndef WHIT_COMPRESS_ROTATE_H
 #define WHIT_COMPRESS_ROTATE_H
 
@@ -28,14 +28,15 @@ typedef struct whit_rotation {
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
 /* Computes the rotated weights of the matrices that were found. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);
-void whit_rotation_close(whit_rotation *rotation); /* zero-initialised is closed; what is on the stream stays there */
+void whit_rotation_close(whit_rotation *rotation); /* accepts a zero-initialised rotation; the stream keeps its
+                                                    * variant */
 
 /* Exchanges the original's weights of v and o with those kept here; the original computes the same but for rounding. */
 void whit_rotation_swap_originals(whit_rotation *rotation);
 /* Exchanges the rounded values and codes of matrix i (v, o) with those kept here. */
 void whit_rotation_swap_rounded(whit_rotation *rotation, int i, whit_finished *finished);
-/* *error_sum: squared losses of the residual stream after o over the held-out windows, or over all windows if none is
- * held out. Errors: memory, io (a rank is lost). */
+/* Measures *error_sum: squared losses of the residual stream after o over the held-out windows, or over all windows if
+ * no window is held out. Errors: memory, io (a rank is lost). */
 whit_status whit_rotation_measure(const whit_rotation *rotation, double *error_sum, whit_error *error);
 
 #endif

@@ -9,6 +9,6 @@
 /* Maps zeroed bytes in an unnamed file in `folder`. NULL if that is impossible or would leave less free space there
  * than it takes, which OUT may need; the caller then allocates memory. */
 void *whit_spool_map(const char *folder, size_t bytes);
-void whit_spool_unmap(void *memory, size_t bytes); /* NULL is unmapped */
+void whit_spool_unmap(void *memory, size_t bytes); /* accepts NULL */
 
 #endif

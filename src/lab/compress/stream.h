@@ -27,7 +27,7 @@ typedef struct whit_stream {
     whit_tape tape[WHIT_STREAM_SIDES];
     bool awake;                        /* the tapes are open */
     bool is_single;                    /* only the compressed side runs */
-    whit_within within;                /* told of the batches of a pass over the text */
+    whit_within within;                /* receives the share of the batches of a pass over the text */
     _Atomic uint64_t *multiply_adds;   /* counter that the tapes add to; NULL: not counted */
     float *weights[WHIT_STREAM_SIDES]; /* weights of the current layer */
     size_t weight_elems;
@@ -37,20 +37,20 @@ typedef struct whit_stream {
     size_t n_divisors[WHIT_ROPES_MAX];
     int32_t *ids; /* (n_batches, n_rows) */
     uint32_t n_sequences, n_tokens, n_rows, n_batches, n_embd;
-    const whit_ranks *ranks;            /* several processes share the batches; NULL: this one alone */
+    const whit_ranks *ranks;            /* several processes share the batches; NULL: only this process */
     const char *spool;                  /* folder of the spool; valid only while the stream is opened */
     bool is_spooled[WHIT_STREAM_SIDES]; /* x is in an unnamed file */
     float *x[WHIT_STREAM_SIDES];        /* (n_batches, n_rows, n_embd) the residual stream before the block */
 } whit_stream;
 
-/* Windows of n_tokens ids from the text, one after the other, at most max_tokens ids spread over all of it;
- * bos (-1: none) takes the place of each first id. `embed` says how the finished file holds the embedding.
- * Activations lie in a nameless file in the folder `spool` where that can be had, else (NULL too) in memory.
- * The pool and the source outlive the stream. */
+/* Opens a stream of windows of n_tokens ids from the text, one after the other, at most max_tokens ids spread over all
+ * of it; bos (-1: no such token) replaces the first id of each window. `embed` says how the finished file stores the
+ * embedding. Activations lie in a nameless file in the folder `spool` if it can be created, else (also if `spool` is
+ * NULL) in memory. The pool and the source outlive the stream. */
 whit_status whit_stream_open(whit_stream *stream, const whit_source *source, const int32_t *ids, size_t n_ids,
                              uint32_t n_tokens, size_t max_tokens, int32_t bos, const whit_tensor_type *embed,
                              const char *spool, whit_pool *pool, const whit_allocator *allocator, whit_error *error);
-void whit_stream_close(whit_stream *stream); /* zero-initialised is closed */
+void whit_stream_close(whit_stream *stream); /* accepts a zero-initialised stream */
 
 /* Reads the layer's tensors, so that both sides have the original's values. WHIT_ERROR_NUMERIC names a tensor that
  * contains a NaN or an infinity. */
@@ -58,16 +58,16 @@ whit_status whit_stream_load(whit_stream *stream, uint32_t layer, whit_error *er
 /* Reads the tensors that follow the last layer; the block's input is then the residual stream, its output the logits.
  * Both sides share the original's values. The caller opens its own tape. */
 whit_status whit_stream_load_head(whit_stream *stream, whit_error *error);
-/* Opens those of the layer's tapes that are closed; for whit_stream_run and whit_stream_advance. */
+/* Opens the layer's tapes that are closed; for whit_stream_run and whit_stream_advance. */
 whit_status whit_stream_wake(whit_stream *stream, whit_error *error);
 /* Closes the tapes; values taken from them become invalid. */
 void whit_stream_rest(whit_stream *stream);
-/* Values of a parameter on one side: to read, or to write a compressed matrix's values. */
+/* Returns the values of a parameter on one side: to read, or to write a compressed matrix's values. */
 float *whit_stream_values(const whit_stream *stream, whit_stream_side side, int32_t param);
-/* Runs batch `batch` on both sides up to `value`; tape values are then those of the batch. */
+/* Runs batch `batch` on both sides up to `value`; the tapes then have the batch's values. */
 void whit_stream_run(whit_stream *stream, uint32_t batch, whit_ref value);
-/* Finds the batches of this rank, [*begin, end); without ranks all of them. Only these are run and moved past blocks
- * here. */
+/* Finds the batches of this rank, [*begin, end); without ranks all of them. Only these batches are run and moved past
+ * blocks here. */
 uint32_t whit_stream_own_batches(const whit_stream *stream, uint32_t *begin);
 /* Returns the index of a batch among the held-out batches or among the others; is_held_out: whether some batches are
  * held out. */

@@ -15,18 +15,19 @@ typedef struct whit_factor {
     uint32_t *order;
 } whit_factor;
 
-/* Damps by 1 % of the mean of the diagonal, and ten times as much, up to all of it, where it cannot be factored; then
- * WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups by the energy of their inputs, else as they are. The
- * hessian's h becomes the factor's. */
+/* Makes the factor of a Hessian, damped by 1 % of the mean of the diagonal, and by ten times as much, up to all of it,
+ * if it cannot be factored; after that WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups are ordered by the
+ * energy of their inputs, else they stay. The hessian's h becomes the factor's. */
 whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
                              const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
                              whit_factor *factor, whit_error *error);
-void whit_factor_free(whit_factor *factor); /* zero-initialised is freed */
+void whit_factor_free(whit_factor *factor); /* accepts a zero-initialised factor */
 
-/* target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without `lost` that term is left out. */
+/* Computes target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without `lost` that term is left
+ * out. */
 void whit_target_correct(const whit_factor *factor, const whit_hessian *hessian, bool lost, const float *w, size_t m,
                          const whit_blas *blas, whit_pool *pool, float *target, float *scratch);
-/* Products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
+/* Computes the products of wanted outputs and inputs over held-out tokens: w (h + shift) + lost, (m, n). */
 void whit_target_held(const whit_hessian *held, bool lost, const float *w, size_t m, const whit_blas *blas,
                       whit_pool *pool, float *target);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The calibration text as ids, from files through the source's own tokenizer. */
+ * Reads the calibration text as ids, from files through the source's own tokenizer. */
 #ifndef WHIT_COMPRESS_TEXT_H
 #define WHIT_COMPRESS_TEXT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rounding under a diagonal Hessian, or none: the levels of each group fitted to its weights by Lloyd's method, each
- * weight counting by the mean square of its input. With nothing off the diagonal no error can be fed back. */
+ * Rounding under a diagonal Hessian, or without one: the levels of each group are fitted to its weights by Lloyd's
+ * method, each weight counting by the mean square of its input. Without off-diagonal elements no error can be fed
+ * back. */
 #ifndef WHIT_COMPRESS_WEIGHTED_H
 #define WHIT_COMPRESS_WEIGHTED_H
 
@@ -9,8 +10,9 @@
 #include "format/imatrix.h"
 #include "model/source.h"
 
-/* Rounds the source's tensor to `type`, one of whit_levels_know (levels.h); rows are read one at a time. weights
- * (n_cols), NULL: all alike. *error_share is sum of weights (q - w)^2 over that of w^2. On failure nothing is left. */
+/* Rounds the source's tensor to `type`, for which whit_levels_know (levels.h) must be true; rows are read one at a
+ * time. weights (n_cols), NULL: all alike. *error_share is the sum of weights (q - w)^2 over the sum of weights w^2. On
+ * failure nothing is allocated. */
 whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
                                 const whit_tensor_type *type, const float *weights, whit_pool *pool,
                                 double *error_share, whit_error *error);

@@ -2,9 +2,9 @@
  * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that an interrupted run
  * resumes after its last complete layer.
  *
- * A header (magic, hash of everything that the results depend on), then records: length, hash of settings and
- * payload, payload. A record that is torn or damaged ends the file; what follows is cut off. Removed when the finished
- * file is there. It is read by the program that wrote it, on the machine where it was written. */
+ * It has a header (magic, hash of everything that the results depend on), then records: length, hash of settings and
+ * payload, payload. A record that is torn or damaged ends the file; everything after it is cut off. The work file is
+ * removed when the finished file is complete. Only the program that wrote it reads it, on the same machine. */
 #ifndef WHIT_COMPRESS_WORK_H
 #define WHIT_COMPRESS_WORK_H
 
@@ -14,12 +14,12 @@ typedef struct whit_work {
     int fd; /* -1: closed */
     char *path;
     uint32_t n_records;
-    bool ours; /* the file is of these settings */
+    bool ours; /* the file belongs to these settings */
     uint8_t settings[WHIT_HASH_BYTES];
     const whit_allocator *allocator;
 } whit_work;
 
-/* Receives a matrix of a complete record, in the order in which they were added. The callee takes ownership of
+/* A function that receives a matrix of a complete record, in the order in which they were added. It takes ownership of
  * `finished`. */
 typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error *error);
 
@@ -32,8 +32,8 @@ whit_status whit_work_read(const char *path, const uint8_t settings[WHIT_HASH_BY
                            const whit_allocator *allocator, whit_error *error);
 /* Appends n matrices as one record and flushes it to the disk. */
 whit_status whit_work_add(whit_work *work, whit_finished *const *finished, uint32_t n, whit_error *error);
-/* Closes the file, and removes it if `remove` is set or if it is ours and has no record. Accepts a file that was never
- * opened. */
+/* Closes the file, and removes it if `remove` is set or if it belongs to these settings and has no record. Accepts a
+ * file that was never opened. */
 void whit_work_close(whit_work *work, bool remove);
 
 #endif

@@ -20,9 +20,9 @@ typedef struct whit_adamw {
 whit_adamw whit_adamw_default(void);
 /* Returns the learning rate when `share` in [0, 1] of the run is done. */
 float whit_adamw_rate(const whit_adamw *adamw, double share);
-/* Returns the norm of all gradients: not finite where the loss was not. */
+/* Returns the norm of all gradients, which is not finite if the loss was not. */
 double whit_adamw_norm(const whit_params *params);
-/* Does step number `step` (from 1) with the given rate and gradient norm. */
+/* Does step number `step` (from 1) with the given learning rate and gradient norm. */
 void whit_adamw_step(const whit_adamw *adamw, whit_params *params, whit_pool *pool, uint64_t step, float rate,
                      double norm);
 

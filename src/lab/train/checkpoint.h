@@ -17,7 +17,7 @@ typedef struct whit_progress {
 
 whit_status whit_checkpoint_write(const char *path, const whit_progress *progress, const whit_params *params,
                                   whit_error *error);
-/* Refuses a checkpoint of another run: the `settings` of *progress are compared. */
+/* Reads a checkpoint. Refuses one of another run: the `settings` of *progress are compared. */
 whit_status whit_checkpoint_read(const char *path, whit_progress *progress, whit_params *params, whit_error *error);
 
 #endif

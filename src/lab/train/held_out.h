@@ -10,16 +10,16 @@
 
 typedef struct whit_held_out_result {
     double kl;             /* mean KL(teacher || student), nats; 0 without a teacher */
-    double ce, teacher_ce; /* mean nats per token; likewise */
+    double ce, teacher_ce; /* mean nats per token; teacher_ce is 0 without a teacher */
     uint32_t n_windows;
 } whit_held_out_result;
 
-/* Told after each batch. */
+/* A function that is called after each batch. */
 typedef whit_corpus_fn whit_held_out_fn;
 
-/* `teacher` may be NULL. Both tapes have the same batch shape; `loss` is for their rows; ids and targets (n_rows) are
- * scratch. Takes at most n_windows windows (0: all), spread evenly over the text. `progress` may
- * be NULL; where it returns false, n_windows of the result is 0. */
+/* Measures the student. `teacher` may be NULL. Both tapes have the same batch shape; `loss` is for their rows; ids and
+ * targets (n_rows) are scratch. Takes at most n_windows windows (0: all), spread evenly over the text. `progress` may
+ * be NULL; if it returns false, n_windows of the result is 0. */
 whit_held_out_result whit_held_out_measure(whit_tape *student, whit_tape *teacher, whit_loss *loss,
                                            const whit_corpus *text, uint32_t n_windows, int32_t *ids, int32_t *targets,
                                            whit_held_out_fn *progress, void *user);

@@ -22,7 +22,7 @@ void whit_loss_close(whit_loss *loss);
 
 /* Replaces logits (n_rows, n_vocab) by the gradient of
  * factor * (ce_weight * mean CE + kl_weight * mean KL(teacher || student)).
- * targets (n_rows): ids, negative: the row does not count at all. teacher may be NULL: no KL. */
+ * targets (n_rows): ids; a negative one means that the row does not count at all. teacher may be NULL: no KL. */
 void whit_loss_run(whit_loss *loss, whit_pool *pool, float *logits, const float *teacher, const int32_t *targets,
                    uint32_t n_vocab, float factor);
 

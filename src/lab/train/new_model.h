@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * A new model: a configuration with random weights, open like any other.
+ * Makes a new model: a configuration with random weights, open like any other model.
  *
  * Matrices are normal with variance 2 / (5 inputs) (Nguyen, Salazar 2019); matrices whose output is added to the
  * residual stream are divided by sqrt(2 layers) (Radford et al. 2019) so that it does not grow with depth; norms are 1,
  * biases 0. Taps of convolutions are normal with variance 1 / taps; decays of a delta rule are from -1 to -16, its
- * steps from 0.001 to 0.1 (Gu, Dao 2023, section 3.6). The family's program names the tensors. The
- * same seed gives the same bits on every machine. */
+ * steps from 0.001 to 0.1 (Gu, Dao 2023, section 3.6). The family's program names the tensors. The same seed gives the
+ * same bits on every machine. */
 #ifndef WHIT_TRAIN_NEW_MODEL_H
 #define WHIT_TRAIN_NEW_MODEL_H
 
@@ -20,11 +20,11 @@ typedef struct whit_new_model {
     uint64_t seed;
 } whit_new_model;
 
-/* Tokenizer and template of an open model, which outlives the description. */
+/* Sets tokenizer and template to those of an open model, which outlives the description. */
 void whit_new_model_like(whit_new_model *new_model, const whit_model *model);
 
-/* The model lies in memory (4 bytes a weight) and is the caller's. Refuses configurations that no
- * graph can run. Nothing of `new_model` is kept. */
+/* Opens a new model, which lies in memory (4 bytes a weight) and is the caller's. Refuses configurations that no graph
+ * can run. Nothing of `new_model` is kept. */
 whit_status whit_new_model_open(const whit_new_model *new_model, const whit_allocator *allocator, whit_model **model,
                                 whit_error *error);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Operations of the tape: a forward and a gradient for every kind of node. Private to tape.c and
- * ops_*.c. */
+ * Operations of the tape: a forward and a gradient for every kind of node. Only tape.c and ops_*.c include it. */
 #ifndef WHIT_TRAIN_OPS_H
 #define WHIT_TRAIN_OPS_H
 
@@ -29,17 +28,18 @@ whit_op_fn whit_op_expert_linear, whit_op_expert_linear_gradient;
 whit_op_fn whit_op_combine, whit_op_combine_gradient;
 whit_op_fn whit_op_clamp, whit_op_clamp_gradient;
 
-/* Part of linear ones with an adapter; x as the product sees it. */
+/* Compute an adapter's part of a linear layer; x is the input as the product reads it. */
 void whit_op_low_rank(const whit_tape *tape, const whit_tape_step *step, const float *x);
 void whit_op_low_rank_gradient(const whit_tape *tape, const whit_tape_step *step, const float *x);
 
-/* Floats per thread that attention, a convolution or a delta rule over sequences of n_tokens takes. */
+/* Return the floats of scratch per thread for attention, a convolution or a delta rule over sequences of n_tokens, and
+ * for a router. */
 size_t whit_op_attention_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_conv_scratch(uint32_t n_tokens);
 size_t whit_op_delta_scratch(const whit_node *node, uint32_t n_tokens);
 size_t whit_op_route_scratch(const whit_node *node);
 
-/* Operands of a step: input 0, 1, 2 and output. */
+/* Return the operands of a step: input 0, 1, 2 and output. */
 static inline const float *whit_step_input(const whit_tape *tape, const whit_tape_step *step, int i)
 {
     return tape->value[step->node->input[i]];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * What is trained: the tensors of a graph as latent f32 weights, row-major, with their gradients
- * and the two moments of Adam.
+ * The parameters that are trained: the tensors of a graph as latent f32 weights, row-major, with their gradients and
+ * the two moments of Adam.
  *
- * Everything that the optimiser moves lies in one run of floats, latents first and then the scales
- * of coded tensors; gradients and moments mirror it, so that clipping, stepping and checkpoints
- * are walks over arrays. A tensor with a coded type also has a `value`: its latents rounded to that
- * codec, which is what the forward pass reads. Others are read as they are. A frozen tensor's latents
- * lie apart and never change; only its scales may be trained, where it is coded.
+ * Everything that the optimiser moves lies in one run of floats, latents first and then the scales of coded tensors;
+ * gradients and moments mirror it, so that clipping, stepping and checkpoints are walks over arrays. A tensor with a
+ * coded type also has a `value`: its latents rounded to that codec, which is what the forward pass reads. The latents
+ * of other tensors are read as they are. A frozen tensor's latents lie apart and never change; only its scales may be
+ * trained, if it is coded.
  *
  *   whit_params_begin, whit_params_add (each), whit_params_allocate, fill the latents,
  *   whit_params_fit, whit_params_round; then per step: whit_tape_zero_gradients, passes,
@@ -23,15 +23,15 @@ typedef struct whit_param {
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor_type type; /* type in the finished file */
     bool coded;            /* rounded to type in training too */
-    bool rounds_input;     /* W1.58A8: the rows that it multiplies are rounded to int8, a scale each */
+    bool rounds_input;     /* W1.58A8: the rows that the tensor multiplies are rounded to int8, with a scale each */
     bool frozen;           /* the weights are not trained */
-    bool is_new;           /* no tensor of the model: an adapter's factor */
+    bool is_new;           /* the tensor is not one of the model: an adapter's factor */
     int32_t low_a, low_b;  /* factors of the matrix's adapter; -1: no adapter */
     size_t n;              /* number of weights */
     size_t offset;         /* index of the latents in `run`, or in `fixed` if frozen */
     size_t scales;         /* index of the scales (n_lines, n_groups, n_fields) in `run` */
     size_t n_scales;
-    uint32_t n_lines; /* rows; 1 where one scale is the whole tensor's */
+    uint32_t n_lines; /* number of rows; 1 if one scale is the whole tensor's */
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
@@ -56,7 +56,7 @@ typedef struct whit_params {
     size_t n_fixed;
     float *rounded;    /* (n_rounded) values of coded tensors */
     bool learn_scales; /* the optimiser trains the scales; otherwise rounding refits them */
-    float share;       /* how much of the rounding is in the values: 1, less during a ramp */
+    float share;       /* share of the rounding that is in the values: 1, less during a ramp */
 } whit_params;
 
 void whit_params_begin(whit_params *params, const whit_allocator *allocator);
@@ -64,34 +64,34 @@ void whit_params_begin(whit_params *params, const whit_allocator *allocator);
  * a type of whit_quantise_knows. */
 whit_status whit_params_add(whit_params *params, const char *name, const whit_tensor_type *type, bool coded,
                             whit_error *error);
-/* Takes the weights of tensor `i` out of the training; between add and allocate. */
+/* Takes the weights of tensor `i` out of the training; call it between add and allocate. */
 void whit_params_freeze(whit_params *params, uint32_t i);
 /* Returns the number of bytes that allocation will need. */
 size_t whit_params_bytes(const whit_params *params, bool gradients);
 whit_status whit_params_allocate(whit_params *params, bool gradients, whit_error *error);
 void whit_params_free(whit_params *params);
 
-int32_t whit_params_find(const whit_params *params, const char *name); /* -1: none */
-/* `params` must stay where it is while the resolver is used. */
+int32_t whit_params_find(const whit_params *params, const char *name); /* -1 if not found */
+/* Returns a resolver of the parameters; `params` must stay where it is while the resolver is used. */
 whit_resolver whit_params_resolver(whit_params *params);
-/* Copies the weights of tensors of the same names and shapes, decoded to f32; new ones stay. The file outlives the
- * parameters. */
+/* Copies the weights of tensors of the same names and shapes, decoded to f32; tensors with is_new are left out. The
+ * file outlives the parameters. */
 whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
 
 /* Fits the scales of coded tensors to their latents. */
 void whit_params_fit(whit_params *params, whit_pool *pool);
 /* Brings `value` of coded tensors up to date. */
 void whit_params_round(whit_params *params, whit_pool *pool);
-/* Sets gradients to zero, but for those of the weights of tensors i with is_left[i]. */
+/* Sets gradients to zero, except the gradients of the weights of tensors i with is_left[i]. */
 void whit_params_zero_gradients(whit_params *params, const bool *is_left, whit_pool *pool);
-/* With learn_scales: the gradients of the scales from those of the rounded weights. */
+/* Computes, with learn_scales, the gradients of the scales from those of the rounded weights. */
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool);
 
 static inline float *whit_param_latent(const whit_params *params, const whit_param *param)
 {
     return (param->frozen ? params->fixed : params->run) + param->offset;
 }
-/* NULL if no gradient is needed. */
+/* Returns the gradient of the tensor's latents; NULL if no gradient is needed. */
 static inline float *whit_param_gradient(const whit_params *params, const whit_param *param)
 {
     if (param->frozen) return params->fixed_gradient && param->coded ? params->fixed_gradient + param->offset : NULL;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * The tape: runs a model's graph forward over a batch and backward again.
  *
- * It walks the nodes of the same whit_graph that inference compiles; every operation's forward and
- * gradient stand side by side in ops_*.c. A batch is n_sequences of n_tokens each, all positions
- * from 0; rows are n_sequences * n_tokens. Select keeps all rows.
+ * It walks the nodes of the same whit_graph that inference compiles; every operation's forward and gradient stand side
+ * by side in ops_*.c. A batch is n_sequences of n_tokens each, all positions from 0; rows are n_sequences * n_tokens.
+ * Select keeps all rows.
  *
- * The graph is cut into segments, one per layer. With `checkpoint` only values that cross from one
- * segment to another are kept; the backward pass runs a segment's forward again before its
- * gradients. Gradients of values lie in one place that all segments share, those of crossing
- * values by themselves. All of it is one allocation, known beforehand. The logits are replaced by
- * their gradient, in place, so the operation that makes them must not need them again (attention
- * would; no model ends in it).
+ * The graph is cut into segments, one per layer. With `checkpoint` only values that cross from one segment to another
+ * are kept; the backward pass runs a segment's forward again before its gradients. Gradients of values lie in one place
+ * that all segments share, the gradients of crossing values by themselves. All of it is one allocation, known
+ * beforehand. The logits are replaced by their gradient, in place, so the operation that makes them must not need them
+ * again (attention would; no model ends in it).
  *
- * The graph may be a run of another one's nodes, one layer's say, with their first input given by the
- * caller (options.input).
+ * The graph may be a part of another graph, such as the nodes of one layer, whose first input the caller fills
+ * (options.input).
  *
- * Work is cut into the same pieces whatever the number of threads, and every sum is one thread's,
- * so the results do not depend on it. One thread at a time may use a tape. */
+ * Work is cut into the same pieces whatever the number of threads, and every sum is one thread's, so the results do not
+ * depend on that number. One thread at a time may use a tape. */
 #ifndef WHIT_TRAIN_TAPE_H
 #define WHIT_TRAIN_TAPE_H
 
@@ -31,15 +30,15 @@ typedef struct whit_tape_options {
     bool checkpoint; /* stores few activations and recomputes the others */
     whit_precision precision;
     float balance;  /* weight of the loss that balances experts (ops_experts.c) */
-    whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: none */
+    whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: no such value */
 } whit_tape_options;
 
 typedef struct whit_tape_step {
     const whit_node *node;
     uint32_t segment;
-    bool needed;        /* the output depends on it; otherwise there is no gradient to pass on */
+    bool needed;        /* the output of the graph depends on this step; otherwise it has no gradient to pass on */
     bool overwrites[3]; /* the backward step is the first to write the gradient of input i */
-    /* A linear layer whose weight no other node reads: its gradient is overwritten, then accumulated. */
+    /* The step is a linear layer whose weight no other node reads: its gradient is overwritten, then accumulated. */
     bool is_sole;
     whit_ref route; /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
@@ -67,7 +66,7 @@ typedef struct whit_tape {
     whit_tape_step *steps;
     uint32_t n_steps, n_segments;
     uint32_t *segment_of;        /* per value: segment that computes it */
-    bool *is_sole;               /* per parameter: a sole step writes its gradient */
+    bool *is_sole;               /* per parameter: a step with is_sole writes its gradient */
     bool is_first;               /* the next backward pass is the first since the gradients were set to zero */
     bool *crosses;               /* per value: used in another segment too, or stored */
     uint32_t *root;              /* per value: the value whose memory it shares */
@@ -82,7 +81,7 @@ typedef struct whit_tape {
     float *low;           /* (2, n_rows, highest rank) values x Aᵀ of an adapter, and their gradient */
     size_t low_elems;
     whit_tape_pairs pairs;
-    size_t common_elems, own_elems; /* right operands of products */
+    size_t common_elems, own_elems; /* number of floats for right operands of products, in common and per thread */
     float *arena;
     size_t arena_bytes;
     const int32_t *ids;        /* ids of the current batch */
@@ -91,15 +90,16 @@ typedef struct whit_tape {
     uint32_t resident; /* segment whose inner values are in memory */
 } whit_tape;
 
-/* The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */
+/* Opens a tape. The graph was built over the parameters' resolver; both, and the pool, outlive the tape. */
 whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
                            const whit_tape_options *options, whit_pool *pool, const whit_allocator *allocator,
                            whit_error *error);
-void whit_tape_close(whit_tape *tape); /* zero-initialised is closed */
+void whit_tape_close(whit_tape *tape); /* accepts a zero-initialised tape */
 /* Returns the bytes of activations and of packed operands. */
 size_t whit_tape_bytes(const whit_tape *tape);
 
-/* ids (n_sequences, n_tokens), each below the vocabulary; they stay valid until backward is done. */
+/* Runs the graph forward. ids (n_sequences, n_tokens) are each below the vocabulary; they stay valid until backward is
+ * done. */
 void whit_tape_forward(whit_tape *tape, const int32_t *ids);
 /* Runs forward only up to the node that computes `value`; backward must not follow. */
 void whit_tape_forward_to(whit_tape *tape, const int32_t *ids, whit_ref value);
@@ -108,17 +108,19 @@ static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 {
     return tape->graph->values[value - 1].rows == WHIT_ROWS_EXPERT ? tape->n_rows * tape->pairs.n_used : tape->n_rows;
 }
-/* (rows, width); of crossing values always, of others while their segment is resident. */
+/* Return a value or its gradient, (rows, width): for crossing values always, for others while their segment is
+ * resident. */
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
-/* Called when the gradient of a crossing value is complete except for the caller's own addition to it. */
+/* A function that is called when the gradient of a crossing value is complete except for the caller's own addition to
+ * it. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
 /* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites
  * those of sole weights, which are undefined until then. Needs options.gradients. */
 void whit_tape_zero_gradients(whit_tape *tape);
-/* The logits have been replaced by their gradient. Adds to the parameters' gradients. */
+/* Runs backward. The logits have been replaced by their gradient. Adds to the parameters' gradients. */
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user);
 
 /* ---- for the operations --------------------------------------------------------------------- */

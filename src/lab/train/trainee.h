@@ -18,7 +18,7 @@ typedef struct whit_trainee_codecs {
 } whit_trainee_codecs;
 
 typedef struct whit_trainee {
-    const whit_model *model; /* source of the weights; NULL: a new model (new_model.h) */
+    const whit_model *model; /* source of the weights; NULL: the trainee is a new model (new_model.h) */
     whit_config config;
     whit_params params;
     whit_graph graph;
@@ -30,12 +30,12 @@ typedef struct whit_trainee {
  * steer a whole layer. */
 bool whit_trainee_keeps(const char *name);
 
-/* Inputs are rounded as the model does it (W1.58A8), except for a student's float matrices. Weights are decoded from
- * the model, which must outlive the trainee; the trainee must not move. codecs NULL: f32 throughout, without
- * training. */
+/* Opens a trainee. Inputs are rounded as the model does it (W1.58A8), except for a student's float matrices. Weights
+ * are decoded from the model, which must outlive the trainee; the trainee must not move. codecs NULL: f32 throughout,
+ * without training. */
 whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
                               const whit_allocator *allocator, whit_error *error);
-void whit_trainee_close(whit_trainee *trainee); /* zero-initialised is closed */
+void whit_trainee_close(whit_trainee *trainee); /* accepts a zero-initialised trainee */
 
 /* Declares the trainee's tensors, in the order of the graph, begins the writer, whose tables are filled,
  * and adds them. */

@@ -21,7 +21,7 @@
 #include "train/tuning.h"
 
 typedef struct whit_trainer_report {
-    uint64_t step, n_steps;         /* n_steps 0: the run has a time instead */
+    uint64_t step, n_steps;         /* n_steps 0: the run's length is a time instead */
     double share;                   /* share of the run that is done */
     double kl, ce;                  /* means of the last steps, nats */
     double gradient_norm;           /* gradient norm of the last step, before clipping */
@@ -42,24 +42,24 @@ typedef struct whit_trainer_options {
     size_t n_ids;
     size_t n_sample_tokens;      /* tokens of text sampled from the teacher, in addition to the files */
     size_t n_random_tokens;      /* tokens drawn uniformly from the vocabulary, in addition to the text */
-    bool specials;               /* special tokens written in the text are those; windows begin at BOS */
-    const char *held_out;        /* file to measure on, NULL: none */
+    bool specials;               /* special tokens written in the text are encoded as such; windows begin at BOS */
+    const char *held_out;        /* file to measure on; NULL: no file */
     uint32_t n_held_out_windows; /* at most that many windows; 0: all */
     uint32_t held_out_every;     /* steps between measurements; 0: at the end only */
-    bool measure_before;         /* also before the first step: a report with step 0 */
+    bool measure_before;         /* also measure before the first step: a report with step 0 */
     uint32_t n_sequences, n_tokens, n_accumulate;
-    uint64_t n_steps; /* length of the run in steps; 0: `seconds` counts */
-    /* Length of the run in time, from begun_ns on, with opening and measuring; the schedule follows whichever is set.
-     * Without n_held_out_windows a measurement is held to a twentieth of it. */
+    uint64_t n_steps; /* length of the run in steps; 0: the run lasts `seconds` */
+    /* Length of the run in time, from begun_ns on, with opening and measuring; the schedule follows the one of n_steps
+     * and seconds that is set. Without n_held_out_windows a measurement may take a twentieth of this time. */
     double seconds;
     uint64_t begun_ns; /* whit_now_ns() when the run began; 0: when the trainer was opened */
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
-    /* Each layer follows the teacher's stream after it by itself: gradients end at a layer's input, and each token
-     * counts relative to its own energy. The embedding learns with the first layer. With hidden_weight alone. */
+    /* Each layer follows, by itself, the teacher's stream after it: gradients end at a layer's input, and each token
+     * counts relative to its own energy. The embedding learns with the first layer. Only with hidden_weight. */
     bool by_blocks;
     float balance;            /* weight of the loss that balances experts; 0: without it */
-    float ramp;               /* rounding comes in over this share of the run */
+    float ramp;               /* the rounding increases over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
     whit_precision precision; /* precision of matrix products; BF16 is whit_precision_choose's */
     bool recompute;           /* stores few activations and recomputes the others: less memory */
@@ -68,15 +68,16 @@ typedef struct whit_trainer_options {
     /* Processes that share each step's units of sequences (tree.h). NULL: only this process, which runs a batch in one
      * pass: sums of another order. Only rank 0 measures and writes files. */
     const whit_ranks *ranks;
-    const char *checkpoint; /* file, NULL: none */
+    const char *checkpoint; /* path of the checkpoint; NULL: no checkpoint */
     uint32_t checkpoint_every_seconds;
     bool resume;
     const char *command; /* provenance, for the file's metadata */
     const volatile bool *cancel;
     void (*report)(void *user, const whit_trainer_report *report);
-    /* Told how far reading or sampling the text, or a measurement is; false ends it. May be NULL. */
+    /* Receives how far reading or sampling the text, or a measurement is; it returns false to end it. May be NULL. */
     whit_held_out_fn *progress;
-    /* Told after each operation how far a step (counted from 1) is: steps of large models take minutes. May be NULL. */
+    /* Receives after each operation how far a step (counted from 1) is, because steps of large models take minutes. May
+     * be NULL. */
     void (*stepping)(void *user, uint64_t step, double share);
     void *user;
 } whit_trainer_options;
@@ -85,17 +86,17 @@ whit_trainer_options whit_trainer_options_default(void);
 
 typedef struct whit_trainer whit_trainer;
 
-/* `start` is the model whose weights, tokenizer and metadata the student takes; `teacher` may be the
- * same one, another with the same tokenizer, or NULL: then kl_weight and hidden_weight are 0. Both
- * outlive the trainer. Refuses options that make no sense, an empty text, a checkpoint of another run. */
+/* Opens a trainer. `start` is the model whose weights, tokenizer and metadata the student takes; `teacher` may be the
+ * same model, another one with the same tokenizer, or NULL: then kl_weight and hidden_weight are 0. Both outlive the
+ * trainer. Refuses options that contradict each other, an empty text, and a checkpoint of another run. */
 whit_status whit_trainer_open(const whit_model *start, const whit_model *teacher, const whit_trainer_options *options,
                               const whit_allocator *allocator, whit_trainer **trainer, whit_error *error);
 void whit_trainer_close(whit_trainer *trainer);
 /* Returns the bytes of memory: parameters of both models, activations, text. */
 size_t whit_trainer_bytes(const whit_trainer *trainer);
 /* Trains to the end, or to a cancellation: then the checkpoint is written and WHIT_ERROR_CANCELLED returned;
- * whit_trainer_finish makes what was learned ready to be written. A loss that is not finite is WHIT_ERROR_NUMERIC; the
- * last checkpoint stays. */
+ * whit_trainer_finish then prepares the weights for writing. A loss that is not finite is WHIT_ERROR_NUMERIC; the last
+ * checkpoint stays. */
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 /* Rounds the weights of a cancelled run. Afterwards it can resume only from its checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);
