@@ -5,7 +5,7 @@
 
 #include "lang/core/lang.h"
 
-/* Operations on elements; one list for scalars, vectors and quaternary vectors. */
+/* Operations on elements, in one list for scalars, vectors and quaternary vectors. */
 typedef enum lang_op {
     OP_ADD,
     OP_SUB,
@@ -27,7 +27,7 @@ typedef enum lang_op {
     OP_OR,
     OP_XOR,
     N_BINARY,
-    /* one operand */
+    /* operations with one operand */
     OP_NEG = N_BINARY,
     OP_ABS,
     OP_SQRT,
@@ -81,20 +81,20 @@ typedef enum lang_kind {
     /* expressions */
     NODE_INT,
     NODE_FLOAT,
-    NODE_NAME, /* before the check */
+    NODE_NAME, /* a name; the check turns it into NODE_SLOT */
     NODE_SLOT,
     NODE_UNARY,
     NODE_BINARY,
     NODE_ALSO, /* a and b: b is evaluated only if a holds */
     NODE_ELSE, /* a or b */
-    NODE_CALL, /* call by name; after the check, of a function of the program */
+    NODE_CALL, /* a call by name; after the check a call of a function of the program */
     NODE_BUILTIN,
     NODE_INDEX,
     NODE_SLICE,
     NODE_LIST,
     NODE_TEXT,
     NODE_HOST, /* a call of the host's function `slot` */
-    NODE_KEEP, /* a, kept in a slot for the NODE_SLOTs that follow */
+    NODE_KEEP, /* the value of a, which is also kept in a slot for the NODE_SLOTs that follow */
     /* statements */
     NODE_LET,
     NODE_ASSIGN,
@@ -117,9 +117,9 @@ typedef struct lang_affine lang_affine;
 
 struct lang_node {
     uint8_t kind, type, op; /* op: lang_op or lang_builtin */
-    bool global;            /* the slot is one of the outermost level */
+    bool global;            /* the slot is a variable of the outermost level */
     uint32_t line, column;
-    uint32_t slot; /* NODE_FOR: the counter's; the limit follows it */
+    uint32_t slot; /* for NODE_FOR the slot of the counter; the limit's slot follows it */
     union {
         int64_t i;
         double f;
@@ -129,11 +129,11 @@ struct lang_node {
         };
         lang_affine *affine;
     };
-    lang_node *a, *b, *c, *d; /* operands; the first of a list in a */
+    lang_node *a, *b, *c, *d; /* operands; a is the first node of a list */
     lang_node *next;          /* next node in a list of arguments or statements */
 };
 
-/* One function for one list of argument types. */
+/* A function as parsed, or an instance of it: one for each list of argument types. */
 struct lang_function {
     const char *name;
     lang_node *parameters, *body; /* as parsed */
@@ -141,36 +141,36 @@ struct lang_function {
     uint32_t levels;     /* deepest nesting of statements and expressions */
     lang_function *next; /* another function, or another instance of this one */
     lang_function *instances;
-    /* an instance */
+    /* The members from here on belong to an instance. */
     lang_node *code;
     uint8_t types[8];
     uint8_t result;
     bool result_known;
-    uint32_t text; /* number of the text that called it first; if that text fails, the instance is removed */
+    uint32_t text; /* number of the text that first called it; if that text fails, the instance is removed */
     uint32_t n_slots;
     uint8_t *slot_types;
-    void *compiled; /* the tier's compiled form */
+    void *compiled; /* the form that a tier has compiled */
 };
 
-/* Memory that is given back all at once. */
+/* Memory that is freed all at once. */
 typedef struct lang_block lang_block;
 typedef struct lang_arena {
     lang_block *blocks;
     size_t n_bytes, limit_bytes;
     const whit_allocator *allocator;
-    bool failed; /* memory ended, not the limit */
+    bool failed; /* the allocator ran out of memory; the limit was not reached */
 } lang_arena;
-void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL where the limit or memory ends */
+void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL if the limit is reached or memory ends */
 void lang_arena_free(lang_arena *arena);
 /* A position in the arena; rewinding to it frees later allocations. */
 typedef struct lang_arena_mark {
-    lang_block *block; /* NULL: its beginning */
+    lang_block *block; /* NULL: the beginning of the arena */
     size_t used;
 } lang_arena_mark;
 lang_arena_mark lang_arena_now(const lang_arena *arena);
 void lang_arena_rewind(lang_arena *arena, lang_arena_mark mark);
 
-/* Words of a text. */
+/* Tokens of a text. */
 typedef enum lang_token_kind {
     TOKEN_END,
     TOKEN_LINE, /* line feed or ';' */
@@ -206,10 +206,10 @@ whit_status lang_next(lang_source *source, lang_token *token);
 whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A text as statements and functions, in the arena. */
+/* Parses a text into statements and functions, in the arena. */
 whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body, lang_function **functions);
 
-/* Names of the outermost level. */
+/* A variable of the outermost level. */
 typedef struct lang_global {
     char name[64];
     uint8_t type;
@@ -220,9 +220,9 @@ typedef struct lang_global {
 #define LANG_MAX_LEVELS    2000 /* nesting of an expression: chains of operators go deeper than LANG_MAX_NESTING */
 #define LANG_MAX_INSTANCES 1000
 #define LANG_MAX_LOCALS    4000
-#define LANG_MAX_CALLS     200 /* deep */
-/* Maximum sum of the expression levels of all functions that have called each other, while they run, and while they
- * are checked and compiled (new functions): limits the C stack, which has one megabyte if a server checks a program. */
+#define LANG_MAX_CALLS     200 /* depth of calls */
+/* Maximum sum of the expression levels of all functions that have called each other, while they run, and while they are
+ * checked and compiled (new functions). It limits the C stack, which has one megabyte if a server checks a program. */
 #define LANG_MAX_DEPTH      20000
 #define LANG_MAX_NEW_LEVELS 2500
 
@@ -231,21 +231,21 @@ typedef struct lang_global {
 #define LANG_MAX_ARGUMENTS 32 /* arguments of a function of the language, and of print */
 
 typedef struct lang_scope {
-    lang_global *globals; /* LANG_MAX_GLOBALS; "" for one that lives in a block */
+    lang_global *globals; /* LANG_MAX_GLOBALS; the name is "" for a variable of a block that has ended */
     uint32_t n_globals;
     lang_function *functions;
     uint32_t text;              /* number of the loaded text */
-    const whit_lang_host *host; /* NULL: none */
+    const whit_lang_host *host; /* NULL: no host */
 } lang_scope;
 
-/* Names to slots, types to every node. On failure the scope is as before. */
+/* Checks a text: names become slots, and every node gets a type. On failure the scope is as before. */
 whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope, lang_node *body);
 
-/* Is there a builtin of this name? */
+/* Returns whether there is a builtin of this name. */
 bool lang_is_builtin(const char *name);
 
-/* Constants folded, branches that are never taken left out, values of a statement that are equal
- * computed once, affine loops in closed form; the tree is changed in place. */
+/* The state of the optimiser. It folds constants, removes branches that are never taken, computes equal values of a
+ * statement once, and replaces affine loops by their closed form; the tree is changed in place. */
 typedef struct lang_optimise {
     lang_arena *arena;
     lang_scope *scope;
@@ -254,18 +254,19 @@ typedef struct lang_optimise {
 } lang_optimise;
 void lang_optimise_tree(lang_optimise *o, lang_node *node);
 
-/* A loop `for` over straight-line assignments of integers that are affine in integers: one matrix. */
+/* A loop `for` over straight-line assignments of integers, each of which is affine in integers, so that one matrix
+ * describes a round. */
 enum { LANG_AFFINE_MAX = 8 };
 struct lang_affine {
-    uint32_t n; /* rows: variables, then the counter and 1 */
+    uint32_t n; /* number of rows: variables, then the counter and the constant 1 */
     uint32_t n_variables;
-    bool unipotent; /* matrix - 1 is nilpotent */
+    bool unipotent; /* the matrix less the identity is nilpotent */
     uint32_t slots[LANG_AFFINE_MAX];
-    uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* the matrix of one round, with the counter's step in it */
+    uint64_t matrix[LANG_AFFINE_MAX][LANG_AFFINE_MAX]; /* the matrix of one round, which also adds the counter's step */
 };
-/* NULL if the loop is not affine, or memory is short. */
+/* Finds the matrix of a loop; NULL if the loop is not affine, or memory is short. */
 lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop);
-/* state = matrix^rounds state, modulo 2^64. */
+/* Computes state = matrix^rounds state, modulo 2^64. */
 void lang_affine_run(const lang_affine *affine, uint64_t rounds, uint64_t state[LANG_AFFINE_MAX]);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The binary form of a program: its tree as triples, every node under the hash of its own triples.
+ * The binary form of a program: its tree as triples, every node named by the hash of its own triples.
  *
  *   head     "NDLP", u32 version (1), u32 number of triples, u32 0, root (32 bytes), 16 zeros
  *   triple   subject (16 bytes), u32 predicate, u32 0, object (16 bytes)
  *
- * A node is named by the first 16 bytes of H["whit.ndl"] over the predicates and objects of its triples,
- * which follow each other; objects are words, numbers, or names of nodes that stand before. Equal
- * subtrees are one node. The root, the hash of the last node, names the program: texts that differ in
- * layout and comments alone have the same. Nothing is said of places in a text. */
+ * A node is named by the first 16 bytes of H["whit.ndl"] over the predicates and objects of its triples, which follow
+ * each other; objects are words, numbers, or names of earlier nodes. Equal subtrees are one node. The root, the hash of
+ * the last node, names the program: texts that differ only in layout and comments have the same root. Places in the
+ * text are not stored. */
 #ifndef WHIT_LANG_CORE_BINARY_H
 #define WHIT_LANG_CORE_BINARY_H
 
@@ -17,10 +17,11 @@
 
 #define WHIT_LANG_BINARY_MAGIC "NDLP"
 
-/* The text's binary form; a mistake in it has its place in the line. Names and types are not checked. */
+/* Writes the text's binary form; the error line for a mistake in the text has its place. Names and types are not
+ * checked. */
 whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes, whit_buf *out,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);
-/* Returns the text of a binary form. Refused: a node whose triples do not match the hash in its name, a missing node
+/* Restores the text of a binary form. Refused: a node whose triples do not match the hash in its name, a missing node
  * (both named in the error), and trees that no text can produce. */
 whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes, whit_buf *text,
                              uint8_t root[WHIT_HASH_BYTES], whit_error *error);

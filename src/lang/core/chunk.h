@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loops over f32 elements, one source for every level (chunk.inc): the compiler's vectors, no
- * contraction, so the bits of the element functions. */
+ * Loops over f32 elements, one source for every level (chunk.inc). The compiler makes them vectors, without
+ * contraction, so they give the bits of the element functions. */
 #ifndef WHIT_LANG_CORE_CHUNK_H
 #define WHIT_LANG_CORE_CHUNK_H
 
@@ -12,10 +12,11 @@ typedef struct lang_chunk_kernels {
     void (*binary_scalar[OP_NE + 1])(float *out, const float *a, float b, uint32_t n);
     void (*scalar_binary[OP_NE + 1])(float *out, float a, const float *b, uint32_t n);
     void (*unary[OP_COS + 1])(float *out, const float *a, uint32_t n);
-    /* Adds elements (products) to lanes i mod 16. */
+    /* Add elements, or products of elements, to lanes i mod 16. */
     void (*sum)(float lanes[16], const float *a, uint32_t n);
     void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);
-    /* The larger of lanes and elements, which come after the first 16 of lang_lanes_begin. */
+    /* Keeps in each lane the larger of the lane and its elements, which come after the first 16 that lang_lanes_begin
+     * takes. */
     void (*largest)(float lanes[16], const float *a, uint32_t n);
 } lang_chunk_kernels;
 
@@ -28,7 +29,7 @@ static inline float lang_lanes_total(float lanes[16])
     return lanes[0];
 }
 
-/* Lanes of the largest of n > 0 elements, from the first of them. */
+/* Begins the lanes of the largest of n > 0 elements with the first of them. */
 static inline void lang_lanes_begin(float lanes[16], const float *a, uint32_t n)
 {
     for (uint32_t i = 0; i < 16; i++) lanes[i] = a[i < n ? i : 0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The meaning of every operation, for one element. Nothing here contracts or reorders, so that loops over these give
- * the same bits for any vector width. */
+ * The definition of every operation, for one element. Nothing here contracts or reorders, so that loops over these
+ * functions give the same bits for any vector width. */
 #ifndef WHIT_LANG_CORE_SCALAR_H
 #define WHIT_LANG_CORE_SCALAR_H
 
@@ -8,8 +8,8 @@
 
 #include "lang/core/ast.h"
 
-/* exp: x = n ln 2 + r, e^r by a polynomial of degree 6 (Taylor's, relative error below 2^-23 on
- * |r| <= ln 2 / 2), times 2^n. 0 below -87, e^88 above 88. */
+/* Computes exp: x = n ln 2 + r, e^r by a polynomial of degree 6 (Taylor's, relative error below 2^-23 on |r| <= ln 2 /
+ * 2), times 2^n. The result is 0 below -87, and e^88 above 88. */
 static inline float lang_exp_f32(float x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to the nearest integer */
@@ -17,7 +17,7 @@ static inline float lang_exp_f32(float x)
         float f;
         uint32_t u;
     } limit = {88.0f}, bounded = {x}, bits, power, result;
-    /* Choices are masks: a branch would keep loops from being vectors. */
+    /* The bounds are applied by masks, because a branch would keep loops from being vectorised. */
     uint32_t above = 0 - (uint32_t)(x > 88.0f), below = 0 - (uint32_t)(x < -87.0f);
     bounded.u = (limit.u & above) | (bounded.u & ~above);
     bits.f = bounded.f * 0x1.715476p+0f + magic;
@@ -89,8 +89,8 @@ static inline float lang_f32_unary(lang_op op, float a)
     }
 }
 
-/* Integers: modulo 2^64; a shift is by the count modulo 64, to the right with the sign; the quotient
- * of the smallest by -1 is itself. The caller has refused a divisor of 0. */
+/* Calculates with integers modulo 2^64. A shift is by the count modulo 64, to the right with the sign; the quotient of
+ * the smallest integer by -1 is itself. The caller has refused a divisor of 0. */
 static inline int64_t lang_i64_binary(lang_op op, int64_t a, int64_t b)
 {
     uint64_t u = (uint64_t)a, v = (uint64_t)b;

@@ -11,10 +11,10 @@
 
 typedef enum jit_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 } jit_reg;
 
-/* ALU operations, the first eight of x86: their number in an opcode. */
+/* ALU operations: their numbers among the first eight operations of x86, as in an opcode. */
 typedef enum jit_alu { ALU_ADD = 0, ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6, ALU_CMP = 7 } jit_alu;
 typedef enum jit_shift { SHIFT_SHL = 4, SHIFT_SHR = 5, SHIFT_SAR = 7 } jit_shift;
-/* Conditions, of signed numbers. */
+/* Conditions for signed numbers. */
 typedef enum jit_condition {
     CC_E = 4,
     CC_NE = 5,
@@ -66,7 +66,7 @@ static inline void jit_modrm(jit_code *c, unsigned mod, unsigned reg, unsigned r
 {
     jit_u8(c, mod << 6 | (reg & 7) << 3 | (rm & 7));
 }
-/* [base + offset]; base is neither rsp nor r12. */
+/* Emits the address [base + offset]; base is neither rsp nor r12. */
 static inline void jit_memory(jit_code *c, unsigned reg, unsigned base, int32_t offset)
 {
     unsigned mod = 2;
@@ -87,7 +87,7 @@ static inline void jit_mov(jit_code *c, jit_reg to, jit_reg from)
 }
 static inline void jit_mov_imm(jit_code *c, jit_reg to, int64_t value)
 {
-    if (value >= 0 && value <= UINT32_MAX) { /* the 32-bit form clears the rest */
+    if (value >= 0 && value <= UINT32_MAX) { /* the 32-bit form clears the upper half */
         if (to > 7) jit_u8(c, 0x41);
         jit_u8(c, 0xB8 | (to & 7));
         jit_bytes(c, &value, 4);
@@ -168,13 +168,13 @@ static inline void jit_imul_imm(jit_code *c, jit_reg to, jit_reg from, int32_t v
     else
         jit_i32(c, value);
 }
-/* rax times 3, 5 or 9, as an address: lea rax, [rax + rax * (n - 1)]. */
+/* Multiplies rax by 3, 5 or 9, as an address: lea rax, [rax + rax * (n - 1)]. */
 static inline void jit_multiply_rax(jit_code *c, unsigned n)
 {
     jit_bytes(c, "\x48\x8D\x04", 3);
     jit_u8(c, n == 3 ? 0x40 : n == 5 ? 0x80 : 0xC0);
 }
-/* not 2, neg 3, imul of rax into rdx:rax 5, idiv 7. */
+/* Emits an operation of group 3: not 2, neg 3, imul of rax into rdx:rax 5, idiv 7. */
 static inline void jit_group3(jit_code *c, unsigned op, jit_reg reg)
 {
     jit_rex(c, true, 0, reg);
@@ -238,7 +238,7 @@ static inline void jit_ret(jit_code *c)
 {
     jit_u8(c, 0xC3);
 }
-/* Writes long instructions that do nothing, up to a multiple. */
+/* Fills up to a multiple with long instructions that do nothing. */
 static inline void jit_align(jit_code *c, size_t multiple)
 {
     size_t n = (multiple - c->n % multiple) % multiple;

@@ -22,7 +22,7 @@ static const jit_vector_op V_SUB = {PP_NONE, MAP_0F, 0x5C, false};
 static const jit_vector_op V_MIN = {PP_NONE, MAP_0F, 0x5D, false};
 static const jit_vector_op V_DIV = {PP_NONE, MAP_0F, 0x5E, false};
 static const jit_vector_op V_MAX = {PP_NONE, MAP_0F, 0x5F, false};
-static const jit_vector_op V_SQRT = {PP_NONE, MAP_0F, 0x51, false}; /* square root of b */
+static const jit_vector_op V_SQRT = {PP_NONE, MAP_0F, 0x51, false}; /* square root of b; a is not used */
 static const jit_vector_op V_AND = {PP_NONE, MAP_0F, 0x54, false};
 static const jit_vector_op V_XOR = {PP_NONE, MAP_0F, 0x57, false};
 static const jit_vector_op V_OR_BITS = {PP_66, MAP_0F, 0xEB, false};
@@ -30,7 +30,7 @@ static const jit_vector_op V_XOR_BITS = {PP_66, MAP_0F, 0xEF, false};
 static const jit_vector_op V_AND_BITS = {PP_66, MAP_0F, 0xDB, false};
 static const jit_vector_op V_ADD_I32 = {PP_66, MAP_0F, 0xFE, false};
 static const jit_vector_op V_LOAD = {PP_NONE, MAP_0F, 0x10, false};  /* movups of b */
-static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* stores the first operand to b */
+static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* stores `to` at b */
 static const jit_vector_op V_MOVE = {PP_NONE, MAP_0F, 0x28, false};  /* movaps of b */
 static const jit_vector_op V_BROADCAST = {PP_66, MAP_0F38, 0x18, false};
 static const jit_vector_op V_COMPARE = {PP_NONE, MAP_0F, 0xC2, false}; /* with a predicate */
@@ -40,8 +40,8 @@ static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: 
 static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false}; /* /6: pslld by a number */
 static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};  /* EVEX: a table of 8 bits */
 
-/* The second source: a register, or [base + rax + offset] where `indexed`, else [base + offset]; base is not rsp, rbp,
- * r12 or r13. */
+/* The second source: a register, [base + rax + offset] if `indexed`, or [base + offset]; base is not rsp, rbp, r12 or
+ * r13. */
 typedef struct jit_operand {
     bool memory, indexed;
     uint8_t reg;
@@ -60,7 +60,7 @@ static inline jit_operand jit_at_index(jit_reg base, int32_t offset)
     return (jit_operand){true, true, (uint8_t)base, offset};
 }
 
-/* ModRM and what follows; offsets of one byte count units of `unit` bytes. */
+/* Emits ModRM and the bytes after it; offsets of one byte count units of `unit` bytes. */
 static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, int32_t unit)
 {
     if (!b.memory) {
@@ -79,10 +79,10 @@ static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, 
     if (mod == 2) jit_i32(c, b.offset);
 }
 
-/* 256 bits; registers below 16. `a` is 0 if the instruction has one source. */
+/* Emits an instruction of 256 bits; registers are below 16. `a` is 0 if the instruction has one source. */
 static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
 {
-    if (op.opcode == V_MOVE.opcode && op.map == MAP_0F && !b.memory && b.reg > 7 && to < 8) { /* as a store */
+    if (op.opcode == V_MOVE.opcode && op.map == MAP_0F && !b.memory && b.reg > 7 && to < 8) { /* encoded as a store */
         unsigned swapped = b.reg;
         b.reg = (uint8_t)to;
         to = swapped;
@@ -101,8 +101,8 @@ static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned 
     jit_vector_operand(c, to, b, 1);
 }
 
-/* 512 bits; registers below 32. With a mask 1 to 7, unselected lanes keep the value of `to`, or become 0.
- * `unit_bytes` is the size of a memory operand. */
+/* Emits an instruction of 512 bits; registers are below 32. With a mask 1 to 7, unselected lanes keep the value of
+ * `to`, or become 0. `unit_bytes` is the size of a memory operand. */
 static inline void jit_evex_masked(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b, unsigned mask,
                                    bool zeroes, int32_t unit_bytes)
 {

@@ -23,7 +23,7 @@ typedef struct jit_quats {
 bool jit_quats_take(jit_quats *q, const lang_node *assignment);
 /* Returns whether there are enough registers for vectors of a size. */
 bool jit_quats_fit(const jit_quats *q, uint32_t size);
-/* Emits the code of one sum that was added, and of loading or storing all changed vectors. */
+/* Emits the code of one sum that was added, or of loading or storing all changed vectors. */
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);
 void jit_quats_move(const jit_quats *q, uint32_t size, jit_code *c, bool store);
 /* Chooses the code that fits the vectors as they are now; *words is their number of words. NULL if no code fits. */

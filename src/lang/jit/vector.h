@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Chains of operations on f32 vectors to machine code (code.h: lang_elements). */
+ * Compiles chains of operations on f32 vectors to machine code (code.h: lang_elements). */
 #ifndef WHIT_LANG_JIT_VECTOR_H
 #define WHIT_LANG_JIT_VECTOR_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Texts and triples as hypervectors, the same on every machine.
+ * Encodes texts and triples as hypervectors, the same on every machine.
  *
- * A text is the bundle of its trigrams of bytes (letters of ASCII in lower case, white space as one
- * blank, a blank before and after); a trigram binds the hypervectors of its bytes, turned by their
- * place. A triple bundles what binds role and value of its subject, predicate and object; a value is
- * one hypervector of the whole string. */
+ * A text is the bundle of its trigrams of bytes (letters of ASCII in lower case, white space as one blank, a blank
+ * before and after); a trigram binds the hypervectors of its bytes, each turned by its position. A triple is the bundle
+ * of three bindings: of a role and its value, for the subject, the predicate and the object; a value is one hypervector
+ * of the whole string. */
 #ifndef WHIT_MEMORY_ENCODE_H
 #define WHIT_MEMORY_ENCODE_H
 
@@ -24,10 +24,10 @@ typedef struct whit_encoder {
 whit_status whit_encoder_open(const whit_allocator *allocator, whit_encoder *encoder, whit_error *error);
 void whit_encoder_close(whit_encoder *encoder);
 
-/* WHIT_ERROR_LIMIT where the text is too long. */
+/* Encodes a text. WHIT_ERROR_LIMIT if it is too long. */
 whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_bytes, uint64_t out[WHIT_MEMORY_WORDS],
                              whit_error *error);
-/* Parts that are NULL are omitted, as in a query. */
+/* Encodes a triple. Parts that are NULL are omitted, as in a query. */
 void whit_encode_triple(whit_encoder *encoder, const char *const parts[3], uint64_t out[WHIT_MEMORY_WORDS]);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Hypervectors: thousands of random signs that stand for things (Kanerva, 2009; Gayler's multiply,
- * add, permute). Bit 1 is +1, bit 0 is -1; all have the same number of words.
+ * Hypervectors: thousands of random signs that stand for things (Kanerva, 2009; Gayler's multiply, add, permute). Bit 1
+ * is +1, bit 0 is -1; all hypervectors have the same number of words.
  *
- * Binding is the product, XNOR of bits, its own inverse. Bundling is the majority. */
+ * Binding is the product, XNOR of bits, which is its own inverse. Bundling is the majority. */
 #ifndef WHIT_MEMORY_HYPER_H
 #define WHIT_MEMORY_HYPER_H
 
@@ -11,12 +11,12 @@
 
 /* Makes the hypervector of a number: the same everywhere, nearly orthogonal to those of other numbers. */
 void whit_hyper_random(uint64_t seed, uint64_t *out, uint32_t n_words);
-/* Computes out = a * b; unbinds too. out may be either. */
+/* Computes out = a * b, which also undoes a binding. out may be a or b. */
 void whit_hyper_bind(uint64_t *out, const uint64_t *a, const uint64_t *b, uint32_t n_words);
 /* Turns the lanes by 64 k: word i comes from word i - k. out is not a. */
 void whit_hyper_permute(uint64_t *out, const uint64_t *a, uint32_t k, uint32_t n_words);
 
-/* Counts of ones, lane by lane, in bit planes; up to 2^16 - 1 vectors. */
+/* A bundle: counts of ones, lane by lane, in bit planes; up to 2^16 - 1 vectors. */
 #define WHIT_HYPER_PLANES 16
 typedef struct whit_hyper_bundle {
     uint64_t *planes; /* (WHIT_HYPER_PLANES, n_words) */
@@ -29,7 +29,7 @@ void whit_hyper_bundle_close(whit_hyper_bundle *bundle);
 void whit_hyper_bundle_clear(whit_hyper_bundle *bundle);
 /* Adds to the bundle; returns false if it is full. */
 bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a);
-/* Computes the majority; lanes that tie have the bit of `ties`. */
+/* Computes the majority; lanes with a tie get the bit of `ties`. */
 void whit_hyper_bundle_majority(const whit_hyper_bundle *bundle, const uint64_t *ties, uint64_t *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * An associative memory in a file: frames of type MEMORY, each with some records and committed with
- * them (docs/dev/format.md). What was committed is read in place and never changes; a store that is
- * killed while it is written loses the batch at hand at most. */
+ * An associative memory in a file: frames of type MEMORY, each with some records and committed with them
+ * (docs/dev/format.md). Committed records are read in place and never change; a store that is killed while it is
+ * written loses at most the current batch. */
 #ifndef WHIT_MEMORY_STORE_H
 #define WHIT_MEMORY_STORE_H
 
@@ -22,26 +22,26 @@ typedef struct whit_memory_stats {
 } whit_memory_stats;
 void whit_memory_stats_of(const whit_memory *memory, whit_memory_stats *stats);
 
-/* Record i < n_records: its text (not terminated) and its hypervector, in place. */
+/* Returns record i < n_records: its text (not terminated) and its hypervector, in place. */
 void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, size_t *n_bytes, const uint64_t **vector);
 
 typedef struct whit_memory_hit {
     uint64_t record;
-    uint32_t distance; /* bits that differ */
+    uint32_t distance; /* number of bits that differ */
 } whit_memory_hit;
 #define WHIT_MEMORY_MAX_HITS 1000
 
-/* Finds the k nearest records of all, nearest first, older ones first among equals; returns their number (k or all).
- * Every record is looked at; threads of the pool share them. */
+/* Finds the k nearest records of all, nearest first, older ones first among equals; *n_hits is their number (k or all).
+ * Every record is compared; threads of the pool share the work. */
 whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernels *kernels, whit_pool *pool,
                                const uint64_t query[WHIT_MEMORY_WORDS], uint32_t k, whit_memory_hit *hits,
                                uint32_t *n_hits, whit_error *error);
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-/* Records gathered for one commit. Zero-initialise with the allocator set. */
+/* Records for one commit. Zero-initialise with the allocator set. */
 typedef struct whit_memory_batch {
-    whit_buf vectors, ends, texts; /* ends: u64 of each text in texts */
+    whit_buf vectors, ends, texts; /* ends: u64, the end of each text in texts */
     uint64_t n_records;
     const whit_allocator *allocator;
 } whit_memory_batch;
