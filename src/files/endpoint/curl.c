@@ -16,7 +16,7 @@
 #define WAIT_MAX_MS 60000u
 #define ENDED_NS    1000000000ull
 #define SAID_BYTES  8192 /* bytes of an error page that are read */
-#define QUOTE_BYTES 400  /* and of it in the message */
+#define QUOTE_BYTES 400  /* bytes of the page that the message quotes */
 
 struct whit_endpoint {
     whit_libcurl api;
@@ -38,7 +38,7 @@ static bool is_this_machine(const char *url)
     static const char *const names[] = {"http://localhost", "http://127.0.0.1", "http://[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i]);
-        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* 0 is found, too */
+        if (strncasecmp(url, names[i], n) == 0 && strchr(":/", url[n])) return true; /* strchr finds the final 0, too */
     }
     return false;
 }

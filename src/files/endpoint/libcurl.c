@@ -33,7 +33,7 @@ bool whit_libcurl_open(whit_libcurl *api)
     return whit_libcurl_load(api) && api->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
-/* Was the library built with a place for certificate authorities? */
+/* Returns whether the library was built with a place for certificate authorities. */
 static bool has_authorities(const whit_libcurl *api, CURL *curl)
 {
 #if LIBCURL_VERSION_NUM >= 0x075400

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * For builds without the header of libcurl. */
+ * The endpoint in builds without the header of libcurl: every call fails. */
 #include "endpoint/endpoint.h"
 
 #include "base/status.h"

@@ -21,8 +21,7 @@ static bool is_id(const whit_buf *own, const json_t *id)
     return own->size_bytes == json_string_length(id) && memcmp(own->data, json_string_value(id), own->size_bytes) == 0;
 }
 
-/* Returns the call that a piece belongs to: the one at its index, unless the piece has a name and another id: then it
- * begins a new call. Some servers leave the index out, or give every call index 0. */
+/* The library stays loaded, because the exit handlers that it has registered must exist until the process ends. */
 static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
 {
     bool begins = json_string_length(id) && json_string_length(name);
@@ -134,7 +133,7 @@ bool whit_sse_push(whit_sse *s, const char *data, size_t n)
     return !n || whit_buf_append(&s->line, data, n) || fail_stream(s, "not enough memory for an answer");
 }
 
-/* Is the answer complete? An incomplete stream is to be requested again. */
+/* Returns whether the answer is complete. An incomplete stream is requested again. */
 static bool sse_is_whole(const whit_sse *s)
 {
     return !s->is_stream || s->is_done || s->failed;

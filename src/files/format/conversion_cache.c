@@ -115,7 +115,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c): those of the folder, and of its
+/* Hashes all files that an importer reads of a model in a folder (model/import_hf.c): files of the folder, and of its
  * own folders, which hold further chat templates and the modules of sentence-transformers. */
 static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_error *error)
 {
@@ -137,7 +137,7 @@ static whit_status hash_model_folder(whit_hash *hash, const char *path, whit_err
     return status;
 }
 
-/* Hashes the folder of a shard. */
+/* Hashes the model folder that contains a shard. */
 static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *error)
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -146,8 +146,9 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
     return hash_model_folder(hash, dirname(folder), error);
 }
 
-/* NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the name alone does not make a
- * set: if the file's content says that it is one of several, the importer reports the missing ones. */
+/* Hashes the files of a split set: NAME-00001-of-00007.gguf means all seven files. Absent files are skipped, since the
+ * name alone does not make a set: if the file's content says that it is one of several, the importer reports the
+ * missing ones. */
 static whit_status hash_split(whit_hash *hash, const char *path, whit_error *error)
 {
     size_t n = strlen(path);

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Entries are named HASH.ndf by whit_cache_find; other files of the folder are not listed. */
+/* Returns whether an item is an entry: entries are named HASH.ndf by whit_cache_find; other files of the folder are not
+ * listed. */
 static int is_entry(const struct dirent *item)
 {
     size_t n = strspn(item->d_name, "0123456789abcdef");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Blocks of GGUF weight types to codes, scales and offsets, and rows to float32.
+ * Decodes blocks of GGUF weight types to codes, scales and offsets, and rows to float32.
  *
- * One function per block type writes the codes of a block in row order and, where the block has
- * them, a scale (and offset) per group. Letters are the format descriptions' own: d scale,
- * m minimum, q codes, sc sub-scale. Bits are numbered from the least significant. */
+ * One function per block type writes the codes of a block in row order and, where the block has them, a scale (and
+ * offset) per group. A comment at a function draws the block: its fields in order, with the number of bytes in
+ * brackets. Letters are the format descriptions' own: d scale, m minimum, q codes, sc sub-scale. Bits are numbered from
+ * the least significant. */
 #include "format/ggml_types.h"
 
 #include "base/half.h"
@@ -15,7 +16,7 @@ static float f16_at(const uint8_t *p)
     return whit_f32_from_f16(whit_load_u16(p));
 }
 
-/* d, qs[16]: low nibbles are the first half of the block, high nibbles the second. */
+/* Decodes qs[16]: low nibbles are the first half of the block, high nibbles the second. */
 static void nibbles(const uint8_t *qs, int8_t *codes)
 {
     for (int j = 0; j < 16; j++) {
@@ -39,7 +40,7 @@ static void q4_1(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     nibbles(b + 4, codes);
 }
 
-/* The fifth bits of 32 codes are the bits of one little-endian word. */
+/* Decodes codes of five bits; the fifth bits of 32 codes are the bits of one little-endian word. */
 static void nibbles_and_fifth(const uint8_t *qh, const uint8_t *qs, int bias, int8_t *codes)
 {
     uint32_t fifth = whit_load_u32(qh);
@@ -88,7 +89,7 @@ void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16])
     }
 }
 
-/* Q4_K and Q5_K begin with d and dmin. Offset = -(dmin * minimum). */
+/* Reads scales and offsets of Q4_K and Q5_K, which begin with d and dmin. Offset = -(dmin * minimum). */
 static void k_scales(const uint8_t *b, float *scales, float *offsets)
 {
     float d = f16_at(b), dmin = f16_at(b + 2);
@@ -122,14 +123,14 @@ static void q5_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
         }
 }
 
-/* 128 codes of two bits in 32 bytes, 32 codes to a field, less `bias`; the first field is at `shift`. */
+/* Decodes 128 codes of two bits in 32 bytes, 32 codes to a field, less `bias`; the first field is at `shift`. */
 static void two_bit_fields(const uint8_t *qs, int shift, int step, int bias, int8_t *codes)
 {
     for (int field = 0; field < 4; field++, shift += step)
         for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - bias);
 }
 
-/* scales[16] (a scale below, a minimum above), qs[64], d, dmin: 32 codes to a two-bit field. */
+/* Block: scales[16] (a scale below, a minimum above), qs[64], d, dmin; 32 codes to a two-bit field. */
 static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = f16_at(b + 80), dmin = f16_at(b + 82);
@@ -141,8 +142,8 @@ static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     two_bit_fields(b + 48, 0, 2, 0, codes + 128);
 }
 
-/* hmask[32], qs[64], scales[12], d: where the mask has a zero, 4 is subtracted. Scales of six bits: nibbles of eight
- * bytes, then four bytes of their high two bits. */
+/* Block: hmask[32], qs[64], scales[12], d; where the mask has a zero, 4 is subtracted. Scales of six bits: nibbles of
+ * eight bytes, then four bytes of their high two bits. */
 static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     const uint8_t *qs = b + 32, *s = b + 96;
@@ -186,7 +187,7 @@ static void tq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
     two_bit_fields(b + 32, 0, 2, 1, codes + 128);
 }
 
-/* Trit n of n_bytes five-trit bytes, the first trit most significant: one digit of a fraction. */
+/* Decodes trit n of n_bytes bytes of five trits, the first trit most significant: one digit of a fraction. */
 static void trits(const uint8_t *bytes, int n_bytes, int n, int8_t *codes)
 {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
@@ -224,7 +225,7 @@ static void q1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     }
 }
 
-/* Four consecutive codes to a byte. */
+/* Decodes n codes, four consecutive codes to a byte. */
 static void q2_codes(const uint8_t *qs, int n, int8_t *codes)
 {
     for (int i = 0; i < n / 4; i++) {
@@ -248,8 +249,8 @@ static void pq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
     q2_codes(b + 2, 128, codes);
 }
 
-/* Groups of four lanes of which exactly one is zero: qs[32] slots of four bits, sign[8], d. A
- * pattern has two bits per lane, lane 0 lowest; a set sign negates it. */
+/* Block: qs[32] slots of four bits, sign[8], d. A slot is a group of four lanes of which exactly one is zero. A pattern
+ * has two bits per lane, lane 0 lowest; a set sign negates it. */
 static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const uint8_t patterns[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
@@ -264,8 +265,8 @@ static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offset
     }
 }
 
-/* Twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first
- * trit is least significant. */
+/* Block: twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first trit is least
+ * significant. */
 static void iq1_bn(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)scales, (void)offsets;
@@ -283,7 +284,7 @@ static void iq2_bn(const uint8_t *b, int8_t *codes, float *scales, float *offset
         for (int j = 0; j < 16; j++) codes[16 * field + j] = (int8_t)((b[j] >> 2 * field & 3) - 1);
 }
 
-/* Row k of four: byte 16l + 4k + i holds columns 16l + 4z + i in bits 2z, 2z + 1. */
+/* Decodes row k of four: byte 16l + 4k + i holds columns 16l + 4z + i in bits 2z, 2z + 1. */
 static void iq2_bn_r4(const uint8_t *b, uint64_t k, int8_t *codes)
 {
     for (int l = 0; l < 4; l++)
@@ -326,8 +327,8 @@ static whit_ggml_block_fn *const block_functions[WHIT_GGML_KIND_COUNT] = {
     [WHIT_GGML_NVFP4] = whit_ggml_block_nvfp4,
 };
 
-/* I2_S blocks follow each other through the whole matrix, so a row may begin inside one: n columns
- * from `column` on come from at most two blocks. */
+/* Decodes n columns of a row of I2_S from `column` on. Its blocks follow each other through the whole matrix, so a row
+ * may begin inside a block, and the columns come from at most two blocks. */
 static void i2_s_columns(const whit_ggml_view *view, uint64_t row, uint64_t column, unsigned n, int8_t *codes)
 {
     int8_t block[128];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Blocks of the IQ types and of the four-bit floats to codes and scales.
+ * Decodes blocks of the IQ types and of the four-bit floats to codes and scales.
  *
  * An IQ block holds indices into a codebook (kernels/grids.h), signs, and a small scale s per sub-block; its d is the
- * f16 that multiplies all. The products d * (2 s + 1) and with powers of two are exact in float32, so that
- * scale * code is rounded once. IQ1 adds an eighth to all codes of a group, or subtracts it: codes are therefore
- * eighths. Source: the layouts that ggml publishes; letters are theirs. */
+ * f16 that multiplies all. The products d * (2 s + 1) and with powers of two are exact in float32, so that scale * code
+ * is rounded once. IQ1 adds an eighth to all codes of a group, or subtracts it: codes are therefore eighths. A comment
+ * at a function draws the block: its fields in order, with the number of bytes in brackets. Source: the layouts that
+ * ggml publishes; letters are theirs. */
 #include "format/ggml_blocks.h"
 
 #include "base/fp8.h"
@@ -16,13 +17,13 @@ static float half_field(const uint8_t *p)
     return whit_f32_from_f16(whit_load_u16(p));
 }
 
-/* d (2 s + 1) / 8: of IQ2 it is d (0.5 + s) / 4. */
+/* Returns d (2 s + 1) / 8, which for IQ2 is d (0.5 + s) / 4. */
 static float odd_scale(float d, unsigned s)
 {
     return d * (float)(2 * s + 1) * 0.125f;
 }
 
-/* Eight magnitudes, of which those with a set bit of `signs` are negative. */
+/* Writes eight magnitudes, negated where `signs` has a set bit. */
 static void put_iq2(unsigned entry, unsigned signs, int8_t *codes)
 {
     static const int8_t levels[4] = WHIT_GRID_LEVELS_IQ2;
@@ -32,7 +33,7 @@ static void put_iq2(unsigned entry, unsigned signs, int8_t *codes)
     }
 }
 
-/* d, then per 32 weights a word of four indices and a word of four sign indices with the scale on top. */
+/* Block: d, then per 32 weights a word of four indices and a word of four sign indices with the scale on top. */
 void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -46,7 +47,7 @@ void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* d, qs[32] (nine bits of index, seven of signs), scales[8]: a nibble per 16 weights. */
+/* Block: d, qs[32] (nine bits of index, seven of signs), scales[8]: a nibble per 16 weights. */
 void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -58,7 +59,7 @@ void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, floa
     }
 }
 
-/* d, qs[32], signs[32], qh[8] (two more bits of each index), scales[8] as in IQ2_XS. */
+/* Block: d, qs[32], signs[32], qh[8] (two more bits of each index), scales[8] as in IQ2_XS. */
 void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -70,7 +71,7 @@ void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* d, qs[64]: an index per four weights; then a word per 32 weights as in IQ2_XXS. */
+/* Block: d, qs[64]: an index per four weights; then a word per 32 weights as in IQ2_XXS. */
 void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[8] = WHIT_GRID_LEVELS_IQ3_XXS;
@@ -88,7 +89,7 @@ void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* d, qs[64], qh[8] (a ninth bit of each index), signs[32], scales[4]: a nibble per 32 weights. */
+/* Block: d, qs[64], qh[8] (a ninth bit of each index), signs[32], scales[4]: a nibble per 32 weights. */
 void whit_ggml_block_iq3_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -103,13 +104,14 @@ void whit_ggml_block_iq3_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* Eight codes of IQ1, in eighths: 8 g + 1, or 8 g - 1 where `minus`. */
+/* Writes eight codes of IQ1, in eighths: 8 g + 1, or 8 g - 1 if `minus`. */
 static void put_iq1(unsigned entry, bool minus, int8_t *codes)
 {
     for (int j = 0; j < 8; j++) codes[j] = (int8_t)(8 * ((int)(entry >> 2 * j & 3) - 1) + (minus ? -1 : 1));
 }
 
-/* d, qs[32], qh[8]: per 32 weights four times three more bits of index, the scale, and the sign of the eighth. */
+/* Block: d, qs[32], qh[8]: per 32 weights four times three more bits of index, the scale, and the sign of the
+ * eighth. */
 void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -122,8 +124,8 @@ void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* qs[32], qh[16] (per eight weights three bits of index and the sign of the eighth), scales[4]: words of four scales
- * of three bits, whose top nibbles are the f16 d. */
+/* Block: qs[32], qh[16] (per eight weights three bits of index and the sign of the eighth), scales[4]: words of four
+ * scales of three bits, whose top nibbles are the f16 d. */
 void whit_ggml_block_iq1_m(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     uint16_t words[4], half = 0;
@@ -140,7 +142,7 @@ void whit_ggml_block_iq1_m(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* n bytes of two nibbles: the low ones are the first n codes, the high ones the next n. */
+/* Decodes n bytes of two nibbles: the low nibbles are the first n codes, the high ones the next n. */
 static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_t *codes)
 {
     for (int j = 0; j < n; j++) {
@@ -149,7 +151,7 @@ static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_
     }
 }
 
-/* d, scales_h (two high bits each), scales_l[4] (four low bits each), qs[128]. */
+/* Block: d, scales_h (two high bits each), scales_l[4] (four low bits each), qs[128]. */
 void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[16] = WHIT_GRID_LEVELS_NL;
@@ -163,9 +165,9 @@ void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, floa
     }
 }
 
-static const int8_t e2m1[16] = WHIT_GRID_LEVELS_E2M1; /* doubled */
+static const int8_t e2m1[16] = WHIT_GRID_LEVELS_E2M1; /* the levels are doubled */
 
-/* e, qs[16]: 2^(e - 127) times halves; e = 255 is not a number (OCP Microscaling formats). */
+/* Block: e, qs[16]: 2^(e - 127) times halves; e = 255 is not a number (OCP Microscaling formats). */
 void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;
@@ -173,7 +175,7 @@ void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float
     put_nibbles(b + 1, 16, e2m1, codes);
 }
 
-/* s[4], qs[32]: four sub-blocks of 16; a scale is an unsigned float of four and three bits, times halves. */
+/* Block: s[4], qs[32]: four sub-blocks of 16; a scale is an unsigned float of four and three bits, times halves. */
 void whit_ggml_block_nvfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Blocks of GGUF weight types from codes. The layouts are drawn in ggml_decode.c. */
+ * Encodes blocks of GGUF weight types from codes. ggml_decode.c describes the layouts. */
 #include "format/ggml_encode.h"
 
 #include "base/half.h"
@@ -59,7 +59,7 @@ static void q2_0(const int8_t *codes, uint16_t scale, uint8_t *b)
     for (int j = 0; j < 64; j++) b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | (codes[j] + 1) << j % 4 * 2);
 }
 
-/* The kinds that hold plain codes, and the range of these. */
+/* The kinds that hold plain codes, and the range of these codes. */
 static const struct encoder {
     whit_ggml_kind kind;
     int8_t least, most;
@@ -126,7 +126,7 @@ bool whit_ggml_encode_floats(whit_ggml_kind kind, uint64_t n, const float *value
     return true;
 }
 
-/* ---- types that keep a kind's own codes ------------------------------------------------------ */
+/* ---- types that keep the codes of a GGUF kind ------------------------------------------------- */
 
 bool whit_ggml_native_kind(const whit_tensor_type *type, whit_ggml_kind *kind)
 {
@@ -229,7 +229,7 @@ static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
     return true;
 }
 
-/* The inverse of whit_ggml_k_numbers; false if a number has more than six bits. */
+/* Writes the numbers that whit_ggml_k_numbers reads; false if a number has more than six bits. */
 static bool put_k_numbers(const uint8_t numbers[16], uint8_t *s)
 {
     for (int j = 0; j < 4; j++) {
@@ -242,7 +242,7 @@ static bool put_k_numbers(const uint8_t numbers[16], uint8_t *s)
     return true;
 }
 
-/* Q4_K and Q5_K: factors, numbers, of Q5_K a line of fifth bits, nibbles. */
+/* Encodes a block of Q4_K or Q5_K: factors, numbers, for Q5_K the fifth bits, nibbles. */
 static bool encode_k_block(whit_ggml_kind kind, const int8_t *codes, const uint8_t *bytes, const uint16_t halves[2],
                            uint8_t *b)
 {

@@ -6,21 +6,21 @@
 
 #include "base/half.h"
 
-/* Is a + b exact in float32? The error of the sum is itself a float32 (Knuth's two-sum). */
+/* Returns whether a + b is exact in float32. The error of the sum is itself a float32 (Knuth's two-sum). */
 static bool sum_is_exact(float a, float b)
 {
     float sum = a + b, a_part = sum - b, b_part = sum - a_part;
     return (a - a_part) + (b - b_part) == 0.0f;
 }
 
-/* Result of one pass over the blocks. */
+/* The result of one pass over the blocks. */
 struct survey {
     bool code_two; /* a code is 2; in kinds of two bits only */
     bool one_scale, shifted_offsets_exact;
     float scale;
 };
 
-/* Returns whether codes are fields of two bits, which can be 3, the code 2. */
+/* Returns whether codes are fields of two bits, which can be 3 (3 stands for code 2). */
 static bool has_two_bits(whit_ggml_kind kind)
 {
     switch (kind) {
@@ -37,12 +37,12 @@ static bool has_two_bits(whit_ggml_kind kind)
 /* Returns whether a byte has a field of two bits that is 3. */
 static bool has_three(const uint8_t *bytes, uint64_t n)
 {
-    unsigned both = 0; /* no early exit, so that the loop can be done in vectors */
+    unsigned both = 0; /* the loop has no early exit, so that it can be vectorised */
     for (uint64_t i = 0; i < n; i++) both |= bytes[i] & bytes[i] >> 1 & 0x55u;
     return both != 0;
 }
 
-/* For kinds of two bits: is any code 2? The bytes of codes are read as they lie. */
+/* Returns whether any code is 2, for kinds of two bits. The bytes of codes are read as they lie. */
 static bool has_code_two(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -58,7 +58,7 @@ static bool has_code_two(const whit_ggml_view *view)
     return false;
 }
 
-/* Reads a tensor until everything is known that a type of ours can depend on: of most files little more than a row. */
+/* Reads a tensor until everything is known on which whit's type can depend: little more than a row of most files. */
 static struct survey survey_blocks(const whit_ggml_view *view)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -84,7 +84,7 @@ static struct survey survey_blocks(const whit_ggml_view *view)
     return seen;
 }
 
-/* t5 cannot hold a code of 2, and holds group scales only in its superblocks of 256. */
+/* Chooses t5 or t2. t5 cannot hold a code of 2, and holds group scales only in its superblocks of 256. */
 static whit_codec ternary_codec(const struct survey *seen, unsigned group)
 {
     bool fits = !seen->code_two && (group == 0 || group == 128 || group == 256);
@@ -109,8 +109,9 @@ static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors
         whit_f32_from_f16(whit_f16_from_f32(factors[1])) == factors[1];
 }
 
-/* Levels of IQ3_S are odd, those of IQ3_XXS even. With s the number of a group, d s (2 u - 15) is d s (2 u + 1) less
- * 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. True if all factors are f16. */
+/* Chooses the type of IQ3 tensors. Levels of IQ3_S are odd, those of IQ3_XXS even. With s the number of a group, d s (2
+ * u - 15) is d s (2 u + 1) less 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. True
+ * if all factors are f16. */
 static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
@@ -124,12 +125,12 @@ static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
         use_native(type, WHIT_CODEC_U5, WHIT_SCALE_K16);
     } else {
         use_native(type, WHIT_CODEC_I6, WHIT_SCALE_K8);
-        type->group = 16; /* half of the kind's, as in Q6_K, so that its kernels can be used */
+        type->group = 16; /* half of the kind's group, as in Q6_K, so that its kernels can be used */
     }
     return true;
 }
 
-/* Codes, numbers and factors of a block of IQ3; `codes` are the kind's levels at first. */
+/* Writes codes, numbers and factors of a block of IQ3; `codes` are the kind's levels at first. */
 static void iq3_block(whit_ggml_kind kind, const uint8_t *block, int8_t *codes, uint8_t *bytes, float factors[2])
 {
     const bool is_s = kind == WHIT_GGML_IQ3_S;
@@ -187,7 +188,7 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
         type->scale = 1;
         break;
     case WHIT_GGML_Q4_0: type->codec = WHIT_CODEC_I4; break;
-    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so its offset is m + 8 d, which needs float32 */
+    case WHIT_GGML_Q4_1: /* i4's codes begin at -8, so the offset is m + 8 d, which needs float32 */
         type->codec = seen.shifted_offsets_exact ? WHIT_CODEC_I4 : WHIT_CODEC_I8;
         if (type->codec == WHIT_CODEC_I4) type->scale_type = WHIT_SCALE_F32;
         break;
@@ -229,7 +230,7 @@ void whit_ggml_narrow_twin(whit_ggml_twin *twin)
     type->scale = twin->scale;
 }
 
-/* The byte scales of a block's groups and its f16 factors, in the terms of the twin's scale type. */
+/* Writes the byte scales of a block's groups and its f16 factors, in the terms of the twin's scale type. */
 static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes, float factors[2])
 {
     unsigned n = whit_ggml_kind_info(kind)->block_elems / whit_ggml_kind_info(kind)->group_elems;
@@ -263,7 +264,7 @@ static void native_scales(whit_ggml_kind kind, const uint8_t *b, uint8_t *bytes,
         case WHIT_GGML_IQ2_S:
         case WHIT_GGML_IQ2_XS: bytes[j] = (uint8_t)nibble; break;
         case WHIT_GGML_IQ4_XS: bytes[j] = (uint8_t)(96 + (nibble | (high >> 2 * j & 3) << 4)); break;
-        default: bytes[j] = b[j]; break; /* Q2_K, MXFP4, NVFP4 */
+        default: bytes[j] = b[j]; break; /* case Q2_K, MXFP4, NVFP4 */
         }
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tables of GGUF weight types: shapes, type ids with their collisions, and what cannot be read. */
+ * Tables of GGUF weight types: shapes, type ids with their collisions, and types that cannot be read. */
 #include "format/ggml_types.h"
 
 static const whit_ggml_info infos[WHIT_GGML_KIND_COUNT] = {
@@ -103,7 +103,7 @@ bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint6
 {
     const whit_ggml_info *info = &infos[kind];
     uint64_t per_row, total;
-    if (kind == WHIT_GGML_I2_S) { /* its blocks run over row ends */
+    if (kind == WHIT_GGML_I2_S) { /* a block of I2_S may continue in the next row */
         if (__builtin_mul_overflow(n_cols, n_rows, &total) || total % info->block_elems) return false;
         *size_bytes = total / info->block_elems * info->block_bytes + info->tail_bytes;
         return true;

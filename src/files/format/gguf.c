@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Opening GGUF files.
+ * Opens GGUF files.
  *
  *     "GGUF" | u32 version | u64 tensors | u64 keys | keys | tensor infos | padding | data section
  *
- * A tensor info is a name, u32 dimension count, u64 dimensions (row length first), u32 type id, u64
- * offset in the data section. In a split set every file has its own of all these; the first one's
- * keys count. */
+ * A tensor info is a name, u32 dimension count, u64 dimensions (row length first), u32 type id, u64 offset in the data
+ * section. In a split set every file has all of these parts; only the first file's keys count. */
 #include "base/phrase.h"
 #include "format/gguf.h"
 #include "base/items.h"
@@ -102,7 +101,7 @@ static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_ggu
     return WHIT_OK;
 }
 
-/* Reads the last file: its infos into gguf->tensor_memory, its keys into `keys`. */
+/* Reads the file opened last: its infos into gguf->tensor_memory, its keys into `keys`. */
 static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
 {
     uint32_t index = (uint32_t)gguf->n_files - 1;

@@ -295,7 +295,7 @@ whit_gguf_strings whit_gguf_strings_of(const whit_gguf_key *array)
 
 bool whit_gguf_strings_next(whit_gguf_strings *strings, const char **text, size_t *text_bytes)
 {
-    /* Checked at open; checked again because a mapped file may change underneath. */
+    /* The length was checked at open, and is checked again because a mapped file may change meanwhile. */
     if (strings->n_left == 0 || strings->end - strings->at < 8) return false;
     uint64_t n_bytes = whit_load_u64(strings->at);
     if (n_bytes > (uint64_t)(strings->end - strings->at - 8)) return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Metadata of a GGUF file that the user replaces, by the texts of llama.cpp's --override-kv. */
+ * Replaces metadata of a GGUF file by the user's texts, which have the form of llama.cpp's --override-kv. */
 #include "base/items.h"
 #include "base/json.h"
 #include "format/gguf_meta.h"
@@ -42,7 +42,8 @@ static bool read_head(const char *at, struct override *override)
     return false;
 }
 
-/* Ends the value at a comma that another override follows. Returns that override's text; NULL if this is the last. */
+/* Ends the value at a comma that another override follows. Returns that override's text; NULL if this is the last
+ * override. */
 static const char *cut_value(struct override *override)
 {
     struct override next;

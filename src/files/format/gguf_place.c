@@ -15,11 +15,11 @@
 #include <stdlib.h>
 
 struct place {
-    uint32_t tensor; /* index */
+    uint32_t tensor; /* index of the tensor */
     uint32_t file;
     uint64_t offset_bytes;
     uint64_t room_bytes;
-    bool last; /* in its file */
+    bool last; /* the last tensor of its file */
 };
 
 static int compare_places(const void *a, const void *b)
@@ -30,7 +30,8 @@ static int compare_places(const void *a, const void *b)
     return p->tensor < q->tensor ? -1 : p->tensor > q->tensor;
 }
 
-/* Cannot overflow: the reader has checked that the product of all dimensions fits 64 bits. */
+/* Returns the number of rows. It cannot overflow: the reader has checked that the product of all dimensions fits 64
+ * bits. */
 static uint64_t n_rows(const whit_gguf_tensor *tensor)
 {
     return tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
@@ -62,7 +63,7 @@ static whit_status fail_at(const whit_gguf *gguf, const whit_gguf_tensor *tensor
 
 enum fit { FIT_NONE, FIT_PADDED, FIT_STRIDE, FIT_EXACT };
 
-/* Is this padding: only zeros, and few enough to check in a short time? */
+/* Returns whether the bytes are padding: only zeros, and few enough to check in a short time. */
 static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
 {
     if (n_bytes > MAX_PADDING_BYTES) return false;
@@ -71,8 +72,8 @@ static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
     return true;
 }
 
-/* How well a kind fills the room of a tensor. FIT_EXACT: up to the alignment, followed by zeros. FIT_STRIDE: the same,
- * followed by other bytes. FIT_PADDED: a larger gap of zeros only. */
+/* Judges how well a kind fills the room of a tensor. FIT_EXACT: up to the alignment, followed by zeros. FIT_STRIDE: up
+ * to the alignment, followed by other bytes. FIT_PADDED: a larger gap of zeros only. */
 static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_ggml_kind kind)
 {
     const whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];

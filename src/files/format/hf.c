@@ -44,7 +44,7 @@ static whit_status parse_document(const whit_hf *hf, whit_hf_document *document,
     return WHIT_OK;
 }
 
-/* Reads the same of an object. */
+/* Reads a document that must be an object. */
 static whit_status read_document_at(const whit_hf *hf, whit_hf_document *document, whit_error *error)
 {
     WHIT_TRY(parse_document(hf, document, error));
@@ -82,7 +82,7 @@ void whit_hf_close_document(const whit_hf *hf, whit_hf_document *document)
     free_text(hf->allocator, document->path);
 }
 
-/* Stores the path of a file that another reader opens, if the file exists and is not a git-LFS pointer. */
+/* Stores the path of a file that another reader will open, if the file exists and is not a git-LFS pointer. */
 static whit_status find_file(const whit_hf *hf, const char *name, char **path, whit_error *error)
 {
     char *candidate = join_path(hf->allocator, hf->folder, name);
@@ -141,7 +141,7 @@ static whit_status read_folder(whit_hf *hf, whit_error *error)
     WHIT_TRY(read_document(hf, "chat_template.json", &hf->template_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.json", &hf->tokenizer_json, error));
     WHIT_TRY(find_file(hf, "tokenizer.model", &hf->tokenizer_model, error));
-    /* A tokenizer.json contains all added tokens, so added_tokens.json is not read then, even if it is damaged. */
+    /* A tokenizer.json contains all added tokens, so with it added_tokens.json is not read, even if it is damaged. */
     if (!hf->tokenizer_json) WHIT_TRY(read_document(hf, "added_tokens.json", &hf->added_tokens, error));
     return find_file(hf, "chat_template.jinja", &hf->template_jinja, error);
 }
@@ -267,7 +267,7 @@ uint32_t whit_hf_node(const whit_hf_document *document, const char *path)
     return at;
 }
 
-/* Returns the node, or WHIT_JSON_NONE where there is no value. */
+/* Returns the node, or WHIT_JSON_NONE if there is no value. */
 static uint32_t value_node(const whit_hf_document *document, const char *path)
 {
     uint32_t at = whit_hf_node(document, path);

@@ -19,7 +19,7 @@ struct ending {
     const char *text;
 };
 
-/* A form may have several names for a part: the first that is there is the module's. */
+/* A form may have several names for a part: the first name that exists is the module's. */
 static const struct ending endings[] = {
     {WHIT_HF_COMPRESSED, PART_CODES, ".weight_packed"},
     {WHIT_HF_COMPRESSED, PART_CODES, ".weight"},
@@ -48,7 +48,7 @@ static const struct ending endings[] = {
     {WHIT_HF_FP8, PART_SCALES, ".weight_scale"},
 };
 
-/* Returns the form whose names of tensors a form has. */
+/* Returns the form whose names of tensors `form` uses. */
 static whit_hf_form naming_form(whit_hf_form form)
 {
     return form == WHIT_HF_GPTQ_V2 || form == WHIT_HF_AWQ ? WHIT_HF_GPTQ : form;
@@ -151,8 +151,8 @@ static int type_bias(const whit_hf_packed *p)
     return p->type.has_offset ? 1 : 2;
 }
 
-/* Scale and offset of a group: value = code scale + offset, `exact` where the offset is not rounded. Two bits with
- * symmetric codes -2 to 1 are held as their negatives, -1 to 2, with a negative scale. */
+/* Computes scale and offset of a group: value = code scale + offset, `exact` if the offset is not rounded. Two bits
+ * with symmetric codes -2 to 1 are stored as their negatives, -1 to 2, with a negative scale. */
 static void fields_of(const whit_hf_packed *p, uint64_t row, uint64_t group, float fields[2], bool *exact)
 {
     float scale = number_at(p, p->scales, row, group);
@@ -248,7 +248,8 @@ static bool has_shape(const whit_safetensor *tensor, uint64_t rows, uint64_t col
     return tensor && tensor->n_dims == 2 && tensor->dims[0] == rows && tensor->dims[1] == cols;
 }
 
-/* Bits of codes, n_cols of which fill so many words, the last one perhaps in part; 0 if no width or several fit. */
+/* Returns the bits of a code if n_cols codes fill `words` words, the last one perhaps in part; 0 if no width or several
+ * fit. */
 static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
 {
     uint32_t found = 0, n_fitting = 0;
@@ -260,7 +261,8 @@ static uint32_t bits_of_words(uint64_t words, uint64_t n_cols)
     return n_fitting == 1 ? found : 0;
 }
 
-/* Reads the number of columns and the bits of the codes from the shapes of a form; `bits` where they do not say it. */
+/* Reads the number of columns and the bits of the codes from the shapes of a form; takes `bits` if the shapes do not
+ * tell them. */
 static whit_status read_shape(const whit_safetensors *weights, const char *module, uint32_t bits, whit_hf_packed *p,
                               whit_error *error)
 {

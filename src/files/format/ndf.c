@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Directories and seals up to this size are hashed when a file is opened, for a quarter of a
- * millisecond at most; larger ones only by verify. */
+/* Directories and seals up to this size are hashed when a file is opened, for a quarter of a millisecond at most;
+ * larger ones are hashed only by verify. */
 #define CHECKED_AT_OPEN_BYTES ((uint64_t)256 << 10)
 
 bool whit_ndf_has_magic(const void *data, size_t size_bytes)
@@ -30,7 +30,7 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
                      whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
-/* Frame `i` must exist with this type; small payloads are checked against their hash. */
+/* Checks that frame `i` exists with this type; small payloads are checked against their hash. */
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
@@ -57,7 +57,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
             WHIT_TRY(whit_map_open_fd(input->fd, path, allocator, &file->map, error));
         WHIT_TRY(whit_ndf_chain_read(input, path, allocator, &file->chain, error));
         if (file->chain.end_bytes <= file->map.size_bytes) return WHIT_OK;
-        /* Another process appended between the two steps: the map is too short for the chain. */
+        /* Another process appended between the two steps, so the map is too short for the chain: try again. */
         whit_ndf_chain_free(&file->chain);
         whit_map_close(&file->map);
     }
@@ -66,7 +66,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
 
 static int open_to_read(const char *path)
 {
-    /* O_NONBLOCK: a FIFO must not hang the open; it is refused afterwards. */
+    /* O_NONBLOCK: opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -77,7 +77,7 @@ static void take_data(whit_ndf_file_view *file, uint32_t i)
     file->data_frame = i;
 }
 
-/* Reads HEAD, TOKENIZER (optional), DATA, SEAL, COMMIT. */
+/* Reads the frames HEAD, TOKENIZER (optional), DATA, SEAL, COMMIT. */
 static whit_status read_main(whit_ndf *ndf, whit_error *error)
 {
     whit_ndf_file_view *file = &ndf->files[0];
@@ -127,7 +127,8 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* A part file must consist of PART, DATA and COMMIT only, with the last frame hash that the main file's seal states. */
+/* Checks a part file, which must consist of PART, DATA and COMMIT only, with the last frame hash that the main file's
+ * seal states. */
 static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_ndf_file_view *file, whit_error *error)
 {
     const char *path = file->map.path;
@@ -162,8 +163,8 @@ static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, i
 {
     const char *main_path = ndf->files[0].map.path;
     char target[PATH_MAX];
-    /* If the main file was opened through a link, its parts are next to the link's target, as they were written;
-     * else next to the link: in a folder of links, the targets may have other names elsewhere. */
+    /* If the main file was opened through a link, its parts are next to the link's target, as they were written, or
+     * next to the link: in a folder of links, the targets may have other names elsewhere. */
     bool is_link = readlink(main_path, target, sizeof target) >= 0 && realpath(main_path, target);
     const char *beside[] = {target, main_path};
     const char *name = (const char *)ndf->file_names + ndf->file_entries[number].name.offset;
@@ -449,7 +450,7 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     return WHIT_OK;
 }
 
-/* Returns the index in the chain of appended frame `i`. */
+/* Returns the index of appended frame `i` in the chain. */
 static uint32_t place_of(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_chain *chain = &ndf->files[0].chain;

@@ -125,7 +125,8 @@ static const char *check_header(const whit_ndf_header *header, uint32_t index, c
     return NULL;
 }
 
-/* A commit is complete only with all its bytes, padding included: a crash may have left a part of them. */
+/* Checks a commit, which is complete only with all its bytes, padding included: a crash may have left a part of
+ * them. */
 static const char *check_commit(const whit_ndf_input *input, uint64_t offset, const whit_ndf_header *header)
 {
     struct {
@@ -168,7 +169,8 @@ static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, 
     return check_commit(input, offset, header);
 }
 
-/* Loose chains (sessions, journals) may have more than WHIT_NDF_MAX_FRAMES frames. */
+/* Returns whether the chain is loose; loose chains (sessions, journals) may have more than WHIT_NDF_MAX_FRAMES
+ * frames. */
 static bool is_loose(const whit_ndf_chain *chain)
 {
     return chain->frames.size_bytes && whit_ndf_chain_at(chain, 0)->type >= WHIT_NDF_ADAPTER;

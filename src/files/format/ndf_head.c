@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * HEAD is small and read by every open, so all of it is checked here, before anything uses it. */
+ * Reads HEAD, which is small and read by every open, so all of it is checked here, before anything uses it. */
 #include "format/ndf_head.h"
 
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static whit_status read_table(const char *path, const char *name, section from, 
     return whit_table_open(from.data, from.size_bytes, place, table, error);
 }
 
-/* The name of a part file must not contain a folder, so that the file is in the main file's folder. */
+/* Checks the name of a part file, which must not contain a folder, so that the file is in the main file's folder. */
 static const char *check_file_name(const section *from, const whit_ndf_string *name)
 {
     if (!whit_in_bounds(name->offset, (uint64_t)name->bytes + 1, from->size_bytes) ||
@@ -99,7 +99,7 @@ static const char *check_type(const whit_tensor_type *type)
     return NULL;
 }
 
-/* Tensors and parts must refer to each other; together with the count this ensures one part for each slot. */
+/* Checks that tensors and parts refer to each other; together with the count this ensures one part for each slot. */
 static const char *check_tensor(const whit_ndf *ndf, uint32_t i, uint32_t *n_used)
 {
     const whit_ndf_tensor_entry *entry = whit_ndf_tensor_entry_at(ndf, i);
@@ -117,7 +117,7 @@ static const char *check_tensor(const whit_ndf *ndf, uint32_t i, uint32_t *n_use
     return NULL;
 }
 
-/* Parts are sorted by position, so only neighbours can overlap. */
+/* Checks a part. Parts are sorted by position, so only neighbours can overlap. */
 static const char *check_part(const whit_ndf *ndf, uint32_t i)
 {
     const whit_ndf_part_entry *part = &ndf->parts[i];

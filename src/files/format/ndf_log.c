@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The order of writes makes an append crash-safe: frame, flush, commit, flush. */
+ * Appends to chains. The order of writes makes an append crash-safe: frame, flush, commit, flush. */
 #include "format/ndf_log.h"
 
 #include "base/clock.h"
@@ -19,7 +19,8 @@
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Is `fd` still the file at `path`? It may have been replaced (renamed over) during the wait for the lock. */
+/* Returns whether `fd` is still the file at `path`, which may have been replaced (renamed over) during the wait for the
+ * lock. */
 static bool is_still(int fd, const char *path)
 {
     struct stat opened, now;
@@ -51,8 +52,8 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
     return whit_fail(error, WHIT_ERROR_IO, "%s: it is replaced all the time", path);
 }
 
-/* A torn append has no whole commit. A tail with one is damage, which may be worth a repair. (A commit inside an
- * appended payload that is itself an .ndf states another offset, and does not count.) */
+/* Refuses a tail that contains a whole commit, which is damage and may be worth a repair; a torn append has no whole
+ * commit. (A commit inside an appended payload that is itself an .ndf states another offset, and does not count.) */
 static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *error)
 {
     const whit_ndf_chain *chain = &log->chain;
@@ -171,7 +172,7 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
     return WHIT_OK;
 }
 
-/* The leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
+/* The work of a check: the leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
 typedef struct check_work {
     const whit_ndf_log *log;
     const whit_ndf_frame *frame;
@@ -305,7 +306,7 @@ whit_status whit_ndf_log_commit(whit_ndf_log *log, whit_error *error)
     WHIT_TRY(whit_ndf_stream_end(&log->stream, error));
     WHIT_TRY(flush(log, error));
     WHIT_TRY(whit_ndf_stream_commit(&log->stream, error));
-    /* From here on others may read the frame: it stays, even if the flush fails. */
+    /* From here on other processes may read the frame: it stays, even if the flush fails. */
     log->changed = false;
     log->end_bytes = log->out.offset_bytes;
     log->n_committed = log->stream.n_frames;
@@ -318,7 +319,7 @@ void whit_ndf_log_cancel(whit_ndf_log *log)
     if (!log->changed || !log->can_append) return;
     if (ftruncate(log->fd, (off_t)log->end_bytes) == 0) log->changed = false;
     log->out.offset_bytes = log->end_bytes;
-    /* If the frame was ended, the stream has its hash already: restore that of the last commit. */
+    /* If the frame was ended, the stream has its hash already: restore the hash of the last commit. */
     memcpy(log->stream.previous, log->chain.last_hash, sizeof log->stream.previous);
     log->stream.n_frames = log->n_committed;
 }

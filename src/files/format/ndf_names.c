@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "format/ndf_names.h"
 
-/* Multiply-and-fold hash, eight bytes per step: a metadata key costs a few nanoseconds. Both halves of the product are
- * needed: names often differ in their last characters only, which are a word's high bytes and never reach the low bits
- * of the low half. Deliberate collisions cost no more than the step limits below allow. */
+/* Computes a multiply-and-fold hash, eight bytes per step: a metadata key costs a few nanoseconds. Both halves of the
+ * product are needed: names often differ in their last characters only, which are a word's high bytes and never reach
+ * the low bits of the low half. Deliberate collisions cost no more than the step limits below allow. */
 uint32_t whit_ndf_name_hash(const char *name, size_t name_bytes)
 {
     uint64_t hash = 0x9E3779B97F4A7C15u ^ name_bytes;

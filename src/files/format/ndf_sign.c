@@ -10,7 +10,7 @@
 #define PUBLIC_WORD "whit-public-key-ed25519 "
 #define KEY_LIMIT   4096
 
-/* Content of a SIGNATURE frame. */
+/* The content of a SIGNATURE frame. */
 typedef struct signature {
     uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
     uint8_t signature[crypto_sign_BYTES];

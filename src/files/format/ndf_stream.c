@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writing a chain: a frame's header is written last, when its hashes are known. */
+ * Writes a chain: a frame's header is written last, when its hashes are known. */
 #include "format/ndf_frame.h"
 
 whit_status whit_ndf_stream_begin(whit_ndf_stream *stream, uint32_t type, whit_error *error)
@@ -52,7 +52,8 @@ whit_status whit_ndf_stream_pad(whit_ndf_stream *stream, uint64_t payload_bytes,
     return WHIT_OK;
 }
 
-/* Aligns the file with zeros. Those between payload, leaves and the next frame are in no hash; verify checks them. */
+/* Aligns the file with zeros. The zeros between payload, leaves and the next frame are in no hash; verify checks
+ * them. */
 static whit_status align_file(whit_ndf_stream *stream, whit_error *error)
 {
     size_t rest = stream->out->offset_bytes % WHIT_NDF_ALIGN_BYTES;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Reading tables in place.
+ * Reads tables in place.
  *
- *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values,
- * 8-aligned
+ *   header 16 | entries 32 each, by key | buckets u32 each | keys, NUL-terminated | values, 8-aligned
  *
- * Offsets count from the table's first byte, those of a string array's elements from the array's.
- */
+ * Offsets count from the table's first byte, the offsets of a string array's elements from the array's first byte. */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -72,7 +70,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
     if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
     *n_bytes += count * unit;
-    /* Check the count first: elements are walked only if the table is large enough for them. */
+    /* The count is checked first: elements are walked only if the table is large enough for them. */
     if (*n_bytes > size_bytes) return "its value overlaps others";
     const char *reason = entry->type == WHIT_VALUE_STRING_ARRAY
         ? check_strings(data + at, size_bytes - at, count, size_bytes, n_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building tables: values are copied in the form that the file has, then sorted and laid out. */
+ * Builds tables: values are copied in the form that the file has, then sorted and laid out. */
 #include "format/ndf_table.h"
 
 #include "format/ndf_layout.h"
@@ -163,7 +163,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     case WHIT_VALUE_F64_ARRAY: whit_table_set_f64_array(builder, key, value->f64s, value->count); break;
     case WHIT_VALUE_BOOL_ARRAY: whit_table_set_bool_array(builder, key, value->bytes, value->count); break;
     case WHIT_VALUE_STRING_ARRAY: {
-        /* Repack the strings, because another writer may have laid them out differently. */
+        /* The strings are packed anew, because another writer may have laid them out differently. */
         const char **texts = whit_zalloc_array(builder->allocator, value->count, sizeof *texts);
         size_t *sizes = whit_zalloc_array(builder->allocator, value->count, sizeof *sizes);
         if (texts && sizes) {
@@ -179,7 +179,7 @@ void whit_table_set_value(whit_table_builder *builder, const char *key, const wh
     }
 }
 
-/* Sorts by key; for equal keys the value set last comes first. */
+/* Compares by key; of equal keys the value set last comes first. */
 static int compare_keys(const void *left, const void *right, void *heap)
 {
     const item *a = left, *b = right;

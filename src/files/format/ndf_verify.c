@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * First all leaves are hashed, in parallel; then one pass compares them and reports damage. */
+ * Verifies a container: first all leaves are hashed, in parallel; then one pass compares them and reports damage. */
 #include "format/ndf_verify.h"
 
 #include "base/items.h"
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A frame of some file, and where its leaves begin in the list of all leaves. */
+/* A frame of a file, and where its leaves begin in the list of all leaves. */
 typedef struct checked {
     const whit_ndf_file_view *file;
     uint32_t file_number, frame;
@@ -44,7 +44,7 @@ static void hash_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     (void)worker;
     const work *job = context;
     uint32_t low = 0, high = job->n_frames;
-    while (high - low > 1) { /* the last frame that starts at or before `begin` */
+    while (high - low > 1) { /* find the last frame that starts at or before `begin` */
         uint32_t middle = low + (high - low) / 2;
         if (job->frames[middle].first_chunk <= begin)
             low = middle;
@@ -87,7 +87,7 @@ static void report_frame(work *job, const checked *at, uint64_t offset_in_frame,
  * more". */
 static void name_tensors(const whit_ndf *ndf, uint32_t file, uint64_t begin, uint64_t end, whit_buf *out)
 {
-    uint32_t low = 0, high = ndf->n_parts; /* finds the first part that ends after `begin` */
+    uint32_t low = 0, high = ndf->n_parts; /* find the first part that ends after `begin` */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const whit_ndf_part_entry *part = &ndf->parts[middle];
@@ -160,7 +160,7 @@ static void check_frame(work *job, const checked *at)
     job->result.n_bytes += payload_bytes;
 }
 
-/* All bytes agree with their hashes; checks that seal, tensors and identity agree with each other. */
+/* Checks, when all bytes agree with their hashes, that seal, tensors and identity agree with each other. */
 static void check_seal(work *job)
 {
     const whit_ndf *ndf = job->ndf;

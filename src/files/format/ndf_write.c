@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The writer: a plan (the place of every part) is made at the beginning, then the data is written along it. */
+ * The writer: a plan (the place of every part) is made at the beginning, then the data is written in its order. */
 #include "format/ndf_write.h"
 #include "base/items.h"
 
@@ -19,8 +19,8 @@ typedef struct declared {
     size_t name_offset, name_bytes; /* in writer->names */
     whit_tensor_type type;
     uint64_t part_bytes[WHIT_PART_COUNT];
-    uint32_t place;      /* in name order */
-    uint32_t first_part; /* in the plan */
+    uint32_t place;      /* index in name order */
+    uint32_t first_part; /* index of its first part in the plan */
     bool has_digest;
     uint8_t digest[WHIT_HASH_BYTES];
 } declared;
@@ -34,7 +34,7 @@ typedef struct planned {
 typedef struct output {
     whit_writer file;
     whit_ndf_stream stream;
-    uint64_t data_bytes; /* planned */
+    uint64_t data_bytes; /* size of the data by the plan */
 } output;
 
 struct whit_ndf_writer {
@@ -54,7 +54,7 @@ struct whit_ndf_writer {
     uint32_t *by_name; /* (n_tensors) tensor numbers in name order */
     uint8_t set[WHIT_HASH_BYTES];
     uint8_t config_digest[WHIT_HASH_BYTES], tokenizer_digest[WHIT_HASH_BYTES];
-    uint32_t next_part, file; /* the current part and file */
+    uint32_t next_part, file; /* index of the current part in the plan, and of the current file */
     uint64_t done_bytes;      /* bytes of plan[next_part] written so far */
     /* Part files of the model that this one replaces keep their names until the new main file is in
      * place; the new ones then take the other set of names. */
@@ -239,7 +239,7 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
     return WHIT_OK;
 }
 
-/* Builds "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" of the second set; *from is where the name without
+/* Builds "dir/NAME-00002-of-00003.ndf", or "...-of-00003b.ndf" for the second set; *from is where the name without
  * folder begins. */
 static bool part_path(const whit_ndf_writer *writer, bool second, uint32_t file, uint32_t n_files, whit_buf *path,
                       size_t *from)
@@ -364,7 +364,7 @@ static whit_status write_head(whit_ndf_writer *writer, whit_error *error)
     for (uint32_t kind = 1; status == WHIT_OK && kind < WHIT_NDF_SECTION_COUNT; kind++)
         status = write_section(writer, kind, &head, error);
     if (status == WHIT_OK) {
-        /* Run the reader's checks, so that everything written can be read (types, sizes, names). */
+        /* The reader's checks are run, so that everything written can be read (types, sizes, names). */
         whit_ndf check = {.head = head.data, .head_bytes = head.size_bytes};
         status = whit_ndf_read_head(&check, shown_path(writer), error);
         if (status == WHIT_OK) whit_ndf_config_digest(&check.config, writer->config_digest);

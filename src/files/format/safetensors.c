@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading safetensors: headers of files, and sets of shards. */
+ * Reads safetensors: headers of files, and sets of shards. */
 #include "format/safetensors.h"
 
 #include "base/half.h"
@@ -142,7 +142,7 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
     return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is no object");
 }
 
-/* Tensors are sorted by position: each must begin at or after the end of the previous one. */
+/* Checks that tensors, which are sorted by position, begin at or after the end of the previous one. */
 static whit_status check_overlaps(const whit_safetensors_file *file, const whit_safetensor *tensors, size_t n,
                                   whit_error *error)
 {
@@ -166,7 +166,7 @@ static whit_status check_twice(const char *path, const whit_safetensor *tensors,
     return WHIT_OK;
 }
 
-/* Reads all tensors of the last file, sorted by name, into `list` (whit_safetensor[]). */
+/* Reads all tensors of the file opened last, sorted by name, into `list` (whit_safetensor[]). */
 static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *error)
 {
     whit_safetensors_file *file = &set->files[set->n_files - 1];
@@ -237,7 +237,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
         struct entry entry = {.key = key};
         entry.name = whit_json_string(index, key, &entry.name_bytes);
         entry.file = whit_json_string(index, key + 1, &entry.file_bytes);
-        /* It must be a name, not a path: an index must not reach outside its folder. */
+        /* The shard must be a name, not a path: an index must not reach outside its folder. */
         if (!entry.file || !entry.file_bytes || entry.file[0] == '.' || memchr(entry.file, '/', entry.file_bytes) ||
             memchr(entry.file, 0, entry.file_bytes) || entry.file_bytes > 255)
             return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is no plain file name",

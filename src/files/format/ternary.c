@@ -25,7 +25,7 @@ bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, in
     return (threes & 0x0101010101010101u) == 0;
 }
 
-/* Magnitude bits of one element, in the element's own width; comparing bits compares values. */
+/* Returns the magnitude bits of one element, in the element's own width; comparing bits compares values. */
 static uint32_t magnitude_at(const whit_ggml_view *view, uint64_t i)
 {
     if (view->kind == WHIT_GGML_F32) return whit_load_u32(view->data + 4 * i) & 0x7FFFFFFFu;
@@ -64,7 +64,7 @@ double whit_float_absmean(const whit_ggml_view *view, float *row)
 
 void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t *codes)
 {
-    /* Rounding to even at 0.5: a magnitude of exactly one half becomes 0, anything above it 1. */
+    /* Ties are rounded to even: a magnitude of exactly one half becomes 0, anything above it 1. */
     for (uint64_t c = 0; c < n_cols; c++) {
         float scaled = row[c] * inverse;
         codes[c] = (int8_t)((scaled > 0.5f) - (scaled < -0.5f));

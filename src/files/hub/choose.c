@@ -52,7 +52,7 @@ void whit_hub_choice_free(whit_hub_choice *choice)
 
 /* ---- GGUF models ---------------------------------------------------------------------------- */
 
-/* True if `tag` stands between delimiters: i2_s in "ggml-model-i2_s", but not Q4_K in "x-Q4_K_M". */
+/* Returns whether `tag` stands between delimiters: i2_s in "ggml-model-i2_s", but not Q4_K in "x-Q4_K_M". */
 static bool has_tag(const char *stem, size_t n, const char *tag)
 {
     size_t m = strlen(tag);
@@ -182,7 +182,7 @@ static bool is_of_module(const char *path)
         (!strcmp(slash, "/config.json") || !strcmp(slash, "/model.safetensors"));
 }
 
-/* Chooses the files that the importer reads. The weights are found by its rules (format/hf.h). */
+/* Chooses the files that the importer reads; the weights are found by the importer's rules (format/hf.h). */
 static whit_status choose_folder(const whit_hub_listing *listing, whit_hub_choice *choice, bool *found,
                                  whit_error *error)
 {
@@ -242,7 +242,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
     return status;
 }
 
-/* ---- either --------------------------------------------------------------------------------- */
+/* ---- both kinds of models --------------------------------------------------------------------- */
 
 static whit_status choose_files(const whit_hub_listing *listing, const char *what, const char *wanted,
                                 whit_hub_choice *choice, whit_error *error)

@@ -27,9 +27,9 @@ static bool wait_ms(const whit_hub_line *line, uint32_t ms)
     return !whit_flag_is_set(line->cancel);
 }
 
-/* Sends a GET request and retries it while its answer asks for a retry. `have`: bytes of the file received so far, by
- * which progress is recognised (NULL: always from the beginning). `before` (may be NULL) is called with the sink's
- * user. */
+/* Sends a GET request and retries it while the answer permits it. `have`: bytes of the file received so far, by which
+ * progress is recognised (NULL: every attempt starts from the beginning). `before` (may be NULL) is called with the
+ * sink's user before each attempt. */
 static whit_status hub_get(const whit_hub_line *line, const char *url, const uint64_t *have, const char *if_range,
                            whit_hub_try_fn *before, const whit_http_sink *sink, whit_http_answer *answer,
                            whit_error *error)
@@ -157,7 +157,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     if (promised != WHIT_HUB_SIZE_UNKNOWN && t->end != WHIT_HTTP_UNKNOWN && t->end != promised)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has %llu bytes, where its listing promises %llu", t->what,
                          (unsigned long long)t->end, (unsigned long long)promised);
-    /* Only a strong ETag guarantees that two parts are of the same file. */
+    /* Only a strong ETag guarantees that two parts belong to the same file. */
     if (*answer->etag != '"' || strcmp(answer->etag, t->etag) == 0) return WHIT_OK;
     memcpy(t->etag, answer->etag, sizeof t->etag);
     return whit_write_file(t->etag_path, t->etag, strlen(t->etag), error);
@@ -194,8 +194,8 @@ static whit_status ends_early(const struct transfer *t, whit_error *error)
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 
-/* Before each attempt: without an ETag only the final digest shows that two parts belong together; without a digest
- * too, the part is discarded. */
+/* Discards, before each attempt, a part of unknown origin: without an ETag only the final digest shows that two parts
+ * belong together, and here the digest is missing, too. */
 static whit_status drop_unknown_half(void *user, whit_error *error)
 {
     struct transfer *t = user;
@@ -239,7 +239,7 @@ static whit_status open_part(struct transfer *t, whit_error *error)
     t->resumed = t->have > 0;
     if (whit_read_file(t->etag_path, sizeof t->etag - 1, &etag, NULL) == WHIT_OK)
         memcpy(t->etag, etag.data, etag.size_bytes);
-    /* The ETag is sent as a header: ignore a damaged one. */
+    /* The ETag is sent as a header, so a damaged one is ignored. */
     if (strlen(t->etag) != etag.size_bytes || strpbrk(t->etag, "\r\n")) t->etag[0] = 0;
     whit_buf_free(&etag);
     return t->have > t->file->size_bytes ? start_over(t, error) : WHIT_OK;

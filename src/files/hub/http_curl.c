@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * HTTP by libcurl. Redirects are followed here, one request each, so that it is evident which host receives the token
- * and that https is never left for http. */
+ * and that no https address redirects to http. */
 #include "hub/http.h"
 
 #include "base/flag.h"
@@ -60,8 +60,8 @@ void whit_http_close(whit_http *http)
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-/* If `line` is the header `name`: copies its value without the spaces around it ("" if it is too long), and returns
- * true. */
+/* Returns whether `line` is the header `name`, and copies its value without the spaces around it ("" if it is too
+ * long). */
 static bool header_is(const char *line, size_t n_bytes, const char *name, char *value, size_t value_bytes)
 {
     size_t n_name = strlen(name);
@@ -71,7 +71,7 @@ static bool header_is(const char *line, size_t n_bytes, const char *name, char *
     while (n_bytes && strchr(" \t", *line)) line++, n_bytes--;
     while (n_bytes && strchr(" \t\r\n", line[n_bytes - 1])) n_bytes--;
     value[0] = 0;
-    if (n_bytes >= value_bytes) return true; /* no header in use is so long */
+    if (n_bytes >= value_bytes) return true; /* no header in use is that long */
     memcpy(value, line, n_bytes);
     value[n_bytes] = 0;
     return true;
@@ -85,7 +85,7 @@ static uint64_t number_in(const char *text)
     return *end && !strchr(" -/", *end) ? WHIT_HTTP_UNKNOWN : number;
 }
 
-/* "bytes 100-199/200" or "bytes * /200" (416). */
+/* Reads "bytes 100-199/200" or "bytes * /200" (416). */
 static void read_range(const char *text, whit_http_answer *answer)
 {
     const char *slash = strchr(text, '/');
@@ -94,7 +94,7 @@ static void read_range(const char *text, whit_http_answer *answer)
     if (slash) answer->range_total = number_in(slash + 1);
 }
 
-/* X-Linked-Etag as bare digits: W/ and quotes removed. */
+/* Reduces X-Linked-Etag to bare digits: W/ and quotes are removed. */
 static void bare_etag(char *etag)
 {
     size_t n = strlen(etag), skip = strncmp(etag, "W/", 2) == 0 ? 2 : 0;
@@ -112,7 +112,7 @@ static size_t on_header(char *line, size_t one, size_t n_bytes, void *user)
     char value[WHIT_HTTP_URL_BYTES];
     (void)one;
     if (n_bytes > 5 && strncmp(line, "HTTP/", 5) == 0) {
-        /* A new response: of what came before only the hub's own words stay. */
+        /* A new response begins: of the earlier headers only X-Linked-Etag stays, which the hub itself sent. */
         char linked[WHIT_HTTP_ETAG_BYTES];
         memcpy(linked, answer->linked_etag, sizeof linked);
         *answer = (whit_http_answer){
@@ -151,7 +151,7 @@ static size_t on_body(char *data, size_t one, size_t n_bytes, void *user)
 {
     whit_http *http = user;
     (void)one;
-    if (http->answer->status / 100 != 2) return n_bytes; /* an error page */
+    if (http->answer->status / 100 != 2) return n_bytes; /* an error page is not passed on */
     http->failed = http->sink->body(http->sink->user, data, n_bytes, http->error);
     return http->failed == WHIT_OK ? n_bytes : 0;
 }

@@ -70,7 +70,7 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
         file.size_bytes = (uint64_t)size;
     }
     take_digest(json, whit_json_get(json, lfs, sha256_key), 64, WHIT_HUB_SHA256, &file);
-    /* For an LFS file git's own digest is that of the pointer, not of the content. */
+    /* For an LFS file git's own digest is the digest of the pointer, not of the content. */
     if (whit_json_type_of(json, lfs) != WHIT_JSON_OBJECT)
         take_digest(json, whit_json_get(json, entry, blob_key), 40, WHIT_HUB_GIT_SHA1, &file);
     return whit_hub_listing_add(listing, &file, error);

@@ -15,7 +15,8 @@ static bool is_name_byte(char c)
         c == '.';
 }
 
-/* True for parts of name bytes, separated by '/', none of which begins or ends with '-' or '.'. */
+/* Returns whether the text consists of parts of name bytes, separated by '/', none of which begins or ends with '-' or
+ * '.'. */
 static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 {
     size_t n_parts = 1, part_bytes = 0;

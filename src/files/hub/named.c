@@ -16,7 +16,7 @@ static whit_status open_builtin(const whit_model_options *options, whit_model **
     return whit_model_open_memory(bytes, size_bytes, WHIT_BUILTIN_NAME, options->allocator, model, error);
 }
 
-/* Returns whether a name that no file has can only be a file name, for the error about a mistyped one. */
+/* Returns whether a name that is no existing file can only be a file name, for the error about a mistyped name. */
 static bool is_path(const char *name)
 {
     static const char *const endings[] = {".ndf", ".gguf", ".safetensors"};

@@ -22,7 +22,7 @@ struct pull {
     const whit_hub_pull_options *options;
     whit_hub_line line;
     whit_hub_entry entry;     /* the store's record from earlier pulls */
-    whit_hub_listing listing; /* the hub's files */
+    whit_hub_listing listing; /* files of the repository on the hub */
     whit_hub_choice choice;
     bool *here; /* by index into listing.files: the file is already in place */
     whit_hub_progress progress;
@@ -266,7 +266,7 @@ static bool is_chosen(const struct pull *pull, const char *path)
     return false;
 }
 
-/* Would an older version's file be read as a part of the new folder? */
+/* Returns whether an older version's file would be read as a part of the new folder. */
 static bool disturbs(const struct pull *pull, const char *path)
 {
     static const char *const endings[] = {".safetensors", ".json", ".model", ".jinja", ".txt"};
@@ -277,7 +277,7 @@ static bool disturbs(const struct pull *pull, const char *path)
     return false;
 }
 
-/* While files are replaced, the record lists only the files that do not change. */
+/* Records only the files that do not change, while the others are replaced. */
 static whit_status record_unchanged(struct pull *pull, whit_error *error)
 {
     whit_hub_listing kept = {0};
@@ -317,7 +317,7 @@ static whit_status install(struct pull *pull, whit_error *error)
     return whit_hub_entry_record(&pull->entry, error);
 }
 
-/* True if nothing changed. Then files and record stay untouched, so that the converted model stays valid. */
+/* Returns true if nothing changed. Then files and record stay untouched, so that the converted model stays valid. */
 static bool is_in_place(const struct pull *pull)
 {
     for (size_t k = 0; k < pull->choice.n_files; k++)

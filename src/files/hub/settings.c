@@ -31,7 +31,7 @@ whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error
     return WHIT_OK;
 }
 
-/* A token is sent in a header: it must be visible ASCII without blanks. */
+/* Checks and copies a token. It is sent in a header, so it must be visible ASCII without blanks. */
 static whit_status take_token(const char *text, size_t n, const char *from, char token[WHIT_HUB_TOKEN_BYTES],
                               whit_error *error)
 {

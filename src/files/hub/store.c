@@ -134,7 +134,7 @@ whit_status whit_hub_entry_record(const whit_hub_entry *entry, whit_error *error
     return status;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all repositories ------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {

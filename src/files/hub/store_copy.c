@@ -50,7 +50,8 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
     whit_status status = whit_hub_entry_lock(&from, error);
     if (status == WHIT_OK) status = whit_hub_choose(&from.files, from_text, from_name.file, &choice, error);
     if (status == WHIT_OK && choice.kind == WHIT_HUB_FOLDER) {
-        /* All files of a folder, including its shards: the record of a folder contains no others. */
+        /* A folder's model has all files of the record, including its shards: the record of a folder contains no
+         * others. */
         size_t *all = realloc(choice.files, from.files.n_files * sizeof *all);
         if (!all) status = whit_fail_memory(error, from_text, from.files.n_files * sizeof *all);
         if (all) choice.files = all;

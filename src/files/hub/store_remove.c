@@ -10,7 +10,8 @@
 
 #include "hub/store.h"
 
-/* What is below a repository's folder is ours: no link is followed, nothing outside is touched. */
+/* Removes one file or folder below a repository's folder, which belongs to the store: no link is followed, nothing
+ * outside is touched. */
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
 {
     (void)info, (void)at;
@@ -124,8 +125,8 @@ whit_status whit_hub_store_remove(const char *cache_dir, const char *text, whit_
     return status;
 }
 
-/* Returns whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. "": the
- * folder itself, whose model has all files but those of GGUF models. */
+/* Returns whether a chosen file is the model at `below`, a path in the repository's folder, or a part of it. `below`
+ * "": the folder itself, whose model has all files but those of GGUF models. */
 static bool is_part_of(const char *file, const char *below, whit_hub_kind kind)
 {
     const size_t n = strlen(below);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Ranks by OpenMPI. The program does not link it: calls go through libwhit_mpi.so (mpi_shim.c), which is looked for
- * beside the program and in lib/whit, and opened where mpirun has set its environment. */
+ * beside the program and in lib/whit, and opened only if mpirun has set its environment. */
 #include "ranks/ranks.h"
 
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ bool whit_ranks_are_wanted(void)
 struct mpi {
     const whit_mpi_calls *calls;
     uint32_t rank, n_ranks;
-    double latency_ns, ns_per_byte; /* simulated network; 0: none */
+    double latency_ns, ns_per_byte; /* simulated network; 0: no simulation */
 };
 
 /* Waits until a call that began at `from_ns` has taken as long as it would on the simulated network. */
@@ -81,7 +81,7 @@ static bool gather_bytes(void *user, void *data, const size_t *offsets, bool to_
     const size_t n_sent = n_mine * (to_first ? 1 : mpi->n_ranks - 1);
     const size_t n_received = offsets[mpi->n_ranks] - offsets[0] - n_mine;
     const bool ok = mpi->calls->gather(data, offsets, to_first) == 0;
-    if (to_first && mpi->rank) return ok; /* does not wait for an answer */
+    if (to_first && mpi->rank) return ok; /* a sender does not wait for an answer */
     return end_call(mpi, from_ns, n_sent > n_received ? n_sent : n_received, ok);
 }
 
@@ -100,7 +100,7 @@ static whit_status read_delay(struct mpi *mpi, whit_error *error)
     return WHIT_OK;
 }
 
-/* Watches over the time until all ranks have joined. */
+/* A watch over the time until all ranks have joined. */
 struct watch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -123,7 +123,7 @@ static void *watch_start(void *context)
     return NULL;
 }
 
-/* Joins the ranks; without a thread to watch it, silently. */
+/* Joins the ranks; without a thread to watch it, no warning is printed. */
 static int open_watched(struct mpi *mpi, void (*waits)(void))
 {
     struct watch watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .waits = waits};

@@ -9,11 +9,11 @@
 #include <time.h>
 
 enum {
-    PIECE_BYTES = 1 << 30, /* counts of MPI are ints */
+    PIECE_BYTES = 1 << 30, /* MPI counts bytes by int */
     /* Messages of a step up to this size are sent to each rank, which takes one latency; larger ones by a tree. */
     SMALL_BYTES = 1 << 16,
-    SPINS = 200,    /* tests of a request before other processes get the CPU, */
-    YIELDS = 100000 /* and before waiting becomes sleeping: a rank may wait for a user's next line */
+    SPINS = 200,    /* tests of a request before other processes get the CPU */
+    YIELDS = 100000 /* tests before waiting becomes sleeping: a rank may wait for a user's next line */
 };
 
 static int my_rank, n_world;
@@ -100,7 +100,7 @@ static int broadcast_all(void *data, size_t n_bytes)
     return status;
 }
 
-/* All messages travel at once: one latency, and no byte travels twice. */
+/* Gathers the pieces. All messages travel at once: one latency, and no byte travels twice. */
 static int gather_all(void *data, const size_t *offsets, bool to_first)
 {
     MPI_Request requests[2 * WHIT_RANKS_MAX];
