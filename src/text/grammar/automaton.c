@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building the graph of a grammar. */
+ * Builds the graph of a grammar. */
 #include "grammar/automaton.h"
 #include "base/items.h"
 
@@ -158,7 +158,7 @@ static uint32_t byte_range(whit_automaton *graph, uint32_t first, uint32_t last,
     return whit_automaton_set(graph, &set, next);
 }
 
-/* Code points of n_more continuation bytes whose lead bits are `prefix`: [first, last] relative. The
+/* Adds to `ways` the code points of n_more continuation bytes whose lead bits are `prefix`: [first, last] relative. The
  * range is cut where a whole block of continuation bytes begins or ends. */
 static void continuation_ways(whit_automaton *graph, uint32_t lead, uint32_t n_more, uint32_t first, uint32_t last,
                               uint32_t next, whit_buf *ways)
@@ -218,14 +218,14 @@ uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *range
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* Texts that share their first `depth` bytes. What they have in common is walked in a loop, so that
- * the recursion is as deep as there are branchings on one path: at most one per two words. */
+/* Builds the texts that share their first `depth` bytes. Their further common bytes are walked in a loop, so that the
+ * recursion is as deep as there are branchings on one path: at most one per two words. */
 static uint32_t words_from(whit_automaton *graph, const whit_automaton_word *words, size_t n, size_t depth,
                            uint32_t next, uint32_t level)
 {
     if (level > 4096) graph->failed = true;
     if (graph->failed) return WHIT_AUTOMATON_NONE;
-    size_t common = depth; /* sorted: the first and the last differ soonest */
+    size_t common = depth; /* in a sorted list the first and the last differ soonest */
     const whit_automaton_word *last = &words[n - 1];
     while (common < words[0].n_bytes && common < last->n_bytes && words[0].text[common] == last->text[common]) common++;
     uint32_t branch = next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What must hold of a finished graph: no rule calls itself before it consumed a byte, and the root
- * has an end. The frames that reaching an end takes are found as Knuth generalised Dijkstra's
- * algorithm (1977): every node is settled once, in the order of its height. */
+ * Checks a finished graph: no rule calls itself before it has consumed a byte, and the root has an end. The number of
+ * frames that reaching an end takes is found by Knuth's generalisation of Dijkstra's algorithm (1977): every node is
+ * settled once, in the order of its height. */
 #include "grammar/automaton.h"
 #include "base/items.h"
 
@@ -15,8 +15,8 @@ typedef struct checker {
     uint8_t *empty;                /* nodes that reach the end without a byte */
 } checker;
 
-/* Finds the i-th node that `node` refers to; false past the last. For a call or a repetition these are the rule or
- * body, then the node that follows. */
+/* Finds the i-th node that `node` refers to; false past the last. For a call or a repetition the first is the rule or
+ * body, and the second the node that follows. */
 static bool refers(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
 {
     const whit_automaton_node *n = &c->nodes[node];
@@ -51,7 +51,7 @@ static whit_status index_users(checker *c, whit_error *error)
     return WHIT_OK;
 }
 
-/* Returns whether a node can reach the end, judging by what is known so far about others: without a byte or, with
+/* Returns whether a node can reach the end, judging by what is known so far about other nodes: without a byte or, with
  * `with_bytes`, by some text. */
 static bool ends_now(const checker *c, uint32_t node, bool with_bytes)
 {
@@ -84,7 +84,7 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
         return next == UINT16_MAX ? UINT32_MAX : next;
     case WHIT_AUTOMATON_CALL:
         part = c->rules[n->a];
-        if (n->b == WHIT_AUTOMATON_RET) /* the machine keeps no frame of such a call */
+        if (n->b == WHIT_AUTOMATON_RET) /* the machine keeps no frame for such a call */
             return height[part] == UINT16_MAX ? UINT32_MAX : height[part];
         break;
     case WHIT_AUTOMATON_REPEAT:
@@ -96,7 +96,7 @@ static uint32_t height_now(const checker *c, const uint16_t *height, uint32_t no
     return height[part] + 1u > height[n->b] ? height[part] + 1u : height[n->b];
 }
 
-/* Settles nodes level by level; `stack` has room for every node, twice. */
+/* Settles nodes level by level; `now` and `later` have room for every node. */
 static void settle(checker *c, uint16_t *height, uint32_t *now, uint32_t *later)
 {
     uint32_t n_now = 1, n_later = 0;
@@ -124,7 +124,7 @@ static void settle(checker *c, uint16_t *height, uint32_t *now, uint32_t *later)
     }
 }
 
-/* Finds the nodes that reach the end without a byte or, where `with_bytes`, by any finite text. */
+/* Finds the nodes that reach the end without a byte or, if `with_bytes`, by any finite text. */
 static void find_ends(checker *c, uint32_t *stack, bool with_bytes)
 {
     uint32_t n = 1;
@@ -154,7 +154,7 @@ static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
     return refers(c, node, 0, &part) && c->empty[part];
 }
 
-/* Depth-first search; a node that is met again on the current path is left recursion. *node_of: beginning of a rule
+/* Searches depth-first; a node that is met again on the current path is left recursive. *node_of: beginning of a rule
  * on the cycle. */
 static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way, uint8_t *seen, uint32_t *node_of)
 {
@@ -287,7 +287,7 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a rule is used but not defined", name);
         }
     size_t room = (size_t)c.n_nodes + c.graph->edges.size_bytes / sizeof(uint32_t) + c.n_nodes + 64;
-    /* Not zeroed: of a large graph most of it is never touched. */
+    /* The stacks are not zeroed, because most of their memory is never touched for a large graph. */
     uint32_t *stack = whit_alloc(graph->allocator, 2 * room * sizeof *stack);
     uint16_t *height = whit_zalloc_array(graph->allocator, c.n_nodes, sizeof *height);
     uint8_t *seen = whit_zalloc(graph->allocator, c.n_nodes);

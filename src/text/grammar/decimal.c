@@ -13,7 +13,7 @@ bool whit_decimal_read(const char *text, size_t n_bytes, whit_decimal *out)
     int64_t exponent = 0;
     *out = (whit_decimal){.text = text};
     if (at < n_bytes && text[at] == '-') out->negative = true, at++;
-    /* n_digits counts the digits from the first that is not 0, `last` those up to the last one that is not 0. */
+    /* n_digits counts the digits from the first that is not 0; `last` counts them up to the last one that is not 0. */
     for (; at < n_bytes && ((text[at] >= '0' && text[at] <= '9') || (text[at] == '.' && !dot)); at++) {
         if (text[at] == '.') {
             dot = true;
@@ -133,7 +133,8 @@ static bool read_double(const char *text, size_t n, const whit_allocator *alloca
     return ok;
 }
 
-/* Appends a number: a fraction of more than 15 digits with 15 or 16 if these give the same double, else unchanged. */
+/* Appends a number: a fraction of more than 15 digits is written with 15 or 16 if these give the same double, else
+ * unchanged. */
 static bool append_number(const char *text, size_t n, whit_buf *out)
 {
     whit_decimal decimal;
@@ -143,7 +144,7 @@ static bool append_number(const char *text, size_t n, whit_buf *out)
         read_double(text, n, out->allocator, &value);
     for (int digits = 15; known && digits <= 16; digits++) {
         int length = snprintf(shorter, sizeof shorter, "%.*g", digits, value);
-        for (int i = 0; i < length; i++) /* whatever a locale writes for the point */
+        for (int i = 0; i < length; i++) /* replaces the point of the host's locale */
             if (!strchr("0123456789+-e", shorter[i])) shorter[i] = '.';
         if (read_double(shorter, (size_t)length, out->allocator, &again) && again == value)
             return whit_buf_append(out, shorter, (size_t)length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GBNF, the notation of llama.cpp's grammars, into a graph. A rule ends with its line, unless a group
- * is open or a `|` wants more. `%json {...}` stands for JSON of that schema. */
+ * Compiles GBNF, the notation of llama.cpp's grammars, into a graph. A rule ends with its line, unless a group is open
+ * or a `|` needs an alternative. `%json {...}` stands for JSON of that schema. */
 #include "grammar/gbnf.h"
 
 #include "base/items.h"
@@ -19,7 +19,7 @@ typedef struct reader {
     const char *name;
     const uint8_t *text;
     size_t n, at;
-    size_t line_at; /* up to where lines were counted */
+    size_t line_at; /* end of the text in which lines were counted */
     uint32_t line;
     whit_automaton *graph;
     whit_pattern syntax;
@@ -74,7 +74,7 @@ static bool is_name(uint8_t c)
 
 static uint32_t hash_name(const char *text, size_t n)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
+    uint32_t h = 2166136261u; /* the hash is FNV-1a */
     for (size_t i = 0; i < n; i++) h = (h ^ (uint8_t)text[i]) * 16777619u;
     return h;
 }
@@ -318,7 +318,7 @@ static void read_rule(reader *r)
         whit_automaton_define(r->graph, rule, begin);
 }
 
-/* The name of a rule that is missing or left-recursive goes into the error. */
+/* Reports a rule that is missing or left-recursive by its name. */
 static whit_status name_rule(const reader *r, uint32_t rule, const char *what, whit_error *error)
 {
     if ((size_t)(rule + 1) * sizeof(rule_name) > r->names.size_bytes) return WHIT_ERROR_FORMAT;

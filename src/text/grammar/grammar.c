@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Grammars at work: masks by a walk of the vocabulary, places in a text. */
+ * Runs grammars: computes masks by a walk of the vocabulary, and moves states along a text. */
 #include "grammar/grammar.h"
 #include "base/items.h"
 
 enum { MASK_BYTES = 8 << 20, MOST_MASKS = 512, FEWEST_MASKS = 8, FIRST_COLLECT = 1 << 15, FULL_ROW_BYTES = 8 << 20 };
-enum { MOST_LOOKS = 4 << 20 }; /* nodes of the graph, for one mask or one token */
+enum { MOST_LOOKS = 4 << 20 }; /* nodes of the graph that are visited for one mask or one token */
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -129,7 +129,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
     forget_masks(g); /* also forgets the copies that frames remember */
     uint32_t begin = whit_state_pool_import(&moved, &g->exact, g->begin, 0);
     for (int round = 0; round < 2 && !moved.failed; round++)
-        for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies, then all numbers */
+        for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies are made, then all numbers */
             uint32_t now = whit_state_pool_import(&moved, &g->exact, s->now, 0);
             if (round) s->now = now;
             for (uint32_t i = 0; i < s->n_past; i++) {
@@ -209,7 +209,7 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 /* ---- masks ----------------------------------------------------------------------------------- */
 
 /* A repetition that accepts any sequence of bytes of some kinds, up to `room` turns: no path of such bytes leaves it,
- * so a vocabulary subtree made of them is accepted as a whole. */
+ * so a vocabulary subtree that consists of them is accepted as a whole. */
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;
@@ -298,7 +298,7 @@ static void walk(whit_grammar *g, uint32_t configuration, uint64_t *bits)
             i = node->skip;
             continue;
         }
-        if (node->skip == i + 1) { /* a leaf */
+        if (node->skip == i + 1) { /* the node is a leaf */
             set_tokens(v, node->first_token, nodes[i + 1].first_token, bits);
             i++;
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Expressions of regular languages: made in a normal form, and their derivatives. */
+ * Expressions of regular languages, in a normal form, and their derivatives. */
 #include "grammar/language.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum { FIRST_SLOTS = 1 << 8, NODES_MAX = 1 << 18, DEPTH_MAX = 400, UNROLL_MAX = 8, WORK_MAX = 2500000 };
 
-/* ---- nodes that are kept once ------------------------------------------------------------------ */
+/* ---- nodes, each of which is stored once ------------------------------------------------------- */
 
 static uint32_t hash_words(const uint32_t *words, size_t n, uint32_t hash)
 {
@@ -66,7 +66,7 @@ static bool grow_slots(whit_language *l)
     return true;
 }
 
-/* Returns the number of a node, whose content was appended last and is taken back where the node is known. */
+/* Returns the number of a node. Its content was appended last, and is removed again if the node already exists. */
 static uint32_t keep_node(whit_language *l, whit_language_node node)
 {
     uint32_t n = (uint32_t)(l->nodes.size_bytes / sizeof node);
@@ -164,7 +164,7 @@ uint32_t whit_language_then(whit_language *l, uint32_t a, uint32_t b)
     if (b == WHIT_LANGUAGE_EMPTY) return a;
     whit_language_node x = whit_language_at(l, a);
     if (a == WHIT_LANGUAGE_ALL && b == WHIT_LANGUAGE_ALL) return a;
-    if (x.kind == WHIT_LANGUAGE_IS_THEN) { /* chains lean to the right; a loop, as they may be long */
+    if (x.kind == WHIT_LANGUAGE_IS_THEN) { /* chains lean to the right; they may be long, so a loop builds them */
         whit_buf parts = {.allocator = l->allocator};
         for (; x.kind == WHIT_LANGUAGE_IS_THEN; a = x.b, x = whit_language_at(l, a))
             if (!whit_buf_append(&parts, &x.a, sizeof x.a)) l->failed = true;
@@ -188,7 +188,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Appends the parts of a node to the list: its children where it is of the same kind. */
+/* Appends the parts of a node to the list: its children if it is of the same kind, else the node. */
 static void append_parts(whit_language *l, whit_language_kind kind, uint32_t node, whit_buf *list)
 {
     whit_language_node n = whit_language_at(l, node);
@@ -296,7 +296,8 @@ static bool looks_ahead(const whit_pattern *syntax, uint32_t node)
     return false;
 }
 
-/* Builds the texts of a node followed by `rest`, the expression of everything after it: lookahead constrains `rest`. */
+/* Builds the expression of a node's texts followed by `rest`, the expression of everything after the node: lookahead
+ * constrains `rest`. */
 static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32_t node, uint32_t rest)
 {
     if (l->failed || node == WHIT_PATTERN_NONE || ++l->work > WORK_MAX) {
@@ -323,7 +324,7 @@ static uint32_t follow_with(whit_language *l, const whit_pattern *syntax, uint32
             uint32_t body = follow_with(l, syntax, n->child, WHIT_LANGUAGE_EMPTY);
             return whit_language_then(l, whit_language_repeat(l, body, n->a, n->b), rest);
         }
-        if (n->b > UNROLL_MAX) { /* the rest would be a part of itself */
+        if (n->b > UNROLL_MAX) { /* with lookahead, the expression after the loop would have to be a part of itself */
             l->failed = true;
             return result;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The automaton of an expression: its derivatives by classes of code points, and its way into a graph. */
+ * The automaton of an expression: its derivatives by classes of code points, and its conversion into a graph. */
 #include "grammar/language.h"
 #include "base/items.h"
 
@@ -7,7 +7,7 @@
 
 enum { STATES_MAX = 20000, STEPS_MAX = 1 << 20, CUTS_MAX = 1 << 13 };
 
-/* One stretch of code points, and the class that it belongs to. */
+/* A range of code points, and the class that it belongs to. */
 typedef struct stretch {
     uint32_t first, last, class;
 } stretch;
@@ -18,8 +18,8 @@ typedef struct machine {
     whit_buf numbers; /* uint32_t: state of an expression, plus 1 */
     uint32_t *steps;  /* (n_states, n_classes): states */
     uint32_t n_states, n_classes;
-    uint32_t *representatives; /* (n_classes) */
-    uint8_t *lives;            /* (n_states) 1 where some text ends */
+    uint32_t *representatives; /* (n_classes) a code point of each class */
+    uint8_t *lives;            /* (n_states) 1 if a text can end from this state on */
 } machine;
 
 /* ---- classes of code points -------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static uint32_t state_of(machine *m, uint32_t node)
     return *number - 1;
 }
 
-/* Finds all states from a node on, and which of them lead to an end. */
+/* Finds all states that can be reached from a node, and which of them lead to an end. */
 static bool explore(machine *m, uint32_t node)
 {
     whit_language *l = m->language;
@@ -141,7 +141,7 @@ static bool explore(machine *m, uint32_t node)
     bool more = !l->failed;
     for (uint32_t s = 0; s < m->n_states && !l->failed; s++)
         m->lives[s] = whit_language_at(l, (WHIT_ITEMS(const uint32_t, &m->states))[s]).has_empty;
-    while (more) { /* backwards: states are numbered in the order of discovery, so that few rounds are needed */
+    while (more) { /* goes backwards: states are numbered in the order of discovery, so that few rounds are needed */
         more = false;
         for (uint32_t s = m->n_states; s-- > 0;)
             for (uint32_t c = 0; c < m->n_classes && !m->lives[s]; c++)
@@ -178,7 +178,7 @@ static uint32_t write_codes(whit_language_form form, whit_automaton *graph, cons
                                                                                                     next);
 }
 
-/* Emits one rule for each state. A turn back to the same state is a repetition, whose masks are made faster. */
+/* Emits the rule of a state. A step back to the same state becomes a repetition, whose masks are computed faster. */
 static uint32_t emit_state(const machine *m, uint32_t state, whit_language_form form, whit_automaton *graph,
                            const uint32_t *rules)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The pushdown machine: closures, steps, and the pools that keep frames and configurations once. */
+ * The pushdown machine: closures, steps, and the pools that store each frame and configuration once. */
 #include "grammar/machine.h"
 #include "base/items.h"
 
@@ -184,7 +184,7 @@ static uint32_t keep_configuration(whit_state_pool *pool, const whit_stack_threa
     return id;
 }
 
-/* ---- closures: everything that can be reached without a byte ----------------------------------- */
+/* ---- closures: all nodes that can be reached without a byte ------------------------------------ */
 
 static void grow_seen(whit_state_pool *pool)
 {
@@ -211,7 +211,7 @@ static void grow_seen(whit_state_pool *pool)
     pool->n_seen = n;
 }
 
-/* Queues (node, frame) for a visit, unless it cannot reach an end within the depth. */
+/* Queues (node, frame) for a visit, unless the node cannot reach an end within the depth. */
 static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
 {
     if (pool->failed) return;

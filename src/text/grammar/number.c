@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Numbers between bounds, digit by digit.
  *
- * A place within a number is the count of digits on this side of the point, how the digits so far compare with those
- * of each bound, and the remainder by the step. Before the point the shorter number is the smaller one, so that digits
- * are compared from the left and lengths at its end. Every place becomes one node, made when it is first reached. */
+ * A place within a number is the count of digits on this side of the point, the order of the digits so far relative to
+ * the digits of each bound, and the remainder by the step. Before the point the shorter number is the smaller one, so
+ * that digits are compared from the left, and lengths at the end of the whole part. Every place becomes one node, made
+ * when it is first reached. */
 #include "grammar/number.h"
 #include "base/items.h"
 
@@ -22,8 +23,8 @@ typedef enum order { LESS = 0, EQUAL = 1, MORE = 2 } order;
 
 typedef struct place {
     bool fraction;
-    uint8_t n;         /* digits before the point, or after it */
-    uint8_t low, high; /* order: the digits against those of the bounds */
+    uint8_t n;         /* digits before the point or, with `fraction`, after it */
+    uint8_t low, high; /* order of the digits relative to those of each bound */
     uint32_t rest;
 } place;
 
@@ -31,7 +32,7 @@ typedef struct builder {
     whit_automaton *graph;
     const whit_number_range *range;
     const whit_number_form *form;
-    uint32_t n_whole, n_decimals; /* at most so many digits */
+    uint32_t n_whole, n_decimals; /* maximum number of digits */
     uint32_t next;
     uint64_t *keys; /* (n_slots) places, packed; 0: free */
     uint32_t *nodes;
@@ -84,7 +85,7 @@ uint32_t whit_number_any(whit_automaton *graph, bool integers, bool negative, ui
 
 /* ---- plain numbers ----------------------------------------------------------------------------- */
 
-/* The number of digits before the point; of a number below 1 that is the digit 0. */
+/* Returns the number of digits before the point; a number below 1 has the digit 0 there. */
 static int64_t whole_digits(const whit_decimal *d)
 {
     return d->n && d->point > 0 ? d->point : 1;
@@ -124,7 +125,7 @@ static uint8_t compare_digit(uint8_t so_far, char digit, char bound)
     return EQUAL;
 }
 
-/* May the number end with this order to the bounds, `n` decimals written? */
+/* Returns whether the number may end with this order to the bounds after `n` decimals. */
 static bool may_end(const builder *b, uint8_t low, uint8_t high, uint32_t n, uint32_t rest)
 {
     const whit_number_range *r = b->range;
@@ -241,7 +242,7 @@ static uint32_t at_place(builder *b, place p)
     uint32_t known = *slot_of_place(b, key);
     if (known) return known - 1;
     b->n_places++;
-    uint32_t node = make_place(b, p); /* recursion as deep as the number of digits */
+    uint32_t node = make_place(b, p); /* the recursion is as deep as the number of digits */
     if (!b->graph->failed) *slot_of_place(b, key) = node + 1;
     return node;
 }
@@ -256,7 +257,7 @@ static uint32_t plain_number(builder *b)
         p.low = compare_digit(EQUAL, (char)('0' + d), whole_digit(&r->low, 0));
         p.high = r->has_high ? compare_digit(EQUAL, (char)('0' + d), whole_digit(&r->high, 0)) : LESS;
         p.rest = b->form->step ? d % b->form->step : 0;
-        if (d == 0) { /* the whole part is 0: nothing but a point follows */
+        if (d == 0) { /* the whole part is 0: only a point may follow */
             uint32_t n_whole = b->n_whole;
             b->n_whole = 0;
             ways[n_ways++] = one_digit(g, 0, 0, make_place(b, p));
@@ -358,7 +359,7 @@ static uint32_t scientific_number(const builder *b)
     const whit_number_range *r = b->range;
     whit_automaton *g = b->graph;
     uint32_t ways[10], n_ways = 0;
-    if (r->low.n == 0 && !r->low_out) { /* 0, whatever its exponent */
+    if (r->low.n == 0 && !r->low_out) { /* 0, with any exponent */
         uint32_t end = exponent_between(g, -EXPONENT_MAX, EXPONENT_MAX, b->next);
         uint32_t zeros = whit_automaton_repeat(g, one_digit(g, 0, 0, WHIT_AUTOMATON_RET), 1, DIGITS, end);
         ways[n_ways++] = one_digit(g, 0, 0, either(g, end, whit_automaton_text(g, ".", 1, zeros)));
@@ -372,7 +373,7 @@ static uint32_t scientific_number(const builder *b)
     return whit_automaton_split(g, ways, n_ways);
 }
 
-/* ---- both -------------------------------------------------------------------------------------- */
+/* ---- both forms ------------------------------------------------------------------------------- */
 
 uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *range, const whit_number_form *form,
                              uint32_t next)
@@ -391,16 +392,16 @@ uint32_t whit_number_between(whit_automaton *graph, const whit_number_range *ran
             b.n_decimals = (uint32_t)most;
         else
             b.n_decimals = DIGITS_MAX;
-        if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more of them could only be zeros */
+        if (form->step && !form->no_multiple) b.n_decimals = form->decimals; /* more decimals could only be zeros */
     }
-    /* With these digits, doubles too distinguish the numbers from integers or multiples. */
+    /* With this many digits, doubles too distinguish the numbers from integers or multiples. */
     if (form->fraction || (form->no_multiple && !form->integers)) {
         if (b.n_whole > EXACT_WHOLE) b.n_whole = EXACT_WHOLE;
         if (form->fraction) b.n_decimals = EXACT_DECIMALS;
     }
-    /* There is a place for every remainder after every digit: the more remainders, the fewer digits. */
+    /* There is a place for every remainder after every digit, so more remainders allow fewer digits. */
     uint32_t fits = form->step ? 40000 / form->step : DIGITS_MAX;
-    /* Doubles keep every digit of numbers with this many. */
+    /* Doubles keep every digit of numbers with EXACT_MULTIPLE digits. */
     if (form->step && fits > EXACT_MULTIPLE) fits = EXACT_MULTIPLE;
     if (fits < 5) fits = 5;
     if (b.n_whole > fits) b.n_whole = fits;

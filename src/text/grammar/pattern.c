@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Trees of GBNF and regular expressions, and their way into a graph. */
+ * Trees of GBNF and regular expressions, and their conversion into a graph. */
 #include "grammar/pattern.h"
 #include "base/items.h"
 
@@ -144,7 +144,7 @@ static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last
         uint32_t top = first >> shift, top_last = last >> shift, to = first | low;
         if ((first & low) == 0 && (last & low) != low && top < top_last) top_last--;
         if ((first & low) == 0 && (top < top_last || last >= to))
-            to = top_last << shift | low; /* whole blocks together */
+            to = top_last << shift | low; /* joins whole blocks */
         else
             top_last = top;
         if (to > last) to = last, top_last = top;
@@ -155,7 +155,7 @@ static uint32_t hex_between(whit_automaton *graph, uint32_t first, uint32_t last
     return whit_automaton_split(graph, ways, n_ways);
 }
 
-/* Does a code point lie in sorted ranges? */
+/* Returns whether a code point lies in sorted ranges. */
 static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
 {
     for (size_t i = 0; i < n; i++)

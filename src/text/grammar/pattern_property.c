@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Unicode properties in patterns: \p{...} with general categories, and what patterns of emoji ask for. */
+ * Unicode properties in patterns: \p{...} with general categories, and the properties that patterns of emoji use. */
 #include "grammar/pattern_property.h"
 
 #include <utf8proc.h>
 
-/* Categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt. The
- * first letter of a short name is that of its group. */
+/* Categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt. The first
+ * letter of a short name is the letter of the category's group. */
 static const struct {
     const char *name, *category;
 } categories[] = {{"Letter", "L"},
@@ -50,7 +50,7 @@ static const struct {
                   {"Private_Use", "Co"},
                   {"Unassigned", "Cn"}};
 
-/* Emoji_Component of emoji-data.txt. */
+/* The property Emoji_Component of emoji-data.txt. */
 static const whit_code_range components[] = {
     {'#', '#'},       {'*', '*'},         {'0', '9'},         {0x200D, 0x200D},   {0x20E3, 0x20E3},
     {0xFE0F, 0xFE0F}, {0x1F1E6, 0x1F1FF}, {0x1F3FB, 0x1F3FF}, {0x1F9B0, 0x1F9B3}, {0xE0020, 0xE007F}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Regular expressions of JSON Schema's `pattern`: the regular part of ECMA-262. */
+ * Reads regular expressions of JSON Schema's `pattern`: the regular part of ECMA-262. */
 #include "grammar/pattern.h"
 
 #include "base/items.h"
@@ -21,7 +21,7 @@ typedef struct reader {
     whit_pattern *syntax;
     whit_error *error;
     whit_status status;
-    class one; /* the class that is read: here, since groups nest and threads' stacks are small */
+    class one; /* the class that is being read; not on the stack, since groups nest and threads' stacks are small */
 } reader;
 
 static uint32_t refuse_pattern(reader *r, const char *what)
@@ -58,7 +58,7 @@ static bool next_is(reader *r, const char *text)
     return true;
 }
 
-/* \d \w \s and their complements, by ECMA-262; false for another letter. */
+/* Adds \d \w \s and their complements, by ECMA-262; false for another letter. */
 static bool add_named(reader *r, class *c, uint8_t letter)
 {
     static const whit_code_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
@@ -91,7 +91,7 @@ static bool add_named(reader *r, class *c, uint8_t letter)
     return add_range(r, c, from, 0x10FFFF);
 }
 
-/* After \\p or \\P: the braces and the name of a Unicode property. */
+/* Adds a Unicode property: reads the braces and the name after \\p or \\P. */
 static bool add_property(reader *r, class *c, bool inverted)
 {
     whit_buf found = {.allocator = r->syntax->nodes.allocator};
@@ -273,7 +273,7 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
     } else {
         return atom;
     }
-    next_is(r, "?"); /* lazy: the same texts */
+    next_is(r, "?"); /* a lazy quantifier has the same texts */
     uint32_t repeat = whit_pattern_add(r->syntax, WHIT_PATTERN_REPEAT, min, max);
     whit_pattern_append(r->syntax, repeat, atom);
     return r->syntax->failed ? WHIT_PATTERN_NONE : repeat;

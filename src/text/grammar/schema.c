@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: references, sets of schemas, choices. */
+ * Compiles JSON Schema: references, sets of schemas, choices. */
 #include "grammar/schema.h"
 #include "base/items.h"
 
@@ -26,7 +26,7 @@ typedef struct set_entry {
 
 /* ---- errors that name the place ---------------------------------------------------------------- */
 
-/* Writes the JSON pointer of a node: down from the root, into the part that holds it. */
+/* Writes the JSON pointer of a node: a walk from the root, always into the part that holds the node. */
 static void write_path(const whit_json *json, uint32_t node, whit_buf *out)
 {
     const whit_json_node *nodes = WHIT_ITEMS(const whit_json_node, &json->nodes);
@@ -145,7 +145,7 @@ static bool surely_holds(whit_json_schema_compiler *c, whit_json_schema_set set,
     if (depth > 16 || !whit_json_schema_work(c, schema, set.n)) return false;
     for (uint32_t i = 0; i < set.n; i++)
         if (set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS && set.items[i].node == schema) return true;
-    /* A schema of which nothing remained is not in the set, but what it refers to is. */
+    /* A schema that is spent is not in the set, but the schemas that it refers to are. */
     whit_json_schema_item spent = {.node = schema, .done = WHIT_JSON_SCHEMA_ANY_OF | WHIT_JSON_SCHEMA_ONE_OF};
     if (!is_spent(c, spent)) return false;
     for (uint32_t i = 0; i < 2; i++) {
@@ -218,8 +218,9 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
         if (!is_spent(c, own[i])) own[kept++] = own[i];
     n = kept;
     c->items.size_bytes = (first + n) * sizeof *items;
-    if (n > 1) qsort(own, n, sizeof *own, by_node); /* document order, whatever referred to what */
-    kept = 0;                                       /* a condition may be reached in several ways */
+    if (n > 1) qsort(own, n, sizeof *own, by_node); /* sorted in document order, however they were reached */
+    kept = 0;                                       /* counts again, without duplicates: a condition may be reached in
+                                                     * several ways */
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || memcmp(&own[kept - 1], &own[i], sizeof *own) != 0) own[kept++] = own[i];
     n = kept;
@@ -303,7 +304,8 @@ uint32_t whit_json_schema_types(whit_json_schema_compiler *c, uint32_t schema)
     return types;
 }
 
-/* For a schema without a type but with keywords of one: only values of that type are generated. */
+/* Returns the types of a schema without a type but with keywords of one type: only values of that type are
+ * generated. */
 static uint32_t meant_types(whit_json_schema_compiler *c, uint32_t schema)
 {
     static const struct {
@@ -381,7 +383,8 @@ static uint32_t compile_set(whit_json_schema_compiler *c, whit_json_schema_set s
         whit_json_schema_item item = set.items[i];
         bool is_bool = whit_json_type_of(&c->json, item.node) == WHIT_JSON_BOOL;
         if (is_bool && (item.kind == WHIT_JSON_SCHEMA_HOLDS || item.kind == WHIT_JSON_SCHEMA_FAILS))
-            return whit_automaton_split(c->graph, NULL, 0); /* false, or not true */
+            return whit_automaton_split(c->graph, NULL, 0); /* the schema false holds, or the schema true does not: no
+                                                             * value */
         if (item.kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= item.value;
         if (item.kind != WHIT_JSON_SCHEMA_HOLDS) continue;
         check_keywords(c, item.node);
@@ -414,7 +417,7 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
                                       (uint32_t)(set.size_bytes / sizeof(whit_json_schema_item)));
     for (uint32_t i = 0; c->status == WHIT_OK && !c->graph->failed && i < c->sets.size_bytes / sizeof(set_entry); i++) {
         set_entry entry = (WHIT_ITEMS(const set_entry, &c->sets))[i];
-        set.size_bytes = 0; /* a copy: the list grows while the set is compiled */
+        set.size_bytes = 0; /* a copy of the set, because the list grows while the set is compiled */
         if (entry.n &&
             !whit_buf_append(&set, WHIT_ITEMS(const whit_json_schema_item, &c->items) + entry.first,
                              entry.n * sizeof(whit_json_schema_item))) {
@@ -430,8 +433,8 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
     return c->status;
 }
 
-/* Compiles the rule of the strings that the whole schema accepts, as they are, without the mark and control
- * characters. */
+/* Compiles the rule of the strings that the whole schema accepts, as they are, without the mark and control characters
+ * except tabs and line ends. */
 static whit_status compile_texts(whit_json_schema_compiler *c, const char *mark, uint32_t *rule)
 {
     static const whit_code_range plain[] = {{'\t', '\n'}, {'\r', '\r'}, {0x20, 0x10FFFF}};
@@ -473,7 +476,7 @@ static whit_status parse_schema(whit_json_schema_compiler *c, whit_buf *text)
     return whit_json_parse(c->name, whit_chars(text), text->size_bytes, text->allocator, &c->json, c->error);
 }
 
-/* *valid: whether the schema holds for the value of its first member, a constant. */
+/* Checks whether the schema holds for the value of its first member, a constant: *valid. */
 static whit_status check_constant(whit_json_schema_compiler *c, bool *valid)
 {
     const whit_json_schema_item whole = {.node = WHIT_JSON_ROOT, .kind = WHIT_JSON_SCHEMA_HOLDS};
@@ -483,7 +486,7 @@ static whit_status check_constant(whit_json_schema_compiler *c, bool *valid)
     return c->status;
 }
 
-/* valid NULL: compiles; else checks the first member of the schema. */
+/* Compiles the schema, if `valid` is NULL; else checks the first member of the schema. */
 static whit_status compile_text(whit_automaton *graph, const char *name, const char *text, size_t n_bytes,
                                 const char *mark, uint32_t *rule, bool *valid, whit_error *error)
 {
@@ -533,8 +536,8 @@ whit_status whit_json_schema_compile_texts(whit_automaton *graph, const char *na
     return compile_text(graph, name, text, n_bytes, mark, rule, NULL, error);
 }
 
-/* Appends the schema, an object of n members, with the value as the constant that it allows: references from its root
- * stay what they are, and a constant is valid for itself. */
+/* Appends the schema, an object of n members, with the value added as the constant that it allows: references from its
+ * root keep their meaning, and a constant is valid for itself. */
 static bool join_value(const char *schema, size_t n_bytes, size_t n_members, const char *value, size_t value_bytes,
                        whit_buf *text)
 {
@@ -560,7 +563,7 @@ whit_status whit_json_schema_check(const char *name, const char *schema, size_t 
     whit_json_close(&json);
     const whit_status parsed = whit_json_parse("the value", value, value_bytes, NULL, &json, &ignored);
     if (parsed == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "a value", value_bytes);
-    if (parsed != WHIT_OK) return WHIT_OK; /* is not JSON, and so not valid */
+    if (parsed != WHIT_OK) return WHIT_OK; /* it is not JSON, and so not valid */
     whit_json_close(&json);
     if (type == WHIT_JSON_BOOL) {
         *valid = holds;

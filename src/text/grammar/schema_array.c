@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * JSON Schema: arrays.
  *
- * Elements are written one after the other. Where some of them must satisfy a further schema (contains, or a schema
- * that an element must fail), the elements so far are counted for each such *watch*: an array is then a walk through
- * places of an element's number and the watches' counts, one rule for each. */
+ * Elements are written one after the other. If some of them must satisfy a further schema (contains, or a schema that
+ * an element must fail), the elements so far are counted for each such *watch*: an array is then a walk through places,
+ * each of which is an element's number with the watches' counts, and has a rule. */
 #include "grammar/schema_parts.h"
 #include "base/items.h"
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
-/* Elements `from` to `to` of which `min` to `max` satisfy the schema, or fail it. */
+/* A condition: of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
 typedef struct watch {
     uint32_t schema, owner; /* owner: the schema with this `contains` */
     uint32_t from, to, min, max;
@@ -32,7 +32,7 @@ uint32_t whit_json_schema_prefix(const whit_json_schema_compiler *c, uint32_t sc
     uint32_t items = whit_json_schema_get(c, schema, "items"), prefix = whit_json_schema_get(c, schema, "prefixItems");
     *rest = items;
     if (whit_json_type_of(&c->json, items) != WHIT_JSON_ARRAY) return prefix;
-    *rest = whit_json_schema_get(c, schema, "additionalItems"); /* before 2020-12 */
+    *rest = whit_json_schema_get(c, schema, "additionalItems"); /* the keyword of drafts before 2020-12 */
     return items;
 }
 
@@ -49,8 +49,8 @@ static bool is_false(const whit_json *json, uint32_t node)
     return whit_json_type_of(json, node) == WHIT_JSON_BOOL && !whit_json_bool(json, node, true);
 }
 
-/* Is the i-th element evaluated by a schema, or by one that it applies to the same array? i UINT32_MAX: one after all
- * prefixes. `matched`: the watches that the element satisfies. */
+/* Returns whether the i-th element is evaluated by a schema, or by a schema that it applies to the same array. i
+ * UINT32_MAX: an element after all prefixes. `matched`: the watches that the element satisfies. */
 static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched, bool top, uint32_t depth)
 {
     whit_json_schema_compiler *c = a->c;
@@ -111,7 +111,7 @@ static uint32_t plain_array(array *a, uint32_t next)
     if (!element_schemas(a, UINT32_MAX, 0, &none)) return WHIT_AUTOMATON_NONE;
     if (none && a->max > a->n_prefix) a->max = a->n_prefix;
     if (a->min > a->max) return whit_automaton_split(g, NULL, 0);
-    /* `tail` is what follows once all prefixes and, without any, one element are written. */
+    /* `tail` is the rest of the array once all prefixes or, without prefixes, one element are written. */
     uint32_t n_before = a->n_prefix ? a->n_prefix : 1;
     if (a->max > n_before) {
         uint32_t more = whit_json_schema_sign(c, ",", element_value(a, WHIT_AUTOMATON_RET));
@@ -144,7 +144,7 @@ static bool add_watch(array *a, watch w)
     return true;
 }
 
-/* Does an item of the set, or an array's evaluation, need to know which elements satisfy `contains`? */
+/* Returns whether an item of the set, or an array's evaluation, needs to know which elements satisfy `contains`. */
 static bool needs_matches(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++)
@@ -169,7 +169,7 @@ static bool find_watches(array *a)
             if (w.schema == WHIT_JSON_NONE) continue;
             if (!whit_json_schema_match_bounds(c, item.node, &w.min, &w.max)) return false;
             if (item.kind == WHIT_JSON_SCHEMA_FEWER_MATCH) {
-                if (w.min == 0) a->max = 0, a->min = 1; /* fewer than none */
+                if (w.min == 0) a->max = 0, a->min = 1; /* fewer than 0 matches are impossible */
                 w.max = w.min - 1, w.min = 0;
             } else if (item.kind == WHIT_JSON_SCHEMA_MORE_MATCH) {
                 w.min = w.max + 1, w.max = WHIT_AUTOMATON_UNBOUNDED;
@@ -190,7 +190,7 @@ static uint32_t cap_of(const watch *w)
     return w->max == WHIT_AUTOMATON_UNBOUNDED ? w->min : w->max;
 }
 
-/* Adds to the conditions on an element what a watch requires if it counts the element, or if it does not. */
+/* Adds to the conditions on an element the condition of a watch: to count the element, or not to count it. */
 static bool add_condition(array *a, const watch *w, bool counted, bool *none)
 {
     whit_json_schema_compiler *c = a->c;
@@ -205,8 +205,8 @@ static bool add_condition(array *a, const watch *w, bool counted, bool *none)
     return true;
 }
 
-/* Builds the way of one more element, counted by the watches in `counted`; false if no such element exists, or if it is
- * refused. */
+/* Builds the alternative with one more element, counted by the watches in `counted`; false if no such element exists,
+ * or if it is refused. */
 static bool element_way(array *a, uint32_t at, uint32_t last, const uint32_t *counts, uint32_t counted,
                         const uint32_t *rules, uint32_t *way)
 {
@@ -218,7 +218,7 @@ static bool element_way(array *a, uint32_t at, uint32_t last, const uint32_t *co
         bool on = at >= w->from && at <= w->to, unbounded = w->max == WHIT_AUTOMATON_UNBOUNDED;
         uint32_t count = counts[k] + (counted >> k & 1);
         if (counted >> k & 1 && (!on || (!unbounded && count > w->max))) return false;
-        /* A watch with enough matches lets any element be: no second way to the same text. */
+        /* A watch with enough matches accepts any element, so counting it would be a second way to the same text. */
         if (counted >> k & 1 && unbounded && counts[k] == w->min && w->owner == WHIT_JSON_NONE) return false;
         if (count > cap_of(w)) count = cap_of(w);
         next += count * scale;
@@ -297,8 +297,8 @@ static bool list_values(array *a, whit_buf *values)
     return c->status == WHIT_OK;
 }
 
-/* Each value at most once: of few values in any order, of many in the order of the list. A place is the set of values
- * that were written, or the number of elements and the last value. `values`, `ways`: the caller's, empty. */
+/* Writes each value at most once: few values in any order, many in the order of the list. A place is the set of values
+ * that were written, or the number of elements and the last value. `values`, `ways`: empty buffers of the caller. */
 static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_buf *values, whit_buf *ways)
 {
     whit_json_schema_compiler *c = a->c;

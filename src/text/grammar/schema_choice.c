@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: choices. A set in which something is to be chosen (anyOf, oneOf, if, a dependency, one of the reasons
- * for which a schema does not hold) becomes the sets with each choice in turn. */
+ * JSON Schema: choices. A set that has a choice (anyOf, oneOf, if, a dependency, one of the reasons for which a schema
+ * does not hold) becomes several sets, one with each alternative. */
 #include "grammar/decimal.h"
 #include "base/items.h"
 #include "grammar/schema_parts.h"
@@ -17,21 +17,21 @@ enum {
     NUMBER = WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL
 };
 
-/* The ways so far, and the set of the next one. */
+/* The alternatives so far, and the set of the next one. */
 typedef struct choice {
     whit_json_schema_compiler *c;
     whit_json_schema_set set;
-    uint32_t at; /* the item that is chosen for */
+    uint32_t at; /* index of the item whose alternatives are added */
     whit_buf ways, with;
     bool never;        /* the next alternative accepts no value */
-    uint32_t n_before; /* items of the next way that were already in the set */
+    uint32_t n_before; /* number of items of the next alternative that were already in the set */
     bool left_out;
     bool is_plain; /* the next alternative is a plain branch, which does not count towards the limit */
 } choice;
 
-/* ---- ways -------------------------------------------------------------------------------------- */
+/* ---- alternatives ------------------------------------------------------------------------------ */
 
-/* The set without the item, or where `done` is set with the item so marked. */
+/* Begins an alternative: the set without the item or, if `done` is set, with the item marked by it. */
 static void begin_way(choice *w, uint32_t done, uint32_t value)
 {
     w->with.size_bytes = 0;
@@ -112,7 +112,7 @@ static bool is_hopeless(whit_json_schema_compiler *c, const whit_json_schema_ite
     for (uint32_t i = 0; i < n; i++) {
         if (items[i].kind == WHIT_JSON_SCHEMA_OF_TYPE) types &= items[i].value;
         if (items[i].kind != WHIT_JSON_SCHEMA_HOLDS) continue;
-        if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* false */
+        if (whit_json_type_of(&c->json, items[i].node) == WHIT_JSON_BOOL) return true; /* the schema false */
         types &= whit_json_schema_types(c, items[i].node);
         for (uint32_t k = 0; k < n; k++) /* a schema and its negation are both required */
             if (items[k].kind == WHIT_JSON_SCHEMA_FAILS && items[k].node == items[i].node) return true;
@@ -146,7 +146,7 @@ static void one_way(choice *w, uint32_t types, uint32_t kind, uint32_t node, uin
 
 /* ---- anyOf, oneOf ------------------------------------------------------------------------------ */
 
-/* Adds a schema to a list of nodes; a schema named by a reference is added only once, so that the list ends. */
+/* Adds a schema to a list of nodes; a schema that a reference names is added only once, so that the list ends. */
 static void meet(whit_json_schema_compiler *c, uint32_t node, bool named, whit_buf *list)
 {
     const uint32_t *known = WHIT_ITEMS(const uint32_t, list);
@@ -244,7 +244,8 @@ uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t sche
     return WHIT_JSON_NONE;
 }
 
-/* The i-th dependency: either its property is absent, or it is present together with what depends on it. */
+/* Adds the alternatives of the i-th dependency: either its property is absent, or it is present together with what
+ * depends on it. */
 static void choose_dependency(choice *w, uint32_t key)
 {
     whit_json_schema_compiler *c = w->c;
@@ -270,7 +271,7 @@ static int by_decimal(const void *a, const void *b)
     return whit_decimal_compare(a, b);
 }
 
-/* Numbers below, between and above those listed. */
+/* Adds alternatives for the numbers below, between and above the listed ones. */
 static void other_numbers(choice *w, uint32_t list, bool single)
 {
     whit_json_schema_compiler *c = w->c;
@@ -298,7 +299,8 @@ static void other_numbers(choice *w, uint32_t list, bool single)
     whit_buf_free(&all);
 }
 
-/* Values that are not listed: of other types; other strings and booleans; lists and objects of other sizes. */
+/* Adds alternatives for values that are not listed: of other types; other strings and booleans; lists and objects of
+ * other sizes. */
 static void other_values(choice *w, uint32_t list, bool single)
 {
     static const uint32_t types[] = {WHIT_JSON_SCHEMA_STRING, WHIT_JSON_SCHEMA_BOOL, ARRAY, OBJECT};
@@ -339,7 +341,7 @@ static void other_values(choice *w, uint32_t list, bool single)
 static void fail_one_of(choice *w, uint32_t list)
 {
     whit_json_schema_compiler *c = w->c;
-    begin_way(w, 0, 0); /* none holds */
+    begin_way(w, 0, 0); /* the alternative in which no branch holds */
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, list, k))
         add_fails(w, k);
     end_way(w);
@@ -347,7 +349,7 @@ static void fail_one_of(choice *w, uint32_t list)
         for (uint32_t j = whit_json_first(&c->json, list); j != k && c->status == WHIT_OK;
              j = whit_json_next(&c->json, list, j)) {
             if (!whit_json_schema_work(c, k, 100) || whit_json_schema_disjoint(c, j, k, 0)) continue;
-            begin_way(w, 0, 0); /* two hold */
+            begin_way(w, 0, 0); /* the alternative in which two branches hold */
             add_holds(w, j);
             add_holds(w, k);
             end_way(w);
@@ -388,7 +390,7 @@ static void fail_dependencies(choice *w, uint32_t list)
     }
 }
 
-/* Requires an element that its schema does not accept. */
+/* Adds alternatives with an element that its schema does not accept. */
 static void fail_elements(choice *w, uint32_t schema)
 {
     whit_json_schema_compiler *c = w->c;
@@ -465,7 +467,7 @@ static const struct {
                {"unevaluatedProperties", UNTOLD},
                {"$recursiveRef", UNTOLD}};
 
-/* Adds the alternatives in which one keyword does not hold. Alternatives without an automaton are omitted: the
+/* Adds the alternatives in which one keyword does not hold. Alternatives without an automaton are omitted, so the
  * generated texts are a subset of the allowed ones. */
 static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
 {
@@ -484,7 +486,8 @@ static void fail_keyword(choice *w, uint32_t schema, uint32_t key)
     case VALUE: other_values(w, what, true); break;
     case VALUES: other_values(w, what, false); break;
     case BOUND:
-        if (whit_json_type_of(json, what) == WHIT_JSON_BOOL) /* draft 4: the plain bound is another one then */
+        if (whit_json_type_of(json, what) == WHIT_JSON_BOOL) /* draft 4: the boolean changes the meaning of the plain
+                                                              * bound */
             w->left_out = true;
         else
             one_way(w, NUMBER, WHIT_JSON_SCHEMA_KEY_FAILS, what, schema);
@@ -546,7 +549,8 @@ static void choose_reason(choice *w)
 {
     whit_json_schema_compiler *c = w->c;
     uint32_t schema = w->set.items[w->at].node;
-    for (uint32_t i = 0; i < w->set.n; i++) /* a schema that excludes it is required: nothing is left to choose */
+    for (uint32_t i = 0; i < w->set.n; i++) /* if a schema is required that excludes this one, nothing is left to
+                                             * choose */
         if (w->set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS &&
             whit_json_schema_disjoint(c, w->set.items[i].node, schema, 0)) {
             begin_way(w, 0, 0);
@@ -562,7 +566,7 @@ static void choose_reason(choice *w)
 
 /* ---- the next choice --------------------------------------------------------------------------- */
 
-/* Finds the next choice to make for an item; 0: none. */
+/* Finds the next choice to make for an item; 0: no choice. */
 static uint32_t choice_of(whit_json_schema_compiler *c, whit_json_schema_item item)
 {
     if (item.kind == WHIT_JSON_SCHEMA_FAILS) return UINT32_MAX;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: formats of strings. Formats that are not listed are annotations (JSON Schema 2020-12 validation,
- * 7.2.1).
+ * JSON Schema: formats of strings. Formats that are not listed are annotations (JSON Schema 2020-12 validation, 7.2.1).
  *
- * `written` is what a string of that format looks like where nothing else is asked for: plain and short. `strict` takes
- * every string of the format that is looked at here. `beside` is for a pattern beside the format, which says more about
- * it: libraries write patterns of times without an offset or seconds for these formats. */
+ * `written` is the form that is generated if nothing else is required: plain and short. `strict` accepts every string
+ * of the format that is recognised here. `beside` is for a format together with a pattern, which says more about the
+ * form: libraries write patterns of times without an offset or seconds for these formats. */
 #include "grammar/schema_parts.h"
 
 #define HOUR        "([01][0-9]|2[0-3])"
@@ -20,7 +19,7 @@
 #define ANY_TIME    HOUR ":" SECOND "(\\.[0-9]+)?" OFFSET
 #define LOOSE_TIME  HOUR ":" MINUTE "(:" MINUTE "(\\.[0-9]+)?)?" OFFSET "?"
 #define OCTET       "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* without "xn--", whose rest follows other rules */
+#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* without "xn--", since other rules hold after it */
 #define HOST        LABEL "(\\." LABEL "){0,3}"
 #define ANY_LABEL   "[A-Za-z0-9](-?[A-Za-z0-9]){0,31}"
 #define H           "[0-9a-fA-F]{1,4}"

@@ -2,7 +2,8 @@
  * JSON Schema: numbers. Bounds are decimals, compared digit by digit.
  *
  * Readers of JSON round numbers to doubles. A number that is not below a bound is not below it after rounding either,
- * but one that is above an exclusive bound may be rounded onto it: numbers with a fraction keep to the next double. */
+ * but a number above an exclusive bound may be rounded onto the bound: numbers with a fraction keep to the next
+ * double. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ typedef struct bound {
     whit_decimal value;
     uint32_t node; /* WHIT_JSON_NONE: no bound */
     bool out;
-    char text[32]; /* the digits of a bound that was moved */
+    char text[32]; /* the digits of a bound that was moved to the next double */
 } bound;
 
 typedef struct limits {
@@ -35,7 +36,8 @@ static void tighten(bound *b, bool low, const whit_decimal *value, uint32_t node
     if (low ? order > 0 : order < 0) *b = (bound){.value = *value, .node = node, .out = out};
 }
 
-/* minimum, exclusiveMinimum, maximum, exclusiveMaximum of one schema; draft 4 had booleans beside the plain ones. */
+/* Reads minimum, exclusiveMinimum, maximum and exclusiveMaximum of one schema; draft 4 had booleans beside the plain
+ * ones. */
 static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l)
 {
     static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"};
@@ -52,7 +54,7 @@ static bool read_bounds(whit_json_schema_compiler *c, uint32_t schema, limits *l
     return true;
 }
 
-/* The least common multiple of the steps so far and of this one. */
+/* Replaces the step by the least common multiple of the steps so far and of this one. */
 static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
 {
     whit_decimal value;
@@ -123,7 +125,7 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
     if (l->form.step && l->form.decimals == 0) l->form.integers = true;
     for (uint32_t i = 0; i < set.n; i++)
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS && !read_failure(c, set.items[i], l)) return false;
-    if (l->form.no_multiple && !l->form.integers) { /* two decimals more tell numbers from multiples */
+    if (l->form.no_multiple && !l->form.integers) { /* two more decimals distinguish numbers from multiples */
         if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
             return whit_json_schema_refuse(c, l->step_node,
                                            "numbers that are not multiples of this number cannot be enforced"),
@@ -142,12 +144,12 @@ static void move_inside(const whit_json *json, bound *b, bool low)
     double inside = nextafter(value, low ? DBL_MAX : -DBL_MAX);
     if (inside == value) return;
     int n = snprintf(b->text, sizeof b->text, "%.16e", inside);
-    for (int i = 0; i < n; i++) /* whatever a locale writes for the point */
+    for (int i = 0; i < n; i++) /* replaces the point of the host's locale */
         if (!strchr("0123456789+-e", b->text[i])) b->text[i] = '.';
     if (whit_decimal_read(b->text, (size_t)n, &b->value)) b->out = false;
 }
 
-/* Numbers of both signs between the bounds; no -0. */
+/* Writes numbers of both signs between the bounds; -0 is not written. */
 static uint32_t write_range(whit_json_schema_compiler *c, const limits *l, uint32_t next)
 {
     static const whit_decimal zero = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: objects. Properties are written in the order of the schema, then others.
+ * JSON Schema: objects. Properties are written in the order of the schema, then other properties.
  *
- * Names that no schema lists fall into classes by the patterns of patternProperties that take them: each class has a
+ * Names that no schema lists fall into classes by the patterns of patternProperties that match them: each class has a
  * language of names and conditions on values. */
 #include "grammar/schema_parts.h"
 #include "base/items.h"
@@ -39,7 +39,7 @@ static uint32_t value_of(whit_json_schema_compiler *c, const whit_buf *set, uint
 typedef struct property {
     const char *name;
     size_t n_bytes;
-    uint32_t rule, order; /* rule of its value; place in the order of writing */
+    uint32_t rule, order; /* rule of its value; its number in the order of writing */
     uint32_t matched;     /* bit mask of the patterns that match the name */
     bool required, dropped;
 } property;
@@ -49,11 +49,11 @@ typedef struct object {
     whit_json_schema_set set;
     property *list;
     uint32_t n;
-    bool open;                                   /* names that neither a list nor a pattern has may be written */
+    bool open;                                   /* names may be written that are in no list and match no pattern */
     uint32_t patterns[PATTERNS_MAX], n_patterns; /* nodes of distinct patterns */
-    bool has_names;                              /* propertyNames says something */
-    whit_language names;                         /* open where patterns or propertyNames are looked at */
-    uint32_t taken[PATTERNS_MAX], allowed;       /* expressions: of each pattern, of propertyNames */
+    bool has_names;                              /* propertyNames constrains the names */
+    whit_language names;                         /* open if patterns or propertyNames are used */
+    uint32_t taken[PATTERNS_MAX], allowed;       /* expressions of each pattern; expression of propertyNames */
 } object;
 
 static uint32_t declared(whit_json_schema_compiler *c, uint32_t schema, const property *p)
@@ -85,7 +85,7 @@ static int by_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Lists all names, declared ones first and in order, without doubles. */
+/* Lists all names, declared ones first and in order, without duplicates. */
 static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set set, whit_buf *out)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -94,7 +94,7 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
             uint32_t from = whit_json_schema_get(c, set.items[i].node, pass ? "required" : "properties");
             whit_json_type wanted = pass ? WHIT_JSON_ARRAY : WHIT_JSON_OBJECT;
             if (from != WHIT_JSON_NONE && whit_json_type_of(&c->json, from) != wanted) {
-                /* Draft 3 had a boolean there. */
+                /* Draft 3 had a boolean here. */
                 whit_json_schema_refuse(c, from, pass ? "expected a list of names" : "expected an object of schemas");
                 return false;
             }
@@ -144,7 +144,7 @@ static uint32_t pattern_bit(const object *o, uint32_t pattern)
     return 0;
 }
 
-/* Returns whether a schema itself mentions a property; p NULL: one that no schema lists. */
+/* Returns whether a schema itself mentions a property; p NULL: a property that no schema lists. */
 static bool is_named(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -173,8 +173,8 @@ static bool is_evaluated(const object *o, uint32_t schema, const property *p, ui
     return false;
 }
 
-/* Returns the schema for properties that a schema does not name; WHIT_JSON_NONE: any. unevaluatedProperties applies
- * only to properties that no adjacent schema evaluates, as far as this is certain. */
+/* Returns the schema for properties that a schema does not name; WHIT_JSON_NONE: any value is allowed.
+ * unevaluatedProperties applies only to properties that no adjacent schema evaluates, as far as this is certain. */
 static uint32_t others_of(const object *o, uint32_t schema, const property *p, uint32_t matched)
 {
     whit_json_schema_compiler *c = o->c;
@@ -185,8 +185,8 @@ static uint32_t others_of(const object *o, uint32_t schema, const property *p, u
     return is_evaluated(o, schema, p, matched, true, 0) ? WHIT_JSON_NONE : unevaluated;
 }
 
-/* Fills in the conditions on a property's value; false: refused. *never is set where some schema lets no such property
- * be. p NULL: a property that no schema lists. */
+/* Fills in the conditions on a property's value; false: refused. *never is set if some schema allows no such property.
+ * p NULL: a property that no schema lists. */
 static bool find_conditions(const object *o, const property *p, uint32_t matched, whit_buf *schemas, bool *never)
 {
     whit_json_schema_compiler *c = o->c;
@@ -220,7 +220,7 @@ static bool find_conditions(const object *o, const property *p, uint32_t matched
     return c->status == WHIT_OK;
 }
 
-/* Compiles the rule of a property's value; `dropped` where no such property may be. */
+/* Compiles the rule of a property's value; sets `dropped` if the property may not occur. */
 static bool compile_property(object *o, property *p, whit_buf *schemas)
 {
     bool never;
@@ -238,7 +238,7 @@ static bool compile_property(object *o, property *p, whit_buf *schemas)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* Finds the patterns of names and what propertyNames says, as expressions. */
+/* Finds the languages of names, as expressions: of the patterns and of propertyNames. */
 static bool find_names(object *o)
 {
     whit_json_schema_compiler *c = o->c;
@@ -283,9 +283,10 @@ static void close_names(object *o)
 }
 
 /* Builds the rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character
- * by which a key leaves the list is written in any way but that of a listed name, so that no spelling of a name gets
- * by; beside many names, without escapes. Keys that a longer beginning than MOST_SHARED_BYTES sets apart are not
- * written: that bounds the recursion. `rest`: what may follow that character. */
+ * by which a key differs from the list is written in any spelling, but a listed name's own character in none, so that
+ * no spelling of a listed name is accepted; with many names, without escapes. Keys that differ from a listed name only
+ * after more than MOST_SHARED_BYTES are not written, which bounds the recursion. `rest`: the text after that
+ * character. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
                           uint32_t quote)
 {
@@ -352,7 +353,7 @@ static uint32_t key_and_value(whit_json_schema_compiler *c, const property *p, u
     return begin;
 }
 
-/* One property of each class of names that no schema lists, added to `ways`; false: refused. */
+/* Adds to `ways` one property of each class of names that no schema lists; false: refused. */
 static bool write_classes(object *o, whit_buf *schemas, whit_buf *ways)
 {
     whit_json_schema_compiler *c = o->c;
@@ -451,8 +452,8 @@ static bool fit_counts(whit_json_schema_compiler *c, whit_json_schema_set set, o
     return true;
 }
 
-/* Equal names count once, so several properties without names are refused; if minProperties requires none of them,
- * the set is empty. */
+/* Refuses several properties without names, since equal names count once; if minProperties requires none of them, the
+ * set is empty. */
 static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set set)
 {
     for (uint32_t i = 0; i < set.n; i++) {
@@ -465,7 +466,7 @@ static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set s
     return whit_automaton_split(c->graph, NULL, 0);
 }
 
-/* `list`, `schemas`: the caller's, empty; o->list lies in `list`. */
+/* Writes the object. `list`, `schemas`: empty buffers of the caller; o->list lies in `list`. */
 static uint32_t write_object(object *o, uint32_t next, whit_buf *list, whit_buf *schemas)
 {
     whit_json_schema_compiler *c = o->c;
@@ -497,7 +498,7 @@ static uint32_t write_object(object *o, uint32_t next, whit_buf *list, whit_buf 
     for (uint32_t i = o->n; i-- > 0 && c->status == WHIT_OK;) {
         const property *p = &o->list[i];
         if (p->dropped) continue;
-        /* A member begins in two ways: nothing is written yet, or a comma comes first. */
+        /* A member begins in two ways: as the first text after the brace, or with a comma. */
         uint32_t member = key_and_value(c, p, more);
         uint32_t with_comma = whit_json_schema_sign(c, ",", member);
         uint32_t firsts[] = {member, first}, mores[] = {with_comma, more};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: references. A schema with $id is a resource; references within it are resolved beside its URI, and name
+ * JSON Schema: references. A schema with $id is a resource; references within it are resolved against its URI, and name
  * resources of this document, places in them by JSON pointers, or anchors. */
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ typedef struct anchor {
     bool dynamic;
 } anchor;
 
-/* The last reference that fell into a slot. */
+/* The last reference that was resolved in a slot of the cache. */
 typedef struct known_reference {
     uint32_t ref, to, resource; /* ref 0: free */
 } known_reference;
@@ -43,7 +43,7 @@ static uint32_t open_resource(whit_json_schema_compiler *c, uint32_t schema, uin
     const char *text = whit_json_string(&c->json, id, &n);
     uint32_t count = (uint32_t)(c->resources.size_bytes / sizeof(resource));
     if (count && (!text || n == 0)) return around;
-    if (count && text[0] == '#') return around; /* before 2019-09, an anchor */
+    if (count && text[0] == '#') return around; /* an anchor in drafts before 2019-09 */
     resource own = {.node = schema, .uri = c->uris.size_bytes};
     own.end = (WHIT_ITEMS(const whit_json_node, &c->json.nodes))[schema].next;
     whit_buf uri = {.allocator = c->graph->allocator};
@@ -68,8 +68,8 @@ static void find_in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t a
         find_resources(c, object ? k + 1 : k, around);
 }
 
-/* Searches the places of schemas: a "$id" elsewhere, as in an enum, has no meaning. Recursion as deep as the JSON
- * nests. */
+/* Searches the places of schemas, because a "$id" elsewhere, as in an enum, has no meaning. The recursion is as deep as
+ * the JSON nests. */
 static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32_t around)
 {
     static const char *const maps[] = {"properties",  "patternProperties", "$defs",
@@ -111,7 +111,7 @@ static void find_resources(whit_json_schema_compiler *c, uint32_t schema, uint32
 
 /* ---- one reference ----------------------------------------------------------------------------- */
 
-/* Decodes one part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1 decoded. */
+/* Decodes one part of a JSON pointer in a URI fragment (RFC 6901): %41, ~0 and ~1. */
 static size_t decode_part(const char *text, size_t n, char *out)
 {
     size_t size = 0;
@@ -130,7 +130,7 @@ static size_t decode_part(const char *text, size_t n, char *out)
     return size;
 }
 
-/* Follows a JSON pointer, whose first part begins the text, from a node. */
+/* Follows a JSON pointer from a node; the text begins with the pointer's first part. */
 static uint32_t follow_pointer(whit_json_schema_compiler *c, uint32_t ref, uint32_t at, const char *text, size_t n)
 {
     char part[512];
@@ -159,13 +159,13 @@ static uint32_t resource_around(const whit_json_schema_compiler *c, uint32_t nod
 {
     const resource *all = WHIT_ITEMS(const resource, &c->resources);
     uint32_t n = (uint32_t)(c->resources.size_bytes / sizeof *all);
-    while (n-- > 1) /* in document order: the last that holds the node is the innermost */
+    while (n-- > 1) /* in document order, the last resource that contains the node is the innermost */
         if (node >= all[n].node && node < all[n].end) return n;
     return 0;
 }
 
-/* Finds an anchor in a resource. A dynamic reference to a dynamic anchor depends on the way that led here, unless there
- * is but one of that name. */
+/* Finds an anchor in a resource. A dynamic reference to a dynamic anchor depends on the schemas that led here, unless
+ * only one anchor has that name; otherwise it is refused. */
 static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t in, const char *name, size_t n,
                             bool dynamic)
 {
@@ -219,12 +219,12 @@ static uint32_t resolve_reference(whit_json_schema_compiler *c, uint32_t ref, ui
     return to;
 }
 
-/* Many references name few schemas, in an object that may have thousands. */
+/* Resolves a reference through the cache: many references name few schemas, in an object that may have thousands. */
 static uint32_t resolve_known(whit_json_schema_compiler *c, uint32_t ref)
 {
     size_t n, n_known;
     const char *text = whit_json_string(&c->json, ref, &n);
-    uint32_t hash = 2166136261u, around = resource_around(c, ref); /* FNV-1a */
+    uint32_t hash = 2166136261u, around = resource_around(c, ref); /* the hash is FNV-1a */
     for (size_t i = 0; i < n; i++) hash = (hash ^ (uint8_t)text[i]) * 16777619u;
     known_reference *slot = WHIT_ITEMS(known_reference, &c->references) + (hash ^ hash >> 15) % SLOTS;
     const char *known = slot->ref ? whit_json_string(&c->json, slot->ref, &n_known) : NULL;
@@ -241,7 +241,7 @@ bool whit_json_schema_open_references(whit_json_schema_compiler *c)
     if (!whit_buf_append_zeros(&c->references, SLOTS * sizeof(known_reference)) || !whit_buf_append_zeros(&c->uris, 1))
         return false;
     find_resources(c, WHIT_JSON_ROOT, 0);
-    if (c->resources.size_bytes == 0) { /* true or false */
+    if (c->resources.size_bytes == 0) { /* the whole schema is true or false */
         resource root = {.node = WHIT_JSON_ROOT, .end = UINT32_MAX};
         if (!whit_buf_append(&c->resources, &root, sizeof root)) c->graph->failed = true;
     }

@@ -33,7 +33,7 @@ void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language
     whit_language_close(l);
 }
 
-/* Reads a pattern; refused at the node where it is not understood. */
+/* Reads a pattern; if it is not understood, it is refused at its node. */
 static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char *text, size_t n, whit_pattern *syntax,
                          uint32_t *root)
 {
@@ -105,7 +105,7 @@ static uint32_t listed(whit_json_schema_compiler *c, whit_language *l, uint32_t 
 
 static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact);
 
-/* allOf, anyOf, oneOf. */
+/* Builds the expression of a list of schemas: allOf, anyOf or oneOf. */
 static uint32_t join_list(whit_json_schema_compiler *c, whit_language *l, uint32_t list, const char *key,
                           uint32_t depth, bool exact)
 {
@@ -161,7 +161,7 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_STRICT : WHIT_JSON_SCHEMA_WRITTEN);
 }
 
-/* `exact`: the complement is asked for, so that no string may be left out. */
+/* Builds the expression of a schema's strings. `exact`: its complement is needed, so that no string may be left out. */
 static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint32_t schema, uint32_t depth, bool exact)
 {
     if (whit_json_type_of(&c->json, schema) == WHIT_JSON_BOOL)
@@ -200,7 +200,7 @@ static uint32_t plain_string(whit_json_schema_compiler *c, uint32_t min, uint32_
 
 static uint32_t any_string(whit_json_schema_compiler *c, uint32_t next)
 {
-    if (!c->string_rule) { /* one for all */
+    if (!c->string_rule) { /* all strings share one rule */
         uint32_t rule = whit_automaton_rule(c->graph);
         whit_automaton_define(c->graph, rule, plain_string(c, 0, WHIT_AUTOMATON_UNBOUNDED, WHIT_AUTOMATON_RET));
         c->string_rule = rule + 1;
@@ -328,7 +328,7 @@ static void write_name(whit_json_schema_compiler *c, whit_json_schema_set set, c
             uint32_t at = (WHIT_ITEMS(const uint32_t, lists[k]))[i];
             size_t n = 0;
             const char *text = whit_json_string(&c->json, k == 2 ? set.items[at].node : at, &n);
-            uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text */
+            uint32_t list = k == 2 && !text ? set.items[at].node : 0; /* an enum has no text, so its node names it */
             whit_buf_printf(name, " %d %u %u %zu ", k, k == 2 ? set.items[at].kind : 0, list, n);
             if (text) whit_buf_append(name, text, n);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: is a value of the schema itself, as enum and const list them, valid? Whatever cannot be told is refused
- * at its keyword. */
+ * JSON Schema: checks whether a value of the schema itself, as enum and const list them, is valid. A keyword that
+ * cannot be checked is refused. */
 #include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
 
@@ -46,7 +46,7 @@ static uint32_t count_characters(const whit_json *json, uint32_t value)
     return count;
 }
 
-/* minimum and the like; draft 4 had `exclusiveMinimum: true` beside the minimum. */
+/* Checks minimum and the like; draft 4 had `exclusiveMinimum: true` beside the minimum. */
 static bool keeps_bound(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t key)
 {
     whit_decimal number, limit;
@@ -76,7 +76,7 @@ static bool is_multiple(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     return is;
 }
 
-/* The sizes: of a string, list or object at most, or at least, a count. */
+/* Checks the size of a string, list or object: at most, or at least, a count. */
 static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t key)
 {
     static const struct {
@@ -129,7 +129,7 @@ static bool differ_all(whit_json_schema_compiler *c, uint32_t list)
     return true;
 }
 
-/* prefixItems and items, and their older forms. */
+/* Checks prefixItems and items, and their older forms. */
 static bool elements_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t depth)
 {
     uint32_t i = 0;
@@ -171,7 +171,7 @@ static bool has_all(whit_json_schema_compiler *c, uint32_t object, uint32_t name
     return true;
 }
 
-/* properties, patternProperties and additionalProperties for every member. */
+/* Checks properties, patternProperties and additionalProperties for every member. */
 static bool members_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t schema, uint32_t depth)
 {
     const whit_json *json = &c->json;
@@ -203,7 +203,7 @@ static bool names_valid(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     return true;
 }
 
-/* dependentRequired, dependentSchemas, and the older keyword dependencies, which combined them. */
+/* Checks dependentRequired, dependentSchemas, and the older keyword dependencies, which combined them. */
 static bool dependencies_kept(whit_json_schema_compiler *c, uint32_t value, uint32_t list, uint32_t depth)
 {
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
@@ -227,7 +227,7 @@ static bool in_list(whit_json_schema_compiler *c, uint32_t list, uint32_t value)
     return false;
 }
 
-/* Counts how many of the schemas of a list hold: all of allOf, some of anyOf, one of oneOf. */
+/* Returns whether enough schemas of a list hold: all of allOf, at least one of anyOf, exactly one of oneOf. */
 static bool list_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t list, char kind, uint32_t depth)
 {
     uint32_t n_valid = 0, n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Building the trie of a vocabulary. */
+ * Builds the trie of a vocabulary. */
 #include "grammar/token_trie.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 enum { LOWER, UPPER, DIGIT, CONTROL, CONTINUATION, TWO, THREE, FOUR, NEVER, SIGNS };
 #define UTF8_KINDS (1u << CONTINUATION | 1u << TWO | 1u << THREE | 1u << FOUR)
 
-/* Bytes that grammars rarely distinguish share a kind, so that the bytes of a subtree fit one word: letters, digits,
- * each ASCII sign, the classes of UTF-8. */
+/* Assigns kinds to bytes. Bytes that grammars rarely distinguish share a kind, so that the kinds in a subtree fit one
+ * word: letters, digits, each ASCII sign, the classes of UTF-8. */
 static void number_kinds(uint8_t kind_of[256])
 {
     uint8_t next = SIGNS;
@@ -37,7 +37,7 @@ static void number_kinds(uint8_t kind_of[256])
     }
 }
 
-/* Within a character: what the next byte may be. The table of Unicode 15, section 3.9, table 3-7. */
+/* States within a character, which say what the next byte may be (Unicode 15, section 3.9, table 3-7). */
 enum { WHOLE, ONE_MORE, TWO_MORE, THREE_MORE, AFTER_E0, AFTER_ED, AFTER_F0, AFTER_F4, BROKEN };
 
 static uint8_t next_utf8(uint8_t state, uint8_t byte)
@@ -89,7 +89,7 @@ static uint32_t common_bytes(const item *a, const item *b)
     return n;
 }
 
-/* Closes the open path down to `depth`: every node on it learns where its subtree ends. */
+/* Closes the open path down to `depth`: every node on it is told where its subtree ends. */
 static void close_path(whit_grammar_vocabulary *v, uint32_t *path, uint32_t *open, uint32_t depth)
 {
     while (*open > depth) {

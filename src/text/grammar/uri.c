@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Resolving references of URIs. */
+ * Resolves references of URIs. */
 #include "grammar/uri.h"
 #include "base/items.h"
 
@@ -8,7 +8,7 @@ typedef struct span {
     size_t n;
 } span;
 
-/* The scheme and the authority have their marks (":", "//"), the query its "?". */
+/* The parts of a URI. Scheme and authority include their marks (":", "//"), the query its "?". */
 typedef struct parts {
     span scheme, authority, path, query;
 } parts;
@@ -24,7 +24,7 @@ static parts split_uri(const char *text, size_t n)
 {
     parts p = {0};
     size_t i = 0;
-    for (size_t k = 0; k < n; k++) /* the fragment goes; a zero byte would end every search */
+    for (size_t k = 0; k < n; k++) /* drops the fragment; a zero byte would end every search */
         if (text[k] == '#' || text[k] == 0) n = k;
     i = until(text, n, ":/?");
     if (i && i < n && text[i] == ':') {

@@ -79,7 +79,7 @@ static const whit_text *final_content(const whit_chat *chat)
     return content && whit_datum_is_str(*content) ? content->text : NULL;
 }
 
-/* Returns how many bytes of `rendered` remain; SIZE_MAX if the content is not in it. */
+/* Returns how many bytes of `rendered` remain up to the end of the content; SIZE_MAX if the content is not in it. */
 static size_t cut_after(const whit_text *rendered, const whit_text *content)
 {
     size_t begin = 0, end = content->n_bytes, next;
@@ -88,7 +88,8 @@ static size_t cut_after(const whit_text *rendered, const whit_text *content)
     whit_text stripped = {.bytes = content->bytes + begin, .n_bytes = end - begin};
     size_t at = whit_text_find_last(rendered, &stripped, 0, rendered->n_bytes);
     if (at == SIZE_MAX) return SIZE_MAX;
-    /* Did the template keep the spaces? Leading ones cannot be there: then the texts differ. */
+    /* `kept`: the template has kept the content's spaces. It cannot have kept leading ones, for then the texts
+     * differ. */
     bool kept = begin == 0 && whit_in_bounds(at, content->n_bytes, rendered->n_bytes) &&
         memcmp(rendered->bytes + at, content->bytes, content->n_bytes) == 0;
     return at + (kept ? content->n_bytes : stripped.n_bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Statements, macros and loops.
+ * Executes statements, macros and loops.
  *
- * Scopes: `set` writes to the innermost one. Each pass of a loop, each macro call and each with, filter, call, set and
- * autoescape block has its own; `if` has no scope of its own. Text that was rendered under autoescape is Markup: it is
- * escaped already. */
+ * Scopes: `set` writes to the innermost scope. Each pass of a loop, each macro call and each with, filter, call, set
+ * and autoescape block has a scope of its own; `if` has none. Text that was rendered under autoescape is Markup, since
+ * it is already escaped. */
 #include "template/builtin.h"
 
 static const whit_text loop_name = {.bytes = "loop", .n_bytes = 4, .n_points = 4};
@@ -58,7 +58,7 @@ whit_status whit_machine_render_block(whit_machine *m, const whit_node *body, wh
     return status == WHIT_OK ? whit_machine_build_end(m, &b, result) : status;
 }
 
-/* A block's text through its filters, if any. */
+/* Renders a block's text and applies its filters, if any. */
 static whit_status filter_block(whit_machine *m, const whit_node *node, whit_datum *result)
 {
     WHIT_TRY(whit_machine_render_block(m, node->d, m->scope, result));
@@ -98,7 +98,7 @@ static whit_status peek(whit_machine *m, whit_loop *loop)
     return WHIT_OK;
 }
 
-/* Counts the items of the whole loop; runs the filter over the rest. */
+/* Counts the items of the whole loop; applies the filter to the remaining items. */
 static whit_status loop_length(whit_machine *m, whit_loop *loop, size_t *n)
 {
     if (loop->node->c && !loop->is_filtered) {
@@ -179,7 +179,7 @@ static whit_status run_loop(whit_machine *m, const whit_node *node, whit_scope *
         loop->has_following = false;
         WHIT_TRY(run_pass(m, loop));
         bool stop = m->flow == WHIT_FLOW_BREAK;
-        /* As in Jinja, `else` runs unless a pass came to its end without break or continue. */
+        /* As in Jinja, `else` runs unless a pass has reached its end without break or continue. */
         completed |= m->flow == WHIT_FLOW_ON;
         m->flow = WHIT_FLOW_ON;
         if (stop) break;
@@ -241,7 +241,7 @@ static whit_status missing_parameter(whit_machine *m, const whit_text *name, whi
     return WHIT_OK;
 }
 
-/* Declared parameters, into the current scope; a default may use the parameters before it. */
+/* Binds declared parameters in the current scope; a default may use the parameters before it. */
 static whit_status bind_parameters(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     for (size_t i = 0; i < s->n_parameters; i++) {
@@ -261,7 +261,7 @@ static whit_status bind_parameters(whit_machine *m, const whit_signature *s, con
     return WHIT_OK;
 }
 
-/* `caller`, `varargs` and `kwargs`: bound where the body uses them, else refused. */
+/* Binds `caller`, `varargs` and `kwargs` if the body uses them; otherwise such arguments are refused. */
 static whit_status bind_extras(whit_machine *m, const whit_signature *s, const whit_arguments *arguments)
 {
     static const whit_text caller_name = {.bytes = "caller", .n_bytes = 6, .n_points = 6};
@@ -320,7 +320,7 @@ static whit_status execute_with(whit_machine *m, const whit_node *node)
     if (!inner) return whit_machine_raise_memory(m);
     for (size_t i = 0; i + 1 < node->n_items; i += 2) {
         whit_datum value;
-        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* outside */
+        WHIT_TRY(whit_machine_evaluate(m, node->items[i + 1], &value)); /* evaluated in the outer scope */
         m->scope = inner;
         WHIT_TRY(assign(m, node->items[i], value));
         m->scope = outer;

@@ -42,7 +42,8 @@ static whit_status first(whit_machine *m, whit_builtin_frame *call, whit_datum *
 {
     whit_datum self = call->self;
     whit_list items;
-    if (self.kind == WHIT_DATUM_GENERATOR && self.generator->next < self.generator->list.n) { /* uses up one */
+    if (self.kind == WHIT_DATUM_GENERATOR && self.generator->next < self.generator->list.n) { /* takes one item out of
+                                                                                               * the generator */
         *result = self.generator->list.items[self.generator->next++];
         return WHIT_OK;
     }
@@ -193,7 +194,7 @@ static whit_status group_by(whit_machine *m, whit_builtin_frame *call, whit_datu
             WHIT_TRY(whit_machine_equals(m, keys.list->items[begin], keys.list->items[end], &same));
             if (!same) break;
         }
-        /* The key as the first item has it, not in lower case. */
+        /* The group's key is that of its first item, not in lower case. */
         WHIT_TRY(whit_machine_select_attribute(m, sorted.list->items[begin], call->values[0], fallback, &group[0]));
         WHIT_TRY(whit_machine_new_list(m, sorted.list->items + begin, end - begin, &group[1]));
         WHIT_TRY(whit_machine_new_tuple(m, group, 2, &result->list->items[n_groups]));

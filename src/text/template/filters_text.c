@@ -105,7 +105,7 @@ static whit_status indent(whit_machine *m, whit_builtin_frame *call, whit_datum 
     whit_datum lines, whole;
     whit_builder padded = whit_machine_build(m), b = whit_machine_build(m);
     whit_builder_text(&padded, text);
-    whit_builder_str(&padded, "\n"); /* the last line counts even when it is empty */
+    whit_builder_str(&padded, "\n"); /* the last line counts even if it is empty */
     WHIT_TRY(whit_machine_build_end(m, &padded, &whole));
     WHIT_TRY(whit_string_split_lines(m, whole.text, false, &lines));
     b.markup = text->markup;
@@ -219,7 +219,7 @@ static whit_status url_encode(whit_machine *m, whit_builtin_frame *call, whit_da
     return whit_machine_build_end(m, &b, result);
 }
 
-/* Entities of MarkupSafe's unescape that HTML text commonly has. */
+/* Decodes the entities of MarkupSafe's unescape that HTML text commonly has. */
 static size_t unescape(const whit_text *text, size_t at, uint32_t *point)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Filters on numbers and on anything. */
+ * Filters on numbers and on values of any type. */
 #include <math.h>
 
 #include "template/builtin.h"
@@ -25,7 +25,7 @@ static whit_status attribute(whit_machine *m, whit_builtin_frame *call, whit_dat
     const whit_text *name;
     WHIT_TRY(whit_builtin_want_text(m, call, 0, &name));
     whit_datum self = call->self;
-    /* Attributes only, never keys: a dict is asked as if it were empty. */
+    /* Only attributes are found, never keys: a dict is treated as if it were empty. */
     whit_dict empty = {0};
     if (self.kind != WHIT_DATUM_DICT) return whit_machine_attribute(m, self, name, result);
     self.dict = &empty;
@@ -50,7 +50,7 @@ static whit_status to_float(whit_machine *m, whit_builtin_frame *call, whit_datu
 {
     double real;
     if (call->self.kind == WHIT_DATUM_UNDEFINED) return whit_machine_raise_undefined(m, call->self);
-    if (call->self.kind == WHIT_DATUM_BIGINT) /* a number is not to become the default */
+    if (call->self.kind == WHIT_DATUM_BIGINT) /* a large number must not become the default */
         return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "integer of more than 64 bits");
     if (whit_datum_is_str(call->self) ? whit_real_from_text(call->self.text, &real)
                                       : whit_datum_as_real(call->self, &real))
@@ -96,7 +96,7 @@ static whit_status to_int(whit_machine *m, whit_builtin_frame *call, whit_datum 
     return WHIT_OK;
 }
 
-/* round(integer, -n): to tens, hundreds ..., half to even. */
+/* Rounds like Python's round(integer, -n): to tens, hundreds ..., half to even. */
 static whit_status round_integer(whit_machine *m, int64_t integer, int64_t n_digits, whit_datum *result)
 {
     *result = whit_datum_int(integer);
@@ -173,7 +173,7 @@ static whit_status to_json(whit_machine *m, whit_builtin_frame *call, whit_datum
     return whit_print_json(m, call->self, &style, result);
 }
 
-/* Python's pprint sorts dicts and wraps what is over 80 wide; only short values are supported. */
+/* Prints like Python's pprint, which sorts dicts and wraps lines over 80 wide; only short values are supported. */
 static whit_status pretty(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     whit_builder b = whit_machine_build(m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Both ways of Python to format values share one description of a field. */
+ * Formats values in both of Python's ways, which share one description of a field. */
 #include "template/format.h"
 
 #include <math.h>
@@ -15,13 +15,13 @@ typedef struct field {
     char align; /* '<' '>' '^' '=' or 0 */
     char sign;  /* '+' ' ' or 0 */
     bool alternate, zero;
-    int64_t width, precision; /* -1: none */
+    int64_t width, precision; /* -1: not given */
     char grouping, type;
 } field;
 
 /* ---- writing a field ------------------------------------------------------------------------- */
 
-/* Sign or prefix, then digits, padded; '=' pads between them. */
+/* Writes sign or prefix, then digits, padded; '=' pads between them. */
 static void put_number(whit_builder *b, const field *f, const char *prefix, const char *digits)
 {
     size_t n = strlen(prefix) + strlen(digits), width = f->width > 0 ? (size_t)f->width : 0;
@@ -63,7 +63,7 @@ static void put_text(whit_builder *b, const field *f, const whit_text *text)
     whit_builder_repeat(b, f->fill, room - left, false);
 }
 
-/* Separators between groups of three digits before a point or exponent. */
+/* Inserts separators between groups of three digits before a point or exponent. */
 static void group_digits(char *digits, char separator)
 {
     char out[WHIT_REAL_BYTES * 2];
@@ -154,7 +154,7 @@ static whit_status ascii_repr(whit_machine *m, whit_datum value, const whit_text
     return WHIT_OK;
 }
 
-/* 's', 'r' or 'a' of any value. */
+/* Converts any value to text by 's', 'r' or 'a'. */
 static whit_status text_of(whit_machine *m, whit_datum value, char conversion, const whit_text **text)
 {
     if (conversion == 'a') return ascii_repr(m, value, text);
@@ -218,7 +218,7 @@ static whit_status percent_number(whit_machine *m, percent *p, int64_t *number)
     return *number >= MAX_WIDTH ? whit_machine_raise(m, WHIT_ERROR_LIMIT, "width is too large") : WHIT_OK;
 }
 
-/* "(key)", at its '('. */
+/* Reads "(key)", at its '('. */
 static whit_status percent_key(whit_machine *m, percent *p, whit_datum *value)
 {
     size_t begin = ++p->at, open = 1;
@@ -359,7 +359,7 @@ static bool is_align(uint32_t point)
     return point == '<' || point == '>' || point == '^' || point == '=';
 }
 
-/* [[fill]align][sign][#][0][width][grouping][.precision][type] */
+/* Reads a specification: [[fill]align][sign][#][0][width][grouping][.precision][type] */
 static whit_status read_spec(whit_machine *m, const whit_text *s, field *f)
 {
     size_t at = 0, next;
@@ -452,7 +452,7 @@ static whit_status braces_argument(whit_machine *m, braces *p, const whit_text *
     return whit_machine_raise(m, WHIT_ERROR_ARGUMENT, "no argument of this name for str.format");
 }
 
-/* "name.attribute[key]" */
+/* Finds the value of "name.attribute[key]". */
 static whit_status braces_value(whit_machine *m, braces *p, const whit_text *name, whit_datum *value)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * strftime as Python's datetime has it on Linux, without the host's locale and time zone. */
+ * Formats times like strftime of Python's datetime on Linux, without the host's locale and time zone. */
 #include "template/format.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ static const char *const months[] = {"January", "February", "March",     "April"
                                      "July",    "August",   "September", "October", "November", "December"};
 static const char *const days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 
-/* Days since 1970-01-01 in the Gregorian calendar. */
+/* Returns the days since 1970-01-01 in the Gregorian calendar. */
 static int64_t days_since_epoch(int64_t year, int month, int day)
 {
     year -= month <= 2; /* years begin in March, so that the leap day is the last */
@@ -17,12 +17,12 @@ static int64_t days_since_epoch(int64_t year, int month, int day)
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
 
-static int week_day(const whit_template_time *t) /* from Sunday */
+static int week_day(const whit_template_time *t) /* 0: Sunday */
 {
     return (int)((days_since_epoch(t->year, t->month, t->day) % 7 + 11) % 7);
 }
 
-static int day_of_year(const whit_template_time *t) /* from 1 */
+static int day_of_year(const whit_template_time *t) /* counted from 1 */
 {
     return (int)(days_since_epoch(t->year, t->month, t->day) - days_since_epoch(t->year, 1, 1)) + 1;
 }
@@ -33,7 +33,7 @@ static int iso_weeks(int year)
     return week_day(&first) == 4 || week_day(&last) == 4 ? 53 : 52;
 }
 
-/* ISO 8601: week 1 has the first Thursday. */
+/* Returns the week by ISO 8601: week 1 has the first Thursday. */
 static int iso_week(const whit_template_time *t, int *year)
 {
     int week = (day_of_year(t) - (week_day(t) + 6) % 7 + 9) / 7;
@@ -46,7 +46,7 @@ static int iso_week(const whit_template_time *t, int *year)
     return week;
 }
 
-/* A number of at least `width` digits; the flag '-' drops the padding, '_' pads with spaces. */
+/* Writes a number of at least `width` digits; the flag '-' drops the padding, '_' pads with spaces. */
 static void put_number(whit_builder *b, long long number, int width, char flag, char pad)
 {
     if (flag == '-') width = 1;
@@ -76,7 +76,7 @@ static bool put_fields(whit_builder *b, const whit_template_time *t, const char 
     return true;
 }
 
-/* False: no such field. */
+/* Writes the field `c`; false if there is no such field. */
 static bool put_field(whit_builder *b, const whit_template_time *t, char c, char flag)
 {
     int hour12 = t->hour % 12 ? t->hour % 12 : 12, year, day = week_day(t);
@@ -150,7 +150,7 @@ whit_status whit_print_time(whit_machine *m, const whit_template_time *t, const 
                 at++;
                 continue;
             }
-            at = begin + 1; /* literally */
+            at = begin + 1; /* written literally */
         }
         whit_builder_slice(&b, format, begin, at);
     }

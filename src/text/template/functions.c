@@ -4,7 +4,7 @@
 #include "template/format.h"
 #include "template/strings.h"
 
-enum { MAX_RANGE = 100000 }; /* limit of Jinja's sandbox */
+enum { MAX_RANGE = 100000 }; /* the limit of Jinja's sandbox */
 
 static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
@@ -32,7 +32,7 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *
     return WHIT_OK;
 }
 
-/* dict(mapping or pairs, name=value, ...), and namespace() likewise. */
+/* Implements dict(mapping or pairs, name=value, ...), and namespace() likewise. */
 static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_arguments *a = call->arguments;

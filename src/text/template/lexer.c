@@ -20,7 +20,7 @@ static const struct {
     char text[3];
     uint8_t type;
 } operators[] = {
-    /* longer ones first */
+    /* longer marks come first */
     {"//", WHIT_LEXEME_FLOORDIV}, {"**", WHIT_LEXEME_POW},      {"==", WHIT_LEXEME_EQ},    {"!=", WHIT_LEXEME_NE},
     {">=", WHIT_LEXEME_GE},       {"<=", WHIT_LEXEME_LE},       {"+", WHIT_LEXEME_ADD},    {"-", WHIT_LEXEME_SUB},
     {"/", WHIT_LEXEME_DIV},       {"*", WHIT_LEXEME_MUL},       {"%", WHIT_LEXEME_MOD},    {"~", WHIT_LEXEME_TILDE},
@@ -97,12 +97,12 @@ static size_t space_before(const lexer *l, size_t begin, size_t end)
     return end;
 }
 
-/* Template text before a tag whose sign is '-', '+' or 0. */
+/* Adds the template text before a tag whose sign is '-', '+' or 0. */
 static whit_status add_data(lexer *l, size_t begin, size_t end, char sign, bool is_print)
 {
     if (sign == '-') {
         end = space_before(l, begin, end);
-    } else if (sign != '+' && !is_print) { /* lstrip_blocks */
+    } else if (sign != '+' && !is_print) { /* the rule of lstrip_blocks */
         size_t line = end;
         while (line > begin && l->source[line - 1] != '\n') line--;
         bool at_line_start = line > begin || begin == 0 || l->source[begin - 1] == '\n';
@@ -111,7 +111,8 @@ static whit_status add_data(lexer *l, size_t begin, size_t end, char sign, bool 
     return end > begin ? add_text(l, WHIT_LEXEME_DATA, begin, end) : WHIT_OK;
 }
 
-/* The end of a block or comment at `at` ("%}", "-%}", "+%}"); *after is past what it swallows. */
+/* Finds the end of a block or comment at `at` ("%}", "-%}", "+%}"); *after is the offset after it and the white space
+ * that it removes. */
 static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
 {
     char sign = at < l->n_bytes ? l->source[at] : 0;
@@ -121,7 +122,7 @@ static bool closes(const lexer *l, size_t at, const char *end, size_t *after)
     if (sign == '-')
         *after = skip_space(l, tail);
     else
-        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* trim_blocks */
+        *after = tail + (sign != '+' && tail < l->n_bytes && l->source[tail] == '\n'); /* the rule of trim_blocks */
     return true;
 }
 
@@ -130,7 +131,7 @@ static char sign_at(const lexer *l, size_t at)
     return at < l->n_bytes && (l->source[at] == '-' || l->source[at] == '+') ? l->source[at] : 0;
 }
 
-/* "{% raw %}" at `at`? *after is where the raw text begins. */
+/* Returns whether "{% raw %}" is at `at`; *after is where the raw text begins. */
 static bool opens_raw(const lexer *l, size_t at, size_t *after)
 {
     at = skip_space(l, at + 2 + (sign_at(l, at + 2) != 0));
@@ -206,7 +207,7 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
     }
     if (c == 'N') return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "named characters are not supported");
     whit_builder_str(b, "\\");
-    whit_builder_bytes(b, &c, 1, false); /* the rest of a longer character follows */
+    whit_builder_bytes(b, &c, 1, false); /* if the character has more bytes, they follow as plain text */
     return WHIT_OK;
 }
 
@@ -236,7 +237,7 @@ static bool is_digit(const lexer *l, size_t at)
     return at < l->n_bytes && l->source[at] >= '0' && l->source[at] <= '9';
 }
 
-/* Digits with single underscores between them. */
+/* Skips digits with single underscores between them. */
 static size_t skip_digits(const lexer *l, size_t at)
 {
     while (is_digit(l, at) || (at < l->n_bytes && l->source[at] == '_' && is_digit(l, at + 1))) at++;
@@ -284,7 +285,7 @@ static size_t integer_end(const lexer *l, size_t at, int *base)
         *base = 10;
     }
     if (l->source[at] != '0') return skip_digits(l, at);
-    size_t end = at + 1; /* zeros only */
+    size_t end = at + 1; /* only zeros may follow */
     while (end < l->n_bytes && (l->source[end] == '0' || (starts(l, end, "_0")))) end++;
     return end;
 }
@@ -356,7 +357,7 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
     return WHIT_OK;
 }
 
-/* Tokens between "{{" and "}}" or "{%" and "%}"; brackets hide the end. */
+/* Reads tokens between "{{" and "}}" or "{%" and "%}"; inside brackets the end is not recognised. */
 static whit_status read_code(lexer *l, bool is_print)
 {
     char open[MAX_OPEN_BRACKETS];
@@ -381,7 +382,7 @@ static whit_status read_code(lexer *l, bool is_print)
         else
             WHIT_TRY(read_operator(l, open, &n_open));
     }
-    return WHIT_OK; /* the parser reports what is missing */
+    return WHIT_OK; /* the parser reports the missing end */
 }
 
 static whit_status read_all(lexer *l)

@@ -169,7 +169,7 @@ bool whit_datum_is_iterable(whit_datum v)
 
 static whit_status characters(whit_machine *m, const whit_text *text, whit_datum *items)
 {
-    if (text->markup) { /* walking over Markup gives plain characters */
+    if (text->markup) { /* iterating over Markup gives plain characters */
         whit_text *plain = whit_datum_pool_zalloc(m->pool, 1, sizeof *plain);
         if (!plain) return whit_machine_raise_memory(m);
         *plain = *text;

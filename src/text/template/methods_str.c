@@ -234,7 +234,7 @@ static whit_status is_class(whit_machine *m, whit_builtin_frame *call, whit_datu
     return WHIT_OK;
 }
 
-/* islower, isupper */
+/* Implements islower and isupper. */
 static whit_status is_cased(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_text *text = call->self.text;

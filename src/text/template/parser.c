@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Expressions, with Jinja's precedence: or, and, not, comparison, + -, ~, * / // %, **, sign,
- * then attributes, items, calls, and last filters and tests, which bind tightest. */
+ * Parses expressions, with Jinja's precedence: or, and, not, comparison, + -, ~, * / // %, **, sign, then attributes,
+ * items, calls, and last filters and tests, which bind tightest. */
 #include "template/parser.h"
 
 #include <stdarg.h>
@@ -141,7 +141,7 @@ static bool at_tuple_end(const whit_parser *p, const char *end_name)
         p->token->type == WHIT_LEXEME_RPAREN || (end_name && parser_at_name(p, end_name));
 }
 
-/* How the elements of a tuple are parsed. */
+/* Ways to parse the elements of a tuple. */
 typedef enum element { EXPRESSION, NO_CHOICE, TARGET, TARGET_OR_MEMBER } element;
 
 static whit_status parse_primary(whit_parser *p, bool with_member, whit_node **node);
@@ -299,7 +299,7 @@ static whit_status check_target(whit_parser *p, const whit_node *node)
 
 whit_status whit_parser_target(whit_parser *p, const char *end_name, bool with_member, whit_node **node)
 {
-    bool uses[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs}; /* storing is not using */
+    bool uses[] = {p->uses_caller, p->uses_varargs, p->uses_kwargs}; /* storing a name does not use it */
     WHIT_TRY(parse_elements(p, with_member ? TARGET_OR_MEMBER : TARGET, end_name, false, node));
     p->uses_caller = uses[0];
     p->uses_varargs = uses[1];
@@ -366,7 +366,7 @@ static whit_status parse_attribute(whit_parser *p, whit_node **node)
     attribute->a = *node;
     p->token++;
     if (p->token->type == WHIT_LEXEME_CONSTANT && p->token->value.kind == WHIT_DATUM_INT) {
-        attribute->kind = WHIT_NODE_ITEM; /* list.0 */
+        attribute->kind = WHIT_NODE_ITEM; /* e.g. list.0 */
         WHIT_TRY(whit_parser_node(p, WHIT_NODE_CONSTANT, &attribute->b));
         attribute->b->constant = p->token->value;
         p->token++;
@@ -490,7 +490,7 @@ whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name
     return WHIT_OK;
 }
 
-/* Does an argument without brackets follow a test's name? */
+/* Returns whether an argument without brackets follows a test's name. */
 static bool at_test_argument(const whit_parser *p)
 {
     switch (p->token->type) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * str() and repr() as Python prints values. */
+ * Prints values as Python's str() and repr() do. */
 #include <stdio.h>
 
 #include "template/builtin.h"
 #include "template/unicode.h"
 
-/* Writes repr(str): one span of the source stays one span of the result. */
+/* Writes repr(str); a span of the source stays one span of the result. */
 static void quote(whit_builder *b, const whit_text *text)
 {
     char mark = memchr(text->bytes, '\'', text->n_bytes) && !memchr(text->bytes, '"', text->n_bytes) ? '"' : '\'';

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Statements, and the template as a whole. */
+ * Parses statements, and the template as a whole. */
 #include "template/parser.h"
 
 static whit_status parse_body(whit_parser *p, const char *const *ends, whit_node **body);
 
-/* The rest of a tag and a body up to one of `ends` (NULL-terminated), whose name is then current.
- */
+/* Parses the rest of a tag and a body up to one of `ends` (NULL-terminated), whose name is then the current token. */
 static whit_status parse_statements(whit_parser *p, const char *const *ends, whit_node **body)
 {
     whit_parser_skip(p, WHIT_LEXEME_COLON);
@@ -24,7 +23,7 @@ static whit_status parse_until(whit_parser *p, const char *end, whit_node **body
     return WHIT_OK;
 }
 
-/* A body that Python runs as a function: loops around it do not count. */
+/* Parses a body that Python runs as a function: loops around it do not count. */
 static whit_status parse_function_body(whit_parser *p, const char *end, whit_node **body)
 {
     size_t loops = p->loop_depth, unknown = p->unknown.n;
@@ -56,7 +55,7 @@ static whit_status parse_for(whit_parser *p, whit_node *node)
     return whit_parser_harden(p, unknown);
 }
 
-/* An elif is an IF in the other branch of the one before. */
+/* Parses an if. An elif is an IF in the else branch of the preceding one. */
 static whit_status parse_if(whit_parser *p, whit_node *node)
 {
     static const char *const ends[] = {"endif", "elif", "else", NULL};
@@ -144,7 +143,8 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
     return whit_parser_expect(p, WHIT_LEXEME_RPAREN);
 }
 
-/* {% macro name(...) %} and {% call(...) name() %}; what the body reads decides what it accepts. */
+/* Parses {% macro name(...) %} and {% call(...) name() %}; the names that the body reads decide which arguments it
+ * accepts. */
 static whit_status parse_macro(whit_parser *p, whit_node *node, bool is_call)
 {
     whit_signature *macro = whit_datum_pool_zalloc(p->pool, 1, sizeof *macro);
@@ -207,7 +207,7 @@ static whit_status parse_print(whit_parser *p, whit_node *node)
     return WHIT_OK;
 }
 
-/* Other templates cannot be loaded: the statement is skipped here and fails when it is reached. */
+/* Skips a statement that would load another template, which is not possible; it fails when it is reached. */
 static whit_status parse_no_loader(whit_parser *p, whit_node *node)
 {
     node->kind = WHIT_NODE_NO_LOADER;
@@ -291,7 +291,7 @@ static bool at_end_tag(const whit_parser *p, const char *const *ends)
     return false;
 }
 
-/* Statements up to one of the tags `ends`, whose name is then the current token. */
+/* Parses statements up to one of the tags `ends`, whose name is then the current token. */
 static whit_status parse_body(whit_parser *p, const char *const *ends, whit_node **body)
 {
     whit_node_list list = {0};

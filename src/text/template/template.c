@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opening, rendering, and places of errors. */
+ * Opens and renders templates, and finds the places of errors. */
 #include "template/template.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ whit_status whit_template_fail(whit_template_error *error, whit_status status, c
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* "\r\n" and "\r" become "\n", and one at the very end is dropped. */
+/* Converts "\r\n" and "\r" to "\n", and drops a "\n" at the very end. */
 static void normalise(whit_template *t, const char *source, size_t n_bytes)
 {
     size_t n = 0;

@@ -28,7 +28,7 @@ static bool reserve(whit_builder *b, size_t extra)
     return true;
 }
 
-/* Marks [begin, end), which follows all earlier spans. */
+/* Marks [begin, end), which follows all earlier spans, as the user's. */
 static bool mark(whit_builder *b, size_t begin, size_t end)
 {
     if (begin == end) return true;
@@ -212,7 +212,8 @@ static uint64_t reduced(unsigned __int128 x)
     return sum >= prime ? sum - prime : sum;
 }
 
-/* Compares rolling hashes from the right (Karp and Rabin, 1987): linear in the text, whatever the needle. */
+/* Finds the last place by rolling hashes from the right (Karp and Rabin, 1987), in time linear in the text, whatever
+ * the needle. */
 size_t whit_text_find_last(const whit_text *text, const whit_text *needle, size_t begin, size_t end)
 {
     const uint64_t base = 0x1B0C4A7D5E9F2631, prime = (UINT64_C(1) << 61) - 1;

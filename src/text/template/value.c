@@ -136,7 +136,7 @@ whit_datum whit_range_at(const whit_range *range, size_t i)
 
 /* ---- equality and hashing ------------------------------------------------------------------- */
 
-/* Returns the order of whole numbers by their decimal digits: signs, then lengths, then digits. */
+/* Compares whole numbers by their decimal digits: signs, then lengths, then digits. */
 static int compare_digits(const char *x, size_t n_x, const char *y, size_t n_y)
 {
     bool negative = x[0] == '-';
@@ -168,7 +168,7 @@ int whit_number_compare(whit_datum a, whit_datum b)
     }
     int64_t i, j;
     if (whit_datum_as_int(a, &i) && whit_datum_as_int(b, &j)) return (i > j) - (i < j);
-    /* A long double holds every int64 and every double on x86-64 and AArch64. */
+    /* A long double represents every int64 and every double on x86-64 and AArch64. */
     long double x = whit_datum_as_int(a, &i) ? (long double)i : (long double)a.real;
     long double y = whit_datum_as_int(b, &j) ? (long double)j : (long double)b.real;
     if (isnan(x) || isnan(y)) return 2;
@@ -239,7 +239,7 @@ bool whit_datum_equal(whit_datum a, whit_datum b, uint64_t *budget)
 
 enum { MAX_KEY_ITEMS = 1000 }; /* tuples of tuples may be small in memory and endless to walk */
 
-/* *n_steps counts the values that a hash reads, and 16-byte pieces of texts. */
+/* Returns whether a value can be hashed. *n_steps counts the values that a hash reads, and 16-byte pieces of texts. */
 static bool is_hashable(whit_datum v, int depth, uint32_t *n_items_left, uint64_t *n_steps)
 {
     if (v.kind == WHIT_DATUM_LIST || v.kind == WHIT_DATUM_DICT || v.kind == WHIT_DATUM_VIEW) return false;
@@ -265,7 +265,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-/* Equal values have equal hashes. Hashable tuples are small. */
+/* Hashes a value; equal values have equal hashes. Hashable tuples are small. */
 static uint64_t hash_of(whit_datum v)
 {
     int64_t integer;
@@ -275,7 +275,7 @@ static uint64_t hash_of(whit_datum v)
         if (v.real >= -0x1p63 && v.real < 0x1p63 && floor(v.real) == v.real) return mix(1, (uint64_t)(int64_t)v.real);
         return mix(2, whit_load_u64(&v.real));
     case WHIT_DATUM_TEXT: {
-        uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
+        uint64_t hash = 0xCBF29CE484222325u; /* the hash is FNV-1a */
         for (size_t i = 0; i < v.text->n_bytes; i++) hash = (hash ^ (unsigned char)v.text->bytes[i]) * 0x100000001B3u;
         return mix(3, hash);
     }
@@ -381,7 +381,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
         return value->text;
     }
     double real;
-    if (!whit_json_f64(json, at, &real)) { /* Python's constants, or too large for a double */
+    if (!whit_json_f64(json, at, &real)) { /* one of Python's constants, or too large for a double */
         real = text[0] == '-' ? -INFINITY : INFINITY;
         if (text[n - 1] == 'N') real = NAN;
     }
@@ -389,7 +389,7 @@ static bool number_from_json(whit_datum_pool *pool, const whit_json *json, uint3
     return true;
 }
 
-/* Depth is bounded by WHIT_JSON_MAX_DEPTH. */
+/* Converts a JSON node; the depth is bounded by WHIT_JSON_MAX_DEPTH. */
 static bool from_json(whit_datum_pool *pool, const whit_json *json, uint32_t at, bool user, whit_datum *value)
 {
     switch (whit_json_type_of(json, at)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Byte pair encoding, by ranked merges (Sennrich et al., 2016; as in `tokenizers`) or by the
- * scores of whole tokens (SentencePiece). Short pieces rescan an array; long ones use a heap.
- * Both take the pair of lowest rank, the leftmost of equal ones. */
+ * Byte pair encoding, by ranked merges (Sennrich et al., 2016; as in `tokenizers`) or by the scores of whole tokens
+ * (SentencePiece). Short pieces rescan an array; long ones use a heap. Both take the pair of lowest rank, the leftmost
+ * of equal ones. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"
@@ -9,21 +9,21 @@
 #include "tokenizer/unicode.h"
 
 #define NO_RANK     UINT32_MAX
-#define FEW_SYMBOLS 40 /* up to here rescanning is faster than the heap (measured on English) */
+#define FEW_SYMBOLS 40 /* up to this many symbols rescanning is faster than the heap (measured on English) */
 
 /* A range of the piece that has been merged into one token. */
 typedef struct symbol {
     int32_t id; /* -1: no token spells it (SPM, before its bytes) */
     uint32_t start, end;
-    int32_t previous, next; /* heap only */
+    int32_t previous, next; /* used with the heap only */
     uint32_t rank;          /* rank of merging with the next symbol, or NO_RANK */
     int32_t merged;         /* id of the merged token */
 } symbol;
 
-typedef struct candidate { /* heap entry */
+typedef struct candidate { /* entry of the heap */
     uint32_t rank;
     int32_t at;
-    uint32_t end; /* end of the pair when it was added; another value means that the entry is stale */
+    uint32_t end; /* end of the pair when the entry was added; if it has changed, the entry is stale */
     int32_t merged;
 } candidate;
 
@@ -37,7 +37,7 @@ typedef struct merger {
     bool no_special; /* merges that give a special token do not count */
 } merger;
 
-/* Floats in falling order as rising integers: the best score is the lowest rank. */
+/* Maps floats in falling order to rising integers: the best score has the lowest rank. */
 static uint32_t rank_of_score(double score)
 {
     float narrow = (float)score;
@@ -58,7 +58,7 @@ static uint32_t rank_pair(const merger *m, const symbol *left, const symbol *rig
     if (m->by_text) {
         const uint64_t steps = (right->end - left->start) / 8 + 1; /* number of words to hash */
         if (*m->steps_left <= steps) {
-            *m->steps_left = 0; /* also for all other pairs */
+            *m->steps_left = 0; /* ends all other merges, too */
             return NO_RANK;
         }
         *m->steps_left -= steps;
@@ -156,7 +156,7 @@ static whit_status merge_many(const merger *m, whit_buf *heap, symbol *symbols, 
         left->id = top.merged;
         left->end = right->end;
         left->next = right->next;
-        right->end = right->start; /* gone */
+        right->end = right->start; /* marks the symbol as merged */
         if (left->next >= 0) symbols[left->next].previous = top.at;
         ok = push_pair(m, heap, symbols, left->previous) && push_pair(m, heap, symbols, top.at);
     }
@@ -179,7 +179,7 @@ static whit_status push_symbol(whit_buf *symbols, int32_t id, size_t start, size
     return WHIT_OK;
 }
 
-/* Returns the id of the character at `text`, its subword prefix and word suffix included where the model has them. */
+/* Returns the id of the character at `text`, with its subword prefix and word suffix if the model has them. */
 static int32_t find_character(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *text,
                               size_t n_bytes, uint32_t code, bool first, bool last)
 {
@@ -208,9 +208,8 @@ static int32_t find_character(const whit_tokenizer_view *view, const int32_t *sy
     return whit_tokenizer_lookup(view, spelling, n + n_suffix);
 }
 
-/* First symbols of a ranked-merges model. Unknown characters become their bytes, or the unknown
- * token; as in `tokenizers`, that one is held back until the next known character, so that
- * neighbours can be fused. */
+/* Makes the first symbols of a ranked-merges model. Unknown characters become their bytes, or the unknown token; as in
+ * `tokenizers`, that token is held back until the next known character, so that neighbouring ones can be fused. */
 static whit_status start_ranked(const whit_tokenizer_view *view, const int32_t *symbol_ids, const uint8_t *piece,
                                 size_t n_bytes, whit_buf *symbols, whit_error *error)
 {

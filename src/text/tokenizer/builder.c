@@ -23,7 +23,7 @@ typedef struct builder_merge {
 
 typedef struct builder_added {
     whit_added_token token;
-    uint32_t order; /* as read; the later of two equal texts wins */
+    uint32_t order; /* order of reading; the later of two equal texts wins */
     bool normalized;
 } builder_added;
 
@@ -105,7 +105,7 @@ static size_t table_slots(size_t n_entries)
     return slots;
 }
 
-/* Returns the slot of a text, or the empty one where it would go; NULL where the probes run out. */
+/* Returns the slot of a text, or the empty slot where it would go; NULL if the probes run out. */
 static whit_token_slot *find_slot(const whit_tokenizer_builder *builder, const char *text, size_t n_bytes,
                                   uint32_t hash)
 {
@@ -163,7 +163,7 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
     int32_t a = whit_tokenizer_builder_find(builder, left, left_bytes);
     int32_t b = whit_tokenizer_builder_find(builder, right, right_bytes);
     int32_t id = -1;
-    size_t prefix_bytes = builder->header.prefix_bytes; /* the right side's falls away */
+    size_t prefix_bytes = builder->header.prefix_bytes; /* the prefix of the right side is removed */
     if (a >= 0 && b >= 0 && prefix_bytes <= right_bytes) {
         char joined[1024];
         size_t n_bytes = left_bytes + right_bytes - prefix_bytes;
@@ -184,7 +184,7 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
                                         : "form a token that is not in the vocabulary");
     }
     if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
-    /* An omitted merge keeps its rank: an entry that never matches. */
+    /* An omitted merge keeps its rank as an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
     return append_bytes(&builder->merges, &merge, sizeof merge, error);
 }
@@ -202,7 +202,7 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
 whit_status whit_tokenizer_builder_added(whit_tokenizer_builder *builder, int32_t id, const char *match,
                                          size_t match_bytes, bool normalized, uint32_t flags, whit_error *error)
 {
-    if (match_bytes == 0) return WHIT_OK; /* would match everywhere */
+    if (match_bytes == 0) return WHIT_OK; /* an empty text would match everywhere */
     builder_added added = {.token = {.id = (uint32_t)id, .flags = flags}, .normalized = normalized};
     added.order = (uint32_t)(builder->added.size_bytes / sizeof added);
     WHIT_TRY(add_string(builder, match, match_bytes, &added.token.text_offset, &added.token.text_bytes, error));
@@ -333,15 +333,16 @@ static int compare_tokens(const void *left, const void *right)
     const builder_token *a = *(const builder_token *const *)left;
     const builder_token *b = *(const builder_token *const *)right;
     int order = compare_bytes(a->text, a->n_bytes, b->text, b->n_bytes);
-    return order ? order : (a > b) - (a < b); /* the later of equal texts last */
+    return order ? order : (a > b) - (a < b); /* of equal texts the later one comes last */
 }
 
-/* One node's range of the sorted tokens, all sharing `depth` bytes. */
+/* A node's range of the sorted tokens, which all share `depth` bytes. */
 typedef struct trie_range {
     uint32_t first, last, depth;
 } trie_range;
 
-/* Nodes in breadth-first order, so that children lie together; `ranges` runs beside `nodes`. */
+/* Builds the nodes in breadth-first order, so that children lie together; `ranges` has one entry for each of
+ * `nodes`. */
 static whit_status build_trie(const builder_token *tokens, const builder_token *const *sorted, size_t n_sorted,
                               whit_buf *nodes, whit_buf *ranges, whit_error *error)
 {
@@ -424,7 +425,7 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
     return WHIT_OK;
 }
 
-/* Ids of one-byte characters (or byte-level symbols) and of byte tokens. */
+/* Writes the ids of one-byte characters (or byte-level symbols) and of byte tokens. */
 static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *image, size_t base, whit_error *error)
 {
     int32_t symbols[256], fallback[256];
@@ -456,7 +457,7 @@ static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *ima
     return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback, error);
 }
 
-/* qsort has no context argument that is portable; the pool travels in the entries. */
+/* An entry for qsort, which has no portable context argument, so that each entry refers to the pool. */
 typedef struct added_order {
     const builder_added *added;
     const char *text;
@@ -495,9 +496,9 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
     return status;
 }
 
-/* May texts be cut before a U+2581 that follows another character? Only where that character is a
- * token and no token crosses such a place. BPE without an unknown token drops what it does not know
- * and merges across the gap: there the character in front may be gone. */
+/* Returns whether texts may be cut before a U+2581 that follows another character. They may if that character is a
+ * token and no token crosses such a place. BPE without an unknown token drops unknown characters and merges across the
+ * gap, where the preceding character may be gone. */
 static bool may_cut_at_space(const whit_tokenizer_builder *builder)
 {
     static const char space[] = "\xE2\x96\x81";
@@ -517,8 +518,8 @@ static bool may_cut_at_space(const whit_tokenizer_builder *builder)
     return true;
 }
 
-/* Marks the tokens that merging their own text gives, so that encoding can look them up at once. Merging by text looks
- * at a long token's bytes again and again: it is left to encoding, for the texts that have such tokens. */
+/* Marks the tokens that merging their own text gives, so that encoding can look them up at once. Merging by text reads
+ * a long token's bytes again and again, so long tokens are left to encoding, for the texts that have them. */
 static whit_status mark_whole(whit_tokenizer_builder *builder, uint8_t *image, size_t size_bytes, whit_error *error)
 {
     enum { MOST_BYTES_BY_TEXT = 512 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokenizer/config.h"
 
-/* Finds a token named in a config file, as "text" or {"content": "text"}; -1 where it is not. */
+/* Finds a token named in a config file, as "text" or {"content": "text"}; -1 if it is not named. */
 static int32_t named_token(const whit_tokenizer_builder *builder, const whit_json *json, const char *key)
 {
     if (!json) return -1;
@@ -55,7 +55,7 @@ whit_status whit_tokenizer_apply_config(whit_tokenizer_builder *builder, const w
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Is the node this text, as "text" or {"content": "text"}? */
+/* Returns whether the node is this text, as "text" or {"content": "text"}. */
 static bool is_text(const whit_json *json, uint32_t at, const char *text, size_t n)
 {
     size_t n_named;
@@ -77,9 +77,9 @@ static bool names_special(const whit_json *json, const char *text, size_t n)
     return false;
 }
 
-/* added_tokens.json does not say what is special. To transformers it is what the other documents name as such; but old
- * folders often name the end of a turn only, and not its beginning, so texts that look like marks count too. A prompt's
- * ids are the same either way. */
+/* Returns whether an added token is special, which added_tokens.json does not say. For transformers a token is special
+ * if the other documents name it so; but old folders often name the end of a turn only, and not its beginning, so texts
+ * that look like marks count too. A prompt's ids are the same either way. */
 static bool is_special(const whit_tokenizer_config *config, const char *text, size_t n)
 {
     bool looks_so = n > 4 && memcmp(text, "<|", 2) == 0 && memcmp(text + n - 2, "|>", 2) == 0;
@@ -106,8 +106,8 @@ static whit_status add_token(whit_buf *tokens, int64_t n_rows, const whit_config
     return WHIT_OK;
 }
 
-/* {"id": {"content": ..., "special": ...}, ...}. `normalized` is not heeded: the tokenizers of transformers that read a
- * tokenizer.model look for every added token in the text as it is. */
+/* Reads {"id": {"content": ..., "special": ...}, ...}. `normalized` is ignored: the tokenizers of transformers that
+ * read a tokenizer.model look for every added token in the text as it is. */
 static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_rows, whit_buf *tokens,
                                 whit_error *error)
 {
@@ -133,7 +133,7 @@ static whit_status read_decoder(const whit_json *json, uint32_t list, int64_t n_
     return WHIT_OK;
 }
 
-#define SPECIAL_STEPS (1u << 30) /* a few seconds; of all added tokens against all names of special ones */
+#define SPECIAL_STEPS (1u << 30) /* a few seconds, for comparing all added tokens with all names of special ones */
 
 static uint64_t steps_of(const whit_json *json)
 {
@@ -142,7 +142,7 @@ static uint64_t steps_of(const whit_json *json)
     return 8 * (uint64_t)whit_json_count(json, WHIT_JSON_ROOT) + whit_json_count(json, list);
 }
 
-/* {"text": id, ...} */
+/* Reads {"text": id, ...}. */
 static whit_status read_added_tokens(const whit_tokenizer_config *config, int64_t n_rows, whit_buf *tokens,
                                      whit_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Decoding as a chain of steps. Steps pass on fragments of tokens: most tokens are one fragment (first and last), but
+ * Decodes as a chain of steps. Steps pass on fragments of tokens: most tokens are one fragment (first and last), but
  * after Fuse the whole text is one long token. A step that needs a whole token buffers its fragments until the last
  * one. */
 #include "tokenizer/decoder.h"
@@ -15,7 +15,7 @@ typedef struct stage {
     const uint8_t *text, *content; /* the step's strings */
     whit_buf held;                 /* bytes not yet passed on */
     uint32_t n_cut;                /* characters cut from the current token's start */
-    bool started;                  /* something has passed: the next token is not the first */
+    bool started;                  /* a fragment has passed: the next token is not the first */
     bool in_token, leading;
     whit_regex *regex;
 } stage;
@@ -32,7 +32,7 @@ struct whit_token_decoder {
 typedef struct fragment {
     const uint8_t *text;
     size_t n;
-    bool first, last; /* first, last fragment of its token */
+    bool first, last; /* the fragment is the first, the last of its token */
 } fragment;
 
 static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit_error *error);
@@ -61,7 +61,7 @@ static whit_status replace_all(whit_token_decoder *decoder, size_t i, const uint
     return status;
 }
 
-/* The usual replacement, U+2581 by a space, in place of the general one: no allocation. */
+/* Does the usual replacement, U+2581 by a space, which needs no allocation, unlike the general one. */
 static whit_status replace_character(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                      whit_error *error)
 {
@@ -83,13 +83,13 @@ static whit_status decode_replace(whit_token_decoder *decoder, size_t i, const u
 {
     const stage *s = &decoder->stages[i];
     if (s->step->text_bytes == 0) return feed_whole(decoder, i + 1, text, n, error);
-    /* `text` is this stage's own buffer where the token came in fragments. */
+    /* `text` is this stage's own buffer if the token came in fragments. */
     bool simple = !(s->step->flags & WHIT_STEP_FLAG_REGEX) && text != s->held.data;
     return (simple ? replace_character : replace_all)(decoder, i, text, n, error);
 }
 
-/* Metaspace: the replacement becomes a space; in the first token it falls away. The result is never
- * longer, so it is made in place, in the stage's buffer. */
+/* Decodes Metaspace: the replacement becomes a space; in the first token it is removed. The result is never longer, so
+ * it is made in place, in the stage's buffer. */
 static whit_status decode_metaspace(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                     whit_error *error)
 {
@@ -138,7 +138,7 @@ static whit_status decode_strip(whit_token_decoder *decoder, size_t i, const uin
     return feed_whole(decoder, i + 1, text + cut, end - cut, error);
 }
 
-/* Removes the spaces that BERT's splitting put around punctuation; in place, because no replacement is longer than
+/* Removes the spaces that BERT's splitting has put around punctuation, in place, because no replacement is longer than
  * the original. */
 static size_t clean_up(uint8_t *text, size_t n)
 {
@@ -190,7 +190,8 @@ static whit_status decode_join(whit_token_decoder *decoder, size_t i, const uint
     return feed_whole(decoder, i + 1, text, n, error);
 }
 
-/* End-of-word suffix: a space, but nothing in the last token; so the suffix waits for the next. */
+/* Decodes the end-of-word suffix, which becomes a space except in the last token, so the suffix waits for the next
+ * token. */
 static whit_status decode_suffix(whit_token_decoder *decoder, size_t i, const uint8_t *text, size_t n,
                                  whit_error *error)
 {
@@ -224,16 +225,16 @@ static whit_status end_byte_run(whit_token_decoder *decoder, size_t i, whit_erro
     return status;
 }
 
-/* Bytes that are no character, the first `length` of them one bad part: may they yet become one? As
- * in Python's incremental decoder, the first two bytes of a surrogate also wait for the third. */
+/* Returns whether bytes that are not a character, the first `length` of them one bad part, may yet become one. As in
+ * Python's incremental decoder, the first two bytes of a surrogate also wait for the third. */
 static bool may_go_on(const uint8_t *text, size_t n, size_t length)
 {
     bool surrogate = n == 2 && text[0] == 0xED && text[1] >= 0xA0 && text[1] <= 0xBF;
     return surrogate || (length == n && text[0] >= 0xC2 && text[0] <= 0xF4);
 }
 
-/* In a stream, characters at the front of the run go out once complete, and bytes that can no
- * longer begin one are replaced. */
+/* Passes on, in a stream, the characters at the start of the run once they are complete, and replaces bytes that can no
+ * longer begin a character. */
 static whit_status advance_byte_run(whit_token_decoder *decoder, size_t i, whit_error *error)
 {
     stage *s = &decoder->stages[i];
@@ -270,7 +271,7 @@ static whit_status decode_byte_fallback(whit_token_decoder *decoder, size_t i, c
     return decoder->options.hold_bytes || decoder->options.is_inner ? WHIT_OK : advance_byte_run(decoder, i, error);
 }
 
-/* Converts byte-level symbols back to bytes. A token with any other character stands for itself. */
+/* Converts byte-level symbols back to bytes. A token with any other character stays as it is. */
 static whit_status hold_symbols(stage *s, const uint8_t *text, size_t n, whit_error *error)
 {
     size_t start = s->held.size_bytes;

@@ -17,7 +17,7 @@ static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *
     return WHIT_OK;
 }
 
-/* Reads n numbers of an array into `values` as f32 or i32; *present is false where the key is absent. */
+/* Reads n numbers of an array into `values` as f32 or i32; *present is false if the key is absent. */
 static whit_status read_numbers(const whit_gguf *gguf, const char *name, const char *key, bool as_float, size_t n,
                                 whit_buf *values, bool *present, whit_error *error)
 {
@@ -44,7 +44,7 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
 static whit_status read_id(const whit_gguf *gguf, const char *key, int64_t *id, whit_error *error)
 {
     WHIT_TRY(whit_gguf_i64(gguf, key, id, error));
-    if (*id == UINT32_MAX) *id = -1; /* a signed -1, stored as unsigned */
+    if (*id == UINT32_MAX) *id = -1; /* a signed -1 that was stored as unsigned */
     return WHIT_OK;
 }
 
@@ -64,8 +64,8 @@ static bool says(const whit_gguf *gguf, const char *key)
     return whit_gguf_find(gguf, key) && whit_gguf_bool(gguf, key, &value, NULL) == WHIT_OK && value;
 }
 
-/* Sets the defaults for a file that lacks the keys, as in llama.cpp; our exports say explicitly if there is no such
- * token. */
+/* Sets the defaults for a file that lacks the keys, as in llama.cpp; whit's own exports state explicitly that there is
+ * no such token. */
 static void set_defaults(const whit_gguf *gguf, whit_vocabulary *v)
 {
     if (v->kind == WHIT_VOCABULARY_SPM) {
@@ -107,7 +107,7 @@ static whit_status read_vocabulary(const whit_gguf *gguf, whit_vocabulary *v, wh
     WHIT_TRY(read_id(gguf, "tokenizer.ggml.eom_token_id", &v->eom, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_bos_token", &v->add_bos, error));
     WHIT_TRY(read_flag(gguf, "tokenizer.ggml.add_eos_token", &v->add_eos, error));
-    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* its texts are between [CLS] and [SEP], regardless of other keys */
+    if (v->kind == WHIT_VOCABULARY_WORDPIECE) { /* texts are put between [CLS] and [SEP], regardless of other keys */
         bool lowers = true;
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.cls_token_id", &v->bos, error));
         WHIT_TRY(read_id(gguf, "tokenizer.ggml.seperator_token_id", &v->eos, error));

@@ -6,13 +6,13 @@
 #include "tokenizer/json_pipeline.h"
 #include "tokenizer/normalize.h"
 
-#define UNKNOWN_PENALTY 10.0 /* Unigram: below the worst score, as in SentencePiece */
+#define UNKNOWN_PENALTY 10.0 /* for Unigram: below the worst score, as in SentencePiece */
 
 typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;
     whit_error *error;
-    uint32_t model; /* node */
+    uint32_t model; /* node of the model */
 } reader;
 
 static uint32_t field(const reader *r, uint32_t at, const char *key)
@@ -27,7 +27,7 @@ static bool flag(const reader *r, uint32_t at, const char *key, bool fallback)
 
 /* ---- the vocabulary ------------------------------------------------------------------------ */
 
-/* {"text": id, ...} */
+/* Reads {"text": id, ...}. */
 static whit_status read_vocabulary(const reader *r)
 {
     uint32_t vocabulary = field(r, r->model, "vocab");
@@ -46,7 +46,7 @@ static whit_status read_vocabulary(const reader *r)
     return whit_tokenizer_builder_index(r->builder, r->error);
 }
 
-/* [["text", score], ...], ids in order. */
+/* Reads [["text", score], ...], with ids in order. */
 static whit_status read_scored_vocabulary(const reader *r)
 {
     uint32_t vocabulary = field(r, r->model, "vocab");
@@ -69,7 +69,7 @@ static whit_status read_scored_vocabulary(const reader *r)
     return whit_tokenizer_builder_index(r->builder, r->error);
 }
 
-/* "a b" or ["a", "b"]. */
+/* Reads a list of merges, each "a b" or ["a", "b"]. */
 static whit_status read_merges(const reader *r)
 {
     uint32_t merges = field(r, r->model, "merges");
@@ -157,7 +157,7 @@ static whit_status read_wordpiece(const reader *r)
     int64_t longest = 100;
     r->builder->header.model = WHIT_TOKENIZER_WORDPIECE;
     whit_json_i64(r->json, field(r, r->model, "max_input_chars_per_word"), &longest);
-    if (longest < 0 || longest > 4096) /* matching is quadratic in it */
+    if (longest < 0 || longest > 4096) /* matching takes quadratic time in this */
         return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word over 4,096");
     r->builder->header.max_word_chars = (uint32_t)longest;
     WHIT_TRY(read_vocabulary(r));
@@ -187,8 +187,8 @@ static whit_status read_model(const reader *r)
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* `text` through the builder's normalizers. *result is in one of `work`. Patterns are compiled
- * once for all tokens, into `regexes`. */
+/* Applies the builder's normalizers to `text`. *result is in one of `work`. Patterns are compiled once for all tokens,
+ * into `regexes`. */
 static whit_status normalize(const reader *r, const char *text, size_t n, whit_buf work[3], whit_regex **regexes,
                              const uint8_t **result, size_t *n_result)
 {

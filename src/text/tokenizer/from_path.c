@@ -32,7 +32,7 @@ static whit_status read_file(const char *path, const whit_tokenizer_config *conf
 {
     whit_map map = {0};
     WHIT_TRY(whit_map_open(path, image->allocator, &map, error));
-    size_t space = 0; /* JSON may begin with some */
+    size_t space = 0; /* JSON may begin with spaces */
     while (space < map.size_bytes && map.data[space] && strchr(" \t\r\n", map.data[space])) space++;
     whit_status status;
     if (whit_is_lfs_pointer(map.data, map.size_bytes))
@@ -75,7 +75,7 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
                                                    "generation_config.json", "config.json", "added_tokens.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
-        if (i == ADDED_TOKENS) { /* a tokenizer.json contains all added tokens */
+        if (i == ADDED_TOKENS) { /* not read if there is a tokenizer.json, which contains all added tokens */
             WHIT_TRY(file_in(f, path, "tokenizer.json", &exists, error));
             if (exists) continue;
         }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Reads the few fields of sentencepiece_model.proto that matter:
+ * Reads the relevant fields of sentencepiece_model.proto:
  *
  *     1 piece:           1 text, 2 score (f32), 3 type (as GGUF's token types; 1 by default)
  *     2 trainer_spec:    3 model type (1 Unigram, 2 BPE), 24 treat_whitespace_as_suffix, 40 to 43 unk, bos, eos, pad
  *     3 normalizer_spec: 2 character map, 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces
  *
- * Protobuf's wire format: a key (field number times 8 + wire type) as a varint, then a varint (0),
- * 8 bytes (1), a length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
+ * Protobuf's wire format: a key (field number times 8 + wire type) as a varint, then a varint (0), 8 bytes (1), a
+ * length and bytes (2) or 4 bytes (5). Unknown fields are skipped. */
 #include "tokenizer/from_sentencepiece.h"
 #include "base/items.h"
 
@@ -23,7 +23,7 @@ typedef struct cursor {
 typedef struct proto_field {
     uint32_t number, wire;
     uint64_t value;      /* varint, or the bits of 4 or 8 bytes */
-    const uint8_t *data; /* length-delimited */
+    const uint8_t *data; /* the bytes of a length-delimited field */
     size_t n;
 } proto_field;
 
@@ -148,7 +148,7 @@ static whit_status build_image(sentencepiece *model, const whit_tokenizer_config
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: SentencePiece model type %llu (Unigram and BPE are supported)", v->name,
                          (unsigned long long)model->model_type);
-    /* Either changes the ids of every text. */
+    /* Each of the two settings changes the ids of every text. */
     if (model->spaces_behind || model->spaces_bare)
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED, "%s: SentencePiece models with %s are not supported",
                          v->name, model->spaces_behind ? "treat_whitespace_as_suffix" : "escape_whitespaces off");

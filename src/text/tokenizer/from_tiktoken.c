@@ -16,7 +16,7 @@
 #define QWEN_EXTRAS     205
 
 typedef struct ranks {
-    whit_buf tokens; /* whit_text[], texts in `spellings` as offsets until all are read */
+    whit_buf tokens; /* whit_text[]; until all are read, the texts are offsets in `spellings` */
     whit_buf scores, types, spellings, bytes;
     const char *name;
     whit_error *error;
@@ -87,7 +87,7 @@ static whit_status add_special(ranks *r, const char *text)
     return add_token(r, (const uint8_t *)text, strlen(text), 0, WHIT_TOKEN_CONTROL);
 }
 
-/* Llama 3's names, as Meta's tokenizer.py numbers them. */
+/* Adds Llama 3's special tokens, with the numbers of Meta's tokenizer.py. */
 static whit_status add_llama3_specials(ranks *r)
 {
     static const char *const named[] = {[0] = "<|begin_of_text|>",

@@ -11,7 +11,7 @@ typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;
     whit_error *error;
-    whit_buf *steps; /* where steps go */
+    whit_buf *steps; /* the list to which steps are added */
 } reader;
 
 static uint32_t field(const reader *r, uint32_t at, const char *key)
@@ -39,7 +39,7 @@ static whit_status refuse_node(const reader *r, uint32_t at, const char *what)
     return WHIT_ERROR_UNSUPPORTED;
 }
 
-/* A step whose strings are JSON strings (NONE: empty). */
+/* Adds a step whose strings are JSON strings (WHIT_JSON_NONE: empty). */
 static whit_status add_step(const reader *r, whit_tokenizer_step step, uint32_t text, uint32_t content)
 {
     size_t text_bytes, content_bytes;
@@ -54,8 +54,8 @@ static whit_status add_plain(const reader *r, uint32_t kind)
     return add_step(r, (whit_tokenizer_step){.kind = kind}, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
 
-/* Members of a Sequence, one after the other. Sequences in sequences are rare but sound; the JSON
- * reader's depth bounds the recursion. */
+/* Reads the members of a Sequence, one after the other. Sequences in sequences are rare but valid; the JSON reader's
+ * depth bounds the recursion. */
 typedef whit_status read_fn(const reader *r, uint32_t at);
 
 static whit_status read_members(const reader *r, uint32_t list, read_fn *read)
@@ -65,7 +65,7 @@ static whit_status read_members(const reader *r, uint32_t list, read_fn *read)
     return WHIT_OK;
 }
 
-/* {"String": text} or {"Regex": pattern}; *flags gets REGEX. */
+/* Reads {"String": text} or {"Regex": pattern}; *flags gets REGEX. */
 static whit_status read_pattern(const reader *r, uint32_t at, uint32_t *text, uint32_t *flags)
 {
     uint32_t pattern = field(r, at, "pattern"), regex = field(r, pattern, "Regex");
@@ -201,7 +201,7 @@ static whit_status add_byte_level(const reader *r, uint32_t at)
     return add_step(r, step, WHIT_JSON_NONE, WHIT_JSON_NONE);
 }
 
-/* Adds Metaspace, as pre-tokenizer or as decoder. Old files have add_prefix_space, new ones prepend_scheme. */
+/* Adds Metaspace, as pre-tokenizer or as decoder. Old files have add_prefix_space, new files prepend_scheme. */
 static whit_status add_metaspace(const reader *r, uint32_t at)
 {
     whit_tokenizer_step step = {.kind = WHIT_STEP_METASPACE, .a = WHIT_PREPEND_ALWAYS};
@@ -258,7 +258,7 @@ whit_status whit_json_pre_tokenizer(whit_tokenizer_builder *builder, const whit_
 
 /* ---- post-processors ----------------------------------------------------------------------- */
 
-/* Inserts `ids` before the present ids: each processor works on the result of the one before. */
+/* Inserts `ids` before the present ids, because each processor works on the result of the preceding one. */
 static whit_status put_in_front(const reader *r, whit_buf *ids)
 {
     whit_buf *before = &r->builder->before;
@@ -297,7 +297,7 @@ static whit_status add_template_ids(const reader *r, uint32_t processor, uint32_
 
 static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
 {
-    enum { MOST_PIECES = 64 }; /* every one is looked for among all special tokens */
+    enum { MOST_PIECES = 64 }; /* each piece is looked for among all special tokens */
     uint32_t single = field(r, at, "single"), n_pieces = 0;
     bool seen = false;
     for (uint32_t piece = whit_json_first(r->json, single); piece != WHIT_JSON_NONE;
@@ -330,7 +330,7 @@ static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 static whit_status read_post_processor(const reader *r, uint32_t at)
 {
     if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "processors"), read_post_processor);
-    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* moves offsets, no ids */
+    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* it changes offsets, not ids */
     whit_buf front = {.allocator = r->builder->allocator};
     whit_status status;
     if (type_is(r, at, "TemplateProcessing"))

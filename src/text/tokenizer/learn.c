@@ -20,11 +20,11 @@ struct whit_learner {
     whit_learn_options options;
     const whit_allocator *allocator;
     whit_text_table words;
-    uint8_t word[MAX_WORD_BYTES + 8]; /* the one being read */
+    uint8_t word[MAX_WORD_BYTES + 8]; /* the word that is being read */
     size_t word_bytes;
 };
 
-/* A special token that is empty, or spelt like another one, could never be found in a text. */
+/* Refuses a special token that is empty, or spelt like another one, since it could never be found in a text. */
 static whit_status check_specials(const whit_learn_options *options, whit_error *error)
 {
     for (size_t i = 0; i < options->n_specials; i++) {
@@ -122,7 +122,7 @@ whit_status whit_learner_add(whit_learner *learner, const char *text, size_t tex
         length = special_at(learner, text + at, text_bytes - at);
         uint32_t code =
             length ? WHIT_UTF8_INVALID : whit_utf8_decode((const uint8_t *)text + at, text_bytes - at, &length);
-        if (code == WHIT_UTF8_INVALID) { /* special tokens and stray bytes are in no word */
+        if (code == WHIT_UTF8_INVALID) { /* special tokens and invalid bytes belong to no word */
             WHIT_TRY(end_word(learner, error));
             last = BREAK;
             continue;

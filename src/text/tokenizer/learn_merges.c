@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Merging with counts that are kept up to date: all words lie in one array of pieces, linked so that
- * a merge is local; every pair knows its count and the places where it was seen; a heap has the most
- * frequent pair on top. Counts in the heap may be too high, never too low: an entry that is out of
- * date when it comes up is put back with the present count. */
+ * Merges with counts that are kept up to date: all words lie in one array of pieces, linked so that a merge is local;
+ * every pair knows its count and the places where it was seen; a heap has the most frequent pair on top. Counts in the
+ * heap may be too high, never too low: an entry that is out of date when it reaches the top is put back with the
+ * present count. */
 #include "tokenizer/learn_merges.h"
 
 #include "base/items.h"
@@ -13,7 +13,7 @@
 #define COVERAGE   0.9995 /* share of the text that characters with a piece of their own cover */
 #define N_CODES    0x110000u
 #define NO_PIECE   UINT32_MAX
-#define LEAST_PAIR 2 /* a pair seen once is no regularity */
+#define LEAST_PAIR 2 /* a pair that occurs once is not a regularity */
 
 struct place {      /* one piece of one word */
     uint32_t piece; /* NO_PIECE between words, and for a character without a piece */
@@ -24,7 +24,7 @@ struct place {      /* one piece of one word */
 struct pair {
     uint32_t left, right;
     uint64_t count;
-    uint32_t first, last; /* occurrences, number + 1 */
+    uint32_t first, last; /* numbers + 1 of the first and last occurrence */
     uint32_t touched;     /* the round in which its count increased */
 };
 
@@ -42,7 +42,7 @@ struct learning {
     const whit_text_table *words;
     whit_merges *merges;
     whit_buf places, pairs, occurrences, heap, touched;
-    uint32_t *slots; /* pair + 1, by hash of its two pieces */
+    uint32_t *slots; /* number of the pair + 1, by hash of its two pieces */
     size_t n_slots;
     uint32_t round;
 };
@@ -133,8 +133,8 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
 
 struct layout {
     struct learning *l;
-    uint32_t *piece_of; /* by code, + 1 */
-    uint32_t word;      /* the one before */
+    uint32_t *piece_of; /* by code point: number of its piece + 1 */
+    uint32_t word;      /* the word of the preceding character */
 };
 
 static void lay_out(void *user, uint32_t word, uint32_t code, const uint8_t *text, size_t n_bytes)
@@ -144,7 +144,7 @@ static void lay_out(void *user, uint32_t word, uint32_t code, const uint8_t *tex
     struct layout *layout = user;
     whit_buf *places = &layout->l->places;
     uint32_t i = (uint32_t)(places->size_bytes / sizeof(struct place));
-    if (i == 0 || word != layout->word) { /* the border */
+    if (i == 0 || word != layout->word) { /* a border before each word */
         struct place border = {NO_PIECE, i - 1, i + 1, word};
         whit_buf_append(places, &border, sizeof border);
         i++;
@@ -197,7 +197,7 @@ static bool grow_slots(struct learning *l)
     return true;
 }
 
-/* Returns the number of a pair; a new one has no count. UINT32_MAX: no memory. */
+/* Returns the number of a pair; a new pair has the count 0. UINT32_MAX: no memory. */
 static uint32_t number_of_pair(struct learning *l, uint32_t left, uint32_t right)
 {
     uint32_t n = (uint32_t)(l->pairs.size_bytes / sizeof(struct pair));
@@ -283,7 +283,7 @@ static bool push_touched(struct learning *l)
     return ok;
 }
 
-/* Joins the two pieces at `place`. */
+/* Joins the piece at `place` with the next one. */
 static bool join_pieces(struct learning *l, uint32_t place, uint32_t piece)
 {
     uint32_t next = place_at(l, place)->after, before = place_at(l, place)->before;

@@ -28,8 +28,8 @@ static int combining_class(int32_t code)
     return utf8proc_get_property(code)->combining_class;
 }
 
-/* Canonical order: each run of non-zero combining classes, stably sorted. Long runs (only hostile
- * text has them) go through a merge sort, so that time stays in bounds. */
+/* Puts a run of non-zero combining classes into canonical order, by a stable sort. Long runs (only hostile text has
+ * them) are sorted by counting, so that the time stays bounded. */
 static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
 {
     if (n < 2) return;
@@ -94,7 +94,8 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
     return appended(out, error);
 }
 
-/* ASCII characters are starters that never combine with the preceding text, so that a run may begin at each of them. */
+/* Converts to a Unicode form, run by run. ASCII characters are starters that never combine with the preceding text, so
+ * a run may begin at each of them. */
 static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t *text, size_t n, whit_buf *out,
                                   whit_error *error)
 {
@@ -104,7 +105,7 @@ static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t 
         whit_buf_append(out, text + i, end - i);
         i = end;
         if (i == n) break;
-        end++; /* the base of marks that follow, or the first of a run beyond ASCII */
+        end++; /* the base of the marks that follow, or the first of a run beyond ASCII */
         while (end < n && text[end] >= 0x80) end++;
         WHIT_TRY(normalize_run(kind, codes, text + i, end - i, out, error));
         i = end;
@@ -112,7 +113,7 @@ static whit_status normalize_form(uint32_t kind, whit_buf *codes, const uint8_t 
     return appended(out, error);
 }
 
-/* ---- the others ---------------------------------------------------------------------------- */
+/* ---- other normalizers ------------------------------------------------------------------------ */
 
 /* Applies Rust's char::to_lowercase: the simple mapping, and U+0130 as i with a dot above. */
 static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
@@ -131,7 +132,7 @@ static whit_status lowercase(const uint8_t *text, size_t n, whit_buf *out, whit_
     return appended(out, error);
 }
 
-/* only_flat: only marks without width (Mn), as in BERT's normalizer. */
+/* Removes accents. only_flat: only marks without width (Mn), as in BERT's normalizer. */
 static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
@@ -143,7 +144,8 @@ static whit_status strip_accents(const uint8_t *text, size_t n, bool only_flat, 
     return appended(out, error);
 }
 
-/* BERT's clean_text: drops U+FFFD and characters of control, format and private use; white space becomes a space. */
+/* Works like BERT's clean_text: drops U+FFFD and characters of control, format and private use; white space becomes a
+ * space. */
 static whit_status clean_text(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     for (size_t i = 0, length; i < n; i += length) {
@@ -162,7 +164,8 @@ static whit_status clean_text(const uint8_t *text, size_t n, whit_buf *out, whit
     return appended(out, error);
 }
 
-/* The blocks of Chinese characters that BERT's normalizer knows (tokenizers, bert.rs). */
+/* Returns whether the character is in a block of Chinese characters that BERT's normalizer knows (tokenizers,
+ * bert.rs). */
 static bool is_han(uint32_t code)
 {
     static const uint32_t ranges[][2] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF},
@@ -202,7 +205,7 @@ static whit_status strip(const whit_tokenizer_step *step, const uint8_t *text, s
 static whit_status collapse_spaces(const uint8_t *text, size_t n, whit_buf *out, whit_error *error)
 {
     while (n && text[n - 1] == ' ') n--;
-    bool after_space = true; /* drops leading ones */
+    bool after_space = true; /* drops leading spaces */
     for (size_t i = 0; i < n; i++) {
         if (text[i] != ' ' || !after_space) whit_buf_append(out, text + i, 1);
         after_space = text[i] == ' ';
@@ -229,7 +232,7 @@ static uint32_t unit_offset(uint32_t unit)
     return (unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-/* Longer than any key of a sound map; a damaged one may have cycles. */
+/* The limit exceeds every key of a valid map; a damaged map may have cycles. */
 #define MAX_KEY_BYTES 256
 
 /* Finds the replacement of the longest key at the start of `text`. Returns the key's length, 0 if not found. */
@@ -252,7 +255,7 @@ static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t 
             if (at >= n_units) break;
             uint32_t value = whit_load_u32(units + (size_t)at * 4) & 0x7FFFFFFFu;
             if (value >= strings_bytes) break;
-            *replacement = strings + value; /* ends: the map's last byte is zero */
+            *replacement = strings + value; /* it is terminated: the map's last byte is zero */
             longest = i + 1;
         }
     }
@@ -269,7 +272,7 @@ static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const ui
         length = charsmap_find(map, map_bytes, text + i, n - i, &replacement);
         if (length) {
             size_t size_bytes = strlen(replacement);
-            /* A damaged map could bring in bytes that are not UTF-8. */
+            /* A damaged map could contain bytes that are not UTF-8. */
             if (whit_utf8_valid_bytes((const uint8_t *)replacement, size_bytes) == size_bytes)
                 whit_buf_append(out, replacement, size_bytes);
         } else {

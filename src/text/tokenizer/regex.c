@@ -11,8 +11,8 @@
 #define MATCH_LIMIT    1000000u /* backtracking steps of one attempt; real patterns need a few */
 #define DEPTH_LIMIT    100000u
 #define HEAP_LIMIT_KIB 65536u
-/* An attempt that fails may have looked at everything up to the end, so that failing everywhere
- * takes quadratic time: search so many starting points at a time, then look at the clock. */
+/* An attempt that fails may have read everything up to the end, so that failing everywhere takes quadratic time: the
+ * search tries WINDOW_BYTES starting points at a time, then checks the time. */
 #define WINDOW_BYTES      64u
 #define TIME_ALLOWED_NS   2000000000u
 #define TIME_PER_BYTE_NS  2000u
@@ -24,11 +24,12 @@ struct whit_regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
-    uint64_t deadline_ns; /* 0: not begun */
+    uint64_t deadline_ns; /* 0: not started */
     size_t n_bytes, n_searches;
 };
 
-/* PCRE2 frees without a size, our allocators want one: it is kept in front. */
+/* Allocates memory for PCRE2, which frees without a size, while whit's allocators need one: the size is stored before
+ * the memory. */
 static void *pcre_alloc(size_t size_bytes, void *user)
 {
     size_t padded;
@@ -100,7 +101,7 @@ static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, si
     pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(regex->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(regex->limits, HEAP_LIMIT_KIB);
-    /* Faster where this machine allows it; without it the interpreter runs. */
+    /* Machine code is faster; if this machine does not allow it, the interpreter runs. */
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return WHIT_OK;
 }
@@ -133,7 +134,7 @@ void whit_regex_begin(whit_regex *regex, size_t n_bytes)
     regex->n_bytes = n_bytes;
 }
 
-/* The clock starts at the first search that finds nothing at once; for short texts it is looked at
+/* Checks the time limit. The time starts at the first search that finds nothing at once; for short texts it is checked
  * only now and then. */
 static bool out_of_time(whit_regex *regex, size_t n_bytes)
 {
@@ -161,8 +162,8 @@ static size_t character_from(const uint8_t *text, size_t n_bytes, size_t at)
     return at;
 }
 
-/* One search from match->from, windows of starting points at a time: the characters that start in [from, last], so that
- * the next window begins with the first one after `last`. */
+/* Searches once from match->from, windows of starting points at a time: the characters that start in [from, last], so
+ * that the next window begins with the first character after `last`. */
 static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes, whit_match *match, bool *found,
                           whit_error *error)
 {
@@ -192,7 +193,8 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
     }
 }
 
-/* The end of the last match decides where the next may be; an empty one right there is skipped. */
+/* Accepts a match and sets where the next search begins: at the end of the last match; an empty match at that place is
+ * skipped. */
 static bool accept_match(const uint8_t *text, size_t n_bytes, whit_match *match, size_t previous_end)
 {
     bool empty_again = match->start == match->end && match->found && match->end == previous_end;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Oniguruma's Ruby syntax to PCRE2's. Most of a pattern is copied; what differs:
+ * Translates Oniguruma's Ruby syntax to PCRE2's. Most of a pattern is copied; these parts differ:
  *
  *     \s \S       White_Space without U+180E, which PCRE2 counts
  *     \w \W \b \B Alphabetic, M, Nd, Pc; PCRE2's UCP \w lacks marks
  *     \h \H \v \Q hexadecimal digit, vertical tab, the letter Q
  *     (?m)        dot matches newline, PCRE2's (?s); ^ and $ always match at lines
  *     {n,m}+ {,n} repeated repetition; from zero
- *     {n}?        so many or none
+ *     {n}?        n repetitions or none
  *     a(?i)b|c    would be a(?i:b|c), and is refused
  *     \p{Han}     characters of a script, which PCRE2 takes for all that are used with it
  *     [:alpha:]   sets of Oniguruma's own
@@ -65,7 +65,7 @@ static bool wrap_atom(translator *t, const char *before, const char *after)
     return whit_buf_append_str(t->out, after);
 }
 
-/* Long names of general categories, which PCRE2 10.42 does not know. */
+/* Returns the short name of a general category by its long name, which PCRE2 10.42 does not know. */
 static const char *category_of(const uint8_t *name, size_t n)
 {
     static const struct {
@@ -120,7 +120,7 @@ static const char *category_of(const uint8_t *name, size_t n)
     return NULL;
 }
 
-/* \p{...} or \P{...}; `at` is at the p. */
+/* Translates \p{...} or \P{...}; `at` is at the p. */
 static whit_status translate_property(translator *t, whit_buf *out)
 {
     bool negated = t->pattern[t->at] == 'P';
@@ -154,7 +154,7 @@ static whit_status translate_property(translator *t, whit_buf *out)
     return need_memory(t, whit_buf_append(out, "}", 1));
 }
 
-/* Translates escapes that mean one character, or that both dialects read alike. `at` is the character after the
+/* Translates escapes that mean one character, or that both dialects read alike. `at` is at the character after the
  * backslash. */
 static whit_status translate_common_escape(translator *t, whit_buf *out)
 {
@@ -170,7 +170,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     t->at++;
     if (c == 'v') return need_memory(t, whit_buf_append_str(out, "\\x0B"));
     if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' || c == 'j')
-        return need_memory(t, whit_buf_append(out, &c, 1)); /* an escape that means itself */
+        return need_memory(t, whit_buf_append(out, &c, 1)); /* such an escape means the letter itself */
     if (c == 'C' || c == 'g' || c == 'M') return refuse_syntax(t, "this escape is not supported");
     whit_buf_append(out, "\\", 1);
     return need_memory(t, whit_buf_append(out, &c, 1));
@@ -179,8 +179,8 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
 /* ---- classes ------------------------------------------------------------------------------- */
 
 typedef struct class_parts {
-    whit_buf items;       /* plain members */
-    const char *minus[8]; /* sets whose complement is a member */
+    whit_buf items;       /* plain items of the class */
+    const char *minus[8]; /* sets whose complement is an item */
     size_t n_minus;
     whit_buf minus_texts[4]; /* items of nested negated classes */
     size_t n_minus_texts;
@@ -212,7 +212,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
     return translate_common_escape(t, &parts->items);
 }
 
-/* [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` is at the '['. */
+/* Reads [:name:] or [:^name:], as in Oniguruma 6.9.8; `at` is at the '['. */
 static whit_status read_posix_class(translator *t, class_parts *parts)
 {
     static const struct {
@@ -268,7 +268,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     return status;
 }
 
-/* Reads a class: `at` is its '['; afterwards the character after its ']'. */
+/* Reads a class: `at` is at its '['; afterwards at the character after its ']'. */
 static whit_status read_class(translator *t, class_parts *parts, bool *negated, int depth)
 {
     t->at++;
@@ -296,7 +296,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
     return WHIT_OK;
 }
 
-/* [items] and complements of sets: (?:[items]|[^set]); all of it negated: (?:(?![items])[set]). */
+/* Writes [items] and complements of sets as (?:[items]|[^set]); negated, as (?:(?![items])[set]). */
 static bool write_class(whit_buf *out, const class_parts *parts, bool negated)
 {
     const whit_buf *items = &parts->items;

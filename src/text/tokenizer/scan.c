@@ -49,12 +49,13 @@ static size_t contraction(const uint8_t *text, size_t n, size_t at, uint8_t fold
     if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
     if ((first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l'))
         return at + 3;
-    /* U+017F, the long s, is an s to a pattern that ignores case. */
+    /* U+017F, the long s, equals s in a pattern that ignores case. */
     if (fold && left > 2 && text[at + 1] == 0xC5 && text[at + 2] == 0xBF) return at + 3;
     return 0;
 }
 
-/* \s+(?!\S)|\s+ : a run of space leaves its last character to the following match, unless the run has only one. */
+/* Implements \s+(?!\S)|\s+ : a run of space leaves its last character to the following match, unless the run has only
+ * one. */
 static size_t space_run(const uint8_t *text, size_t n, size_t at, size_t end)
 {
     if (end == n) return end;

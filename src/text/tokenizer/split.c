@@ -74,7 +74,7 @@ static bool is_punctuation(uint32_t code)
     return whit_is_punctuation_unicode8(code);
 }
 
-/* Every character of a class is a match of its own. */
+/* Finds the characters of a class; each is a match of its own. */
 static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece piece, bool (*is_match)(uint32_t code))
 {
     size_t last = piece.start;
@@ -87,7 +87,7 @@ static void find_characters(whit_buf *ranges, const uint8_t *text, whit_piece pi
     if (last < piece.end) add_range(ranges, last, piece.end, false);
 }
 
-/* \w+|[^\w\s]+ : runs of word characters and runs of other visible ones, the spaces between. */
+/* Finds \w+|[^\w\s]+ : runs of word characters and runs of other visible ones; the spaces lie between the matches. */
 static void find_words(whit_buf *ranges, const uint8_t *text, whit_piece piece)
 {
     size_t start = piece.start;
@@ -225,7 +225,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     const whit_piece *pieces = whit_splitter_pieces(splitter, &n);
     whit_buf *out = &splitter->pieces[!splitter->pieces_in_use];
     uint32_t behaviour = behaviour_of(step);
-    /* "Whitespace" matches words and removes everything else. */
+    /* The step Whitespace matches words and removes everything else. */
     bool invert = step->flags & WHIT_STEP_FLAG_INVERT || step->kind == WHIT_STEP_WHITESPACE;
     out->size_bytes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -240,7 +240,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
     return WHIT_OK;
 }
 
-/* Splits by a known pattern that matches everywhere; its matches are the pieces. */
+/* Splits by a known pattern that matches everywhere, so that its matches are the pieces. */
 static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit_error *error)
 {
     size_t n;
@@ -363,7 +363,7 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     return cut_pieces(splitter, &at_marks, pattern, &none, error);
 }
 
-/* BERT: removes spaces and isolates every punctuation character. */
+/* Splits like BERT: removes spaces and isolates every punctuation character. */
 static whit_status apply_bert(whit_splitter *splitter, whit_error *error)
 {
     const whit_tokenizer_step spaces = {.kind = WHIT_STEP_WHITESPACE_SPLIT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Different texts by number: open addressing, at most half full. */
+ * A table of distinct texts by number: open addressing, at most half full. */
 #include "tokenizer/image.h"
 #include "tokenizer/learn_merges.h"
 
@@ -17,7 +17,7 @@ void whit_text_table_free(whit_text_table *table)
     *table = (whit_text_table){0};
 }
 
-/* Returns the slot of a text, or the free one where it belongs. */
+/* Returns the slot of a text, or the free slot where it belongs. */
 static uint32_t *find_slot(const whit_text_table *table, const void *text, size_t n_bytes)
 {
     size_t mask = table->n_slots - 1, at = whit_tokenizer_hash(text, n_bytes) & mask;

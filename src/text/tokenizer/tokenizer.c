@@ -10,11 +10,11 @@
 
 #define MAX_TEXT_BYTES (1u << 30)
 #define MAX_GROWTH     20u /* growth of a text by normalizing; NFKC's longest is 18 */
-/* Limit of the steps for finding added tokens: real ones need a few for each byte. */
+/* Limit of the steps for finding added tokens: real tokenizers need a few for each byte. */
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
-/* A step with its strings looked up. */
+/* A step whose strings were looked up. */
 typedef struct prepared_step {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content;
@@ -41,7 +41,7 @@ struct whit_tokenizer {
     whit_model_scratch scratch;
 };
 
-/* One call's state. */
+/* The state of one call. */
 typedef struct encoding {
     whit_tokenizer *tokenizer;
     const whit_encode_options *options;
@@ -148,7 +148,7 @@ void whit_tokenizer_trim(whit_tokenizer *tokenizer, size_t keep_bytes)
 
 /* ---- added tokens -------------------------------------------------------------------------- */
 
-/* Byte `depth` of an added token's text; -1 where it ends before, -2 where it is damaged. */
+/* Returns byte `depth` of an added token's text; -1 if the text ends before, -2 if it is damaged. */
 static int added_byte(const whit_tokenizer *tokenizer, const whit_added_token *added, size_t depth)
 {
     const uint8_t *text = added_text(tokenizer, added);
@@ -176,13 +176,13 @@ static void narrow(const whit_tokenizer *tokenizer, const added_set *set, size_t
     *high = bounds[1];
 }
 
-/* Does [start, end) of a part of the input touch text of the user's? */
+/* Returns whether [start, end) of a part of the input touches a range of the user's text. */
 static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, size_t end)
 {
     start += (size_t)(text - e->input);
     end += (size_t)(text - e->input);
     size_t low = 0, high = e->options->n_plain;
-    while (low < high) { /* the first range that ends after `start` */
+    while (low < high) { /* find the first range that ends after `start` */
         size_t middle = low + (high - low) / 2;
         if (e->options->plain[middle].end <= start)
             low = middle + 1;
@@ -192,9 +192,9 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     return low < e->options->n_plain && e->options->plain[low].start < end;
 }
 
-/* How the text given to find_added relates to the user's. */
+/* The relation of the text that find_added gets to the user's text. */
 enum origin {
-    ORIGIN_RAW,      /* it is part of the input: ranges apply */
+    ORIGIN_RAW,      /* it is part of the input: the user's ranges apply */
     ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */
     ORIGIN_PLAIN,    /* normalized, contains some of the user's text */
 };
@@ -351,7 +351,7 @@ static whit_status encode_section(encoding *e, const uint8_t *text, size_t n, bo
     return cut_added(e, &e->tokenizer->normalized, text, n, at_start, origin, encode_between_normalized);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole text --------------------------------------------------------------------------- */
 
 /* Appends text[start, end) to `out` with U+FFFD in place of invalid UTF-8. */
 static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf *out)
@@ -367,7 +367,7 @@ static void append_clean(const uint8_t *text, size_t start, size_t end, whit_buf
     }
 }
 
-/* The text as valid UTF-8, with the user's ranges moved along. */
+/* Makes the text valid UTF-8, and moves the user's ranges accordingly. */
 static whit_status clean_text(encoding *e, whit_encode_options *options, const uint8_t **text, size_t *n)
 {
     whit_buf *clean = &e->tokenizer->clean, *ranges = &e->tokenizer->ranges;

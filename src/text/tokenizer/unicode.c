@@ -48,7 +48,7 @@ bool whit_is_mark(uint32_t code)
     return code >= 0x80 && in_categories(code, MARKS);
 }
 
-/* \p{N}: Nd, Nl and No */
+/* Returns whether the character is punctuation (\p{P}). */
 static bool is_punctuation(uint32_t code)
 {
     return in_categories(code, PUNCTUATION);
@@ -56,7 +56,7 @@ static bool is_punctuation(uint32_t code)
 
 bool whit_is_punctuation_unicode8(uint32_t code)
 {
-    /* Punctuation of later Unicode versions. */
+    /* Characters that are punctuation only in later Unicode versions. */
     static const uint32_t later[][2] = {
         {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
         {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},
@@ -76,13 +76,13 @@ bool whit_is_punctuation_unicode8(uint32_t code)
 bool whit_is_word(uint32_t code)
 {
     if (in_categories(code, WORDS)) return true;
-    /* Other_Alphabetic symbols (circled and squared letters) and the two joiners. */
+    /* The symbols with Other_Alphabetic (circled and squared letters) and the two joiners count, too. */
     return (code >= 0x24B6 && code <= 0x24E9) || (code >= 0x1F130 && code <= 0x1F149) ||
         (code >= 0x1F150 && code <= 0x1F169) || (code >= 0x1F170 && code <= 0x1F189) || code == 0x200C ||
         code == 0x200D;
 }
 
-/* Bytes that do not stand for themselves, in order: 0-32, 127-160 and 173; 68 of them. */
+/* Maps the bytes that do not stand for themselves, in order: 0-32, 127-160 and 173; 68 of them. */
 uint32_t whit_byte_symbol(uint8_t byte)
 {
     if (byte <= 0x20) return 0x100u + byte;

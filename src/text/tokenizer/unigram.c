@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that start at each character,
- * found in the trie. Ties and unknown runs as in `tokenizers`. And WordPiece, which walks the same
- * way. */
+ * Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that start at each character, found in the trie.
+ * Ties and runs of unknown characters are handled as in `tokenizers`. WordPiece is here, too, since it walks the trie
+ * the same way. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"
 #include "base/utf8.h"
 
-typedef struct lattice_node { /* the best way to end at this byte */
+typedef struct lattice_node { /* the best segmentation that ends at this byte */
     double score;
     int32_t id;
     uint32_t start;
@@ -86,7 +86,7 @@ whit_status whit_tokenizer_unigram(const whit_tokenizer_view *view, whit_model_s
         return whit_fail_memory(error, "segmentation", (n_bytes + 1) * sizeof(lattice_node));
     lattice_node *best = WHIT_ITEMS(lattice_node, &scratch->nodes);
     WHIT_TRY(fill_lattice(view, scratch, piece, n_bytes, best, error));
-    /* The path is known from its end: reverse it. Adjacent unknown tokens are fused. */
+    /* The path is known from its end, so it is reversed. Adjacent unknown tokens are fused. */
     uint32_t end = (uint32_t)n_bytes;
     bool unknown_after = false;
     for (uint32_t at = end; at > 0;) {

@@ -6,7 +6,7 @@
 #include "tokenizer/scan.h"
 
 #define METASPACE       "\xE2\x96\x81"
-#define UNKNOWN_PENALTY 10.0 /* Unigram: below the worst score, as in SentencePiece */
+#define UNKNOWN_PENALTY 10.0 /* for Unigram: below the worst score, as in SentencePiece */
 
 /* Patterns for names in tokenizer.ggml.pre, applied one after the other. */
 typedef struct named_pattern {
@@ -72,8 +72,8 @@ whit_vocabulary whit_vocabulary_init(const char *name, whit_vocabulary_kind kind
                              .add_space_prefix = -1};
 }
 
-/* GGUF's type of a token. What is known to end a turn is a control token whatever its file says, as in llama.cpp:
- * many files call it user-defined or even normal. Learned ranks spell bytes, never such a token. */
+/* Returns GGUF's type of a token. A token that is known to end a turn is a control token whatever its file says, as in
+ * llama.cpp: many files call it user-defined or even normal. Learned ranks spell bytes, never such a token. */
 static int32_t type_of(const whit_vocabulary *v, size_t id)
 {
     if (v->kind != WHIT_VOCABULARY_RANKS && whit_tokenizer_is_end_name(v->tokens[id].data, v->tokens[id].n_bytes))
@@ -84,7 +84,7 @@ static int32_t type_of(const whit_vocabulary *v, size_t id)
 static uint8_t flags_of(const whit_vocabulary *v, size_t id)
 {
     int32_t type = type_of(v, id);
-    /* Unigram never picks an unused piece; BPE may go through one. */
+    /* Unigram never picks an unused piece; BPE may pass through one. */
     if (type == WHIT_TOKEN_UNUSED && v->kind == WHIT_VOCABULARY_UNIGRAM) return WHIT_TOKEN_UNUSED;
     switch (type) {
     case WHIT_TOKEN_NORMAL:
@@ -169,7 +169,7 @@ static whit_status add_config_tokens(whit_tokenizer_builder *builder, const whit
     return WHIT_OK;
 }
 
-/* Control tokens are special, user-defined ones are cut out of any text. */
+/* Adds the added tokens: control tokens are special, user-defined ones are cut out of any text. */
 static whit_status add_added(whit_tokenizer_builder *builder, const whit_vocabulary *v, const whit_buf *list,
                              whit_error *error)
 {
@@ -196,7 +196,7 @@ static whit_status add_ids(whit_tokenizer_builder *builder, const whit_vocabular
     header->pad = checked_id(v, v->pad);
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eot), error));
     WHIT_TRY(whit_tokenizer_builder_end(builder, checked_id(v, v->eom), error));
-    /* First, because the config may name the tokens that are put around a text (BOS, EOS). */
+    /* The config is applied first, because it may name the tokens that are put around a text (BOS, EOS). */
     WHIT_TRY(whit_tokenizer_apply_config(builder, v->config, error));
     if (v->add_bos >= 0) add_bos = v->add_bos;
     if (add_bos && header->bos >= 0) WHIT_TRY(whit_tokenizer_builder_id(builder, &builder->before, header->bos, error));
@@ -216,7 +216,7 @@ static whit_status add_plain(whit_tokenizer_builder *builder, whit_buf *steps, u
     return add_step(builder, steps, (whit_tokenizer_step){.kind = kind}, "", "", error);
 }
 
-/* SentencePiece's normalizers in its order, and the way back. */
+/* Adds SentencePiece's normalizers in its order, and the decoder's steps that undo them. */
 static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, const whit_vocabulary *v, whit_error *error)
 {
     const whit_tokenizer_step replace = {.kind = WHIT_STEP_REPLACE};
@@ -240,8 +240,8 @@ static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, cons
     return WHIT_OK;
 }
 
-/* The score of an unknown character. Only normal pieces count, as in SentencePiece: unused ones that pad a vocabulary
- * may stand at -10,000. */
+/* Returns the score of an unknown character. Only normal pieces count, as in SentencePiece: unused pieces that pad a
+ * vocabulary may have -10,000. */
 static double unknown_score(const whit_vocabulary *v)
 {
     double lowest = 0;
@@ -295,7 +295,7 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
                          (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
     builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
-    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` it is the last */
+    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last one counts */
     builder->has_scores = v->scores != NULL;
     if (pattern->ignore_merges || v->kind == WHIT_VOCABULARY_RANKS)
         builder->header.flags |= WHIT_TOKENIZER_IGNORE_MERGES;
@@ -313,7 +313,7 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     return add_ids(builder, v, pattern->add_bos, error);
 }
 
-/* Gives WordPiece's tokens back their spelling: GGUF files mark the beginning of a word, tokenizer.json its other
+/* Restores the spelling of WordPiece's tokens: GGUF files mark the beginning of a word, tokenizer.json marks its other
  * parts ("##"). The texts are in `texts`, the list of them in `list`. */
 static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *list, whit_error *error)
 {
