@@ -2,7 +2,7 @@
  * Executes statements, macros and loops.
  *
  * Scopes: `set` writes to the innermost scope. Each pass of a loop, each macro call and each with, filter, call, set
- * and autoescape block has a scope of its own; `if` has none. Text that was rendered under autoescape is Markup, since
+ * and autoescape block has a scope of its own, but not `if`. Text that was rendered under autoescape is Markup, since
  * it is already escaped. */
 #include "template/builtin.h"
 
