@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The system calls that a sandbox refuses or looks at. */
+ * The table of system calls that a sandbox refuses or checks. */
 #include "sandbox/walls.h"
 
 #define REFUSE(name)                                                                                                   \
@@ -32,14 +32,14 @@
     }
 
 const whit_call whit_calls[] = {
-    /* Network calls: Landlock restricts TCP only. */
+    /* Network calls are refused here, because Landlock only restricts TCP. */
     {"socket", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"connect", CALL_SOCKET, 0, 0, 0, 0, 0},
     {"bind", CALL_SOCKET, 0, 0, 0, 0, 0},
-    /* A datagram can be sent to any path, so the pair is of streams (SOCK_RAW is a datagram, too). */
+    /* A datagram can be sent to any path, so only pairs of streams are allowed (SOCK_RAW is a datagram, too). */
     {"socketpair", CALL_REFUSE, 0, 1, 15, 2, 0},
     {"socketpair", CALL_REFUSE, 0, 1, 15, 3, 0},
-    /* Ways round a filter of system calls, and into other processes. */
+    /* These calls bypass a filter of system calls, or access other processes. */
     REFUSE("io_uring_setup"),
     REFUSE("io_uring_enter"),
     REFUSE("io_uring_register"),
@@ -56,7 +56,7 @@ const whit_call whit_calls[] = {
     REFUSE("add_key"),
     REFUSE("request_key"),
     REFUSE("memfd_secret"),
-    /* Calls that reach files without a path, change the root, or mount. */
+    /* These calls reach files without a path, change the root, or mount. */
     REFUSE("open_by_handle_at"),
     REFUSE("name_to_handle_at"),
     REFUSE("fanotify_init"),
@@ -76,10 +76,10 @@ const whit_call whit_calls[] = {
     REFUSE("quotactl_fd"),
     REFUSE("swapon"),
     REFUSE("swapoff"),
-    /* Name spaces would give capabilities back. clone and clone3: see filter.c. */
+    /* Namespaces would give capabilities back. filter.c handles clone and clone3. */
     REFUSE("unshare"),
     REFUSE("setns"),
-    /* The machine itself. */
+    /* These calls affect the machine itself. */
     REFUSE("kexec_load"),
     REFUSE("kexec_file_load"),
     REFUSE("init_module"),
@@ -108,19 +108,20 @@ const whit_call whit_calls[] = {
     {"listmount", CALL_REFUSE, 0, 0, 0, 0, 458},
     /* Landlock has no hook for requests to plain files and folders: only the requests of whit_requests pass. */
     {"ioctl", CALL_REQUEST, 0, 1, 0, 0, 0},
-    /* A lease makes the next program that writes the file wait; it is possible for files that are only read. */
+    /* A lease makes the next program that writes the file wait, even for a file that the command may only read. */
     REFUSE_AT("fcntl", 1, 1024),
-    /* The watches of before inotify (F_NOTIFY); hints that stay with a file which is only read (F_SET_RW_HINT,
-     * F_SET_FILE_RW_HINT). */
+    /* Watches from before inotify (F_NOTIFY), and hints that stay with a file even if it may only be read
+     * (F_SET_RW_HINT, F_SET_FILE_RW_HINT). */
     REFUSE_AT("fcntl", 1, 1026),
     REFUSE_AT("fcntl", 1, 1036),
     REFUSE_AT("fcntl", 1, 1038),
     /* Landlock has no hook for watches, which reveal names and uses of files in folders that cannot be opened. */
     {"inotify_add_watch", CALL_WATCH, -1, 1, 0, 0, 0},
-    /* Leaving the group of processes that is ended with the command. */
+    /* These calls leave the group of processes that is ended with the command. */
     UNSPACED("setsid", -1, -1),
     UNSPACED("setpgid", -1, -1),
-    /* Shared memory, queues and semaphores, which the user's other programs access by number, and their limits. */
+    /* Shared memory, queues and semaphores, which the user's other programs access by number, and the limits of
+     * these. */
     UNSPACED("shmget", -1, -1),
     UNSPACED("shmat", -1, -1),
     UNSPACED("shmctl", -1, -1),
@@ -134,8 +135,8 @@ const whit_call whit_calls[] = {
     UNSPACED("semctl", -1, -1),
     UNSPACED("mq_open", -1, -1),
     UNSPACED("mq_unlink", -1, -1),
-    /* Signals to the user's other programs: Landlock knows them from ABI 6 on. A descriptor's owner gets some, too:
-     * F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP. */
+    /* Signals to the user's other programs, which Landlock only restricts from ABI 6 on. The owner of a descriptor gets
+     * some signals, too: F_SETOWN, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP. */
     PROCESS("kill", 0),
     PROCESS("tkill", 0),
     PROCESS("tgkill", 0),
@@ -144,8 +145,9 @@ const whit_call whit_calls[] = {
     UNSPACED("pidfd_send_signal", -1, -1),
     REFUSE_AT("fcntl", 1, 8),
     REFUSE_AT("fcntl", 1, 15),
-    /* Limits, priorities, processors and memory nodes of the user's other programs. The size of cores stays 1 byte: for
-     * any other, 0 included, Linux hands the core of a crash to a program of the machine, which may keep it. */
+    /* Limits, priorities, processors and memory nodes of the user's other programs. The size of core files stays 1
+     * byte: for any other size, including 0, Linux passes the core of a crash to a program of the machine, which may
+     * keep it. */
     {"prlimit64", CALL_LIMIT, 0, 1, 0xffffffffu, 4 /* RLIMIT_CORE */, 0},
     PROCESS("prlimit64", 0),
     REFUSE_AT("setrlimit", 0, 4),
@@ -157,7 +159,7 @@ const whit_call whit_calls[] = {
     PROCESS("move_pages", 0),
     GROUP("setpriority", 0),
     GROUP("ioprio_set", 1),
-    /* Landlock does not look at owners, modes, times and attributes; a read-only view of all mounts does. */
+    /* Landlock does not restrict owners, modes, times and attributes; a read-only view of all mounts does. */
     CHANGE("chmod", -1, 0),
     CHANGE("fchmod", 0, -1),
     CHANGE("fchmodat", 0, 1),
@@ -176,7 +178,7 @@ const whit_call whit_calls[] = {
     UNSPACED("removexattr", -1, 0),
     UNSPACED("lremovexattr", -1, 0),
     UNSPACED("fremovexattr", -1, -1),
-    /* For the list of what was tried. */
+    /* These calls are watched for the list of refused accesses. */
     PATH(CALL_OPEN, "open", -1, 0),
     PATH(CALL_OPEN, "openat", 0, 1),
     PATH(CALL_READ, "openat2", 0, 1),
@@ -206,8 +208,8 @@ const whit_call whit_calls[] = {
     {0},
 };
 
-/* Requests that only read, or that affect only the caller's own descriptor. FICLONE and FICLONERANGE need a file
- * that is open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
+/* Requests of ioctl that only read, or that affect only the caller's own descriptor. FICLONE and FICLONERANGE need a
+ * file that is open for writing. Requests are numbers of the kernel's interface, the same on x86-64 and AArch64. */
 const uint32_t whit_requests[] = {
     0x5401,     /* TCGETS */
     0x802c542a, /* TCGETS2 */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The far side of a command's fork: system calls only, since other threads may have held any lock. */
+ * The child's side of a command's fork. It makes only system calls, because another thread may have held any lock at
+ * the time of the fork. */
 #ifndef WHIT_SANDBOX_CHILD_H
 #define WHIT_SANDBOX_CHILD_H
 
 #include "sandbox/walls.h"
 
-/* A message that a child sends over its pipe. */
+/* A message that a child sends through its pipe. */
 typedef struct whit_child_word {
     enum { CHILD_STARTED, CHILD_FAILED, CHILD_NO_SPACES, CHILD_ENDED } kind;
     int value; /* by kind: process number of the command; errno; errno; status from waitpid */
@@ -13,21 +14,22 @@ typedef struct whit_child_word {
 } whit_child_word;
 extern const char *const whit_child_steps[];
 
-/* Data that a child needs: prepared before the fork, only read afterwards. */
+/* The data that a child needs: prepared before the fork, and only read afterwards. */
 typedef struct whit_child_plan {
     const whit_sandbox_command *command;
-    const whit_sandbox_limits *limits; /* without zeros */
+    const whit_sandbox_limits *limits; /* limits with defaults in place of zeros */
     char *const *environment;
     struct sock_fprog program;
-    int ruleset;                         /* -1: unconfined */
-    int words, output, empty, listeners; /* pipes for messages and output, /dev/null, a socket for the listener */
+    int ruleset; /* descriptor of the Landlock rule set; -1: unconfined */
+    /* pipes for messages and for output, /dev/null, and a socket for the listener */
+    int words, output, empty, listeners;
     bool has_namespaces;
     uid_t user;
     gid_t group;
 } whit_child_plan;
 
-/* Starts the keeper of a command: it makes the namespaces, starts the command, reaps orphans and reports the end. -1
- * with errno. */
+/* Starts the keeper of a command: a process that makes the namespaces, starts the command, reaps orphans and reports
+ * the end. Returns -1 with errno on failure. */
 pid_t whit_child_start(const whit_child_plan *plan);
 
 #endif

@@ -13,7 +13,7 @@
 
 int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool for_all)
 {
-    /* A thread that cannot take the filter fails the call (ESRCH) in place of a thread's number. */
+    /* If a thread cannot apply the filter, the call fails with ESRCH instead of returning the thread's number. */
     unsigned flags = is_watched ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
     if (for_all) flags |= SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH;
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
@@ -24,7 +24,7 @@ int whit_filter_install(const struct sock_fprog *program, bool is_watched, bool 
 #include <seccomp.h>
 #include <sys/mman.h>
 
-#define NEW_CALLS_FIRST 463 /* system calls newer than Linux 6.9 were not reviewed: refused with ENOSYS */
+#define NEW_CALLS_FIRST 463 /* system calls newer than Linux 6.9 were not reviewed, and fail with ENOSYS */
 #define NEW_CALLS_LAST  600
 
 struct api {
@@ -42,7 +42,8 @@ static bool open_library(struct api *api)
 {
     void *library = dlopen("libseccomp.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) return false;
-    /* POSIX lets a pointer from dlsym become one to a function, ISO C by this way round only. */
+    /* ISO C forbids casting dlsym's pointer to a function pointer, so it is stored through a void **, as POSIX
+     * recommends. */
     *(void **)&api->init = dlsym(library, "seccomp_init");
     *(void **)&api->release = dlsym(library, "seccomp_release");
     *(void **)&api->attr_set = dlsym(library, "seccomp_attr_set");
@@ -78,7 +79,7 @@ static bool is_wanted(const whit_call *call, const whit_filter_wants *wants)
     case CALL_GROUP: return !wants->has_namespaces;
     case CALL_WATCH:
     case CALL_LIMIT: return true;
-    case CALL_REQUEST: return false; /* add_requests */
+    case CALL_REQUEST: return false; /* add_requests handles these */
     case CALL_SOCKET: return !wants->may_connect;
     case CALL_START: return wants->is_watched || !wants->may_start;
     default: return wants->is_watched;
@@ -95,8 +96,8 @@ static bool add_rules(const struct api *api, scmp_filter_ctx filter, const whit_
         int result = api->rule_add(filter, refuse, number, call->mask ? 1 : 0, &only);
         if (result != 0 && result != -EEXIST) return false;
     }
-    /* clone with a flag for a new name space; clone3 has its flags in memory, where filters do not see
-     * them: without it libraries fall back to clone. */
+    /* These are the flags of clone for new namespaces. clone3 has its flags in memory, where filters cannot read them;
+     * if it fails, libraries fall back to clone. */
     static const uint64_t spaces[] = {0x00020000, 0x02000000, 0x04000000, 0x08000000,
                                       0x10000000, 0x20000000, 0x40000000};
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
@@ -109,8 +110,9 @@ static bool add_rules(const struct api *api, scmp_filter_ctx filter, const whit_
     return true;
 }
 
-/* Puts before libseccomp's program, whose default is to allow and which therefore cannot hold an allow-list: an ioctl
- * whose request is in whit_requests is allowed, any other refused. The kernel reads 32 bits of a request, too. */
+/* Inserts instructions before libseccomp's program, which cannot contain an allow-list because its default is to allow:
+ * an ioctl whose request is in whit_requests is allowed, any other ioctl is refused. The kernel also reads only 32 bits
+ * of a request. */
 static bool add_requests(const struct api *api, const whit_filter_wants *wants, whit_buf *code)
 {
     const uint32_t refuse = wants->is_watched ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
@@ -141,9 +143,10 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp (libseccomp.so.2) is not on this machine");
     scmp_filter_ctx filter = api.init(SCMP_ACT_ALLOW);
     int fd = memfd_create("filter", MFD_CLOEXEC);
-    /* A call by another architecture's numbers (32-bit, x32) ends the process. */
+    /* A call with the numbers of another architecture (32-bit, x32) ends the process. */
     bool ok = filter && fd >= 0 && api.attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0;
-    if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree, from 2.5 on */
+    /* a binary tree; supported from libseccomp 2.5 on */
+    if (ok) (void)api.attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     ok = ok && add_rules(&api, filter, wants) && api.export_bpf(filter, fd) == 0 && lseek(fd, 0, SEEK_SET) == 0 &&
         add_requests(&api, wants, code);
     while (ok && (got = read(fd, piece, sizeof piece)) > 0) ok = whit_buf_append(code, piece, (size_t)got);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Landlock by raw system calls (Documentation/userspace-api/landlock.rst of Linux): the headers of an
- * older system know fewer rights than its kernel. */
+ * Landlock by raw system calls (Documentation/userspace-api/landlock.rst of Linux), because the headers of an older
+ * system may have fewer rights than its kernel. */
 #include "sandbox/walls.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same numbers on every architecture. */
+/* Numbers of the system calls, which are the same on every architecture. */
 #define CALL_CREATE   444
 #define CALL_ADD      445
 #define CALL_RESTRICT 446
@@ -19,7 +19,7 @@
 #define RIGHT_WRITE   (1ULL << 1)
 #define RIGHT_READ    (1ULL << 2)
 #define RIGHT_LIST    (1ULL << 3)
-#define RIGHTS_REMOVE (3ULL << 4) /* folders, files */
+#define RIGHTS_REMOVE (3ULL << 4) /* removing folders, and removing files */
 #define RIGHT_FOLDER  (1ULL << 7)
 #define RIGHT_FILE    (1ULL << 8)
 #define RIGHT_FIFO    (1ULL << 10)
@@ -81,7 +81,7 @@ static uint64_t rights_of(uint32_t abi)
     return (1ULL << n_rights) - 1;
 }
 
-/* False with errno. */
+/* Adds a rule for a path; returns false with errno on failure. */
 static bool allow(int ruleset, const char *path, uint64_t rights)
 {
     struct stat info;
@@ -110,8 +110,8 @@ whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_comm
     struct ruleset_attr attr = {.files = known};
     *ruleset = -1;
     if (!abi) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the kernel has no Landlock");
-    if (abi >= 4 && !rules->may_connect) attr.tcp = 3; /* bind, connect */
-    if (abi >= 6 && is_for_command) attr.scopes = 3;   /* abstract sockets, signals */
+    if (abi >= 4 && !rules->may_connect) attr.tcp = 3; /* bind and connect */
+    if (abi >= 6 && is_for_command) attr.scopes = 3;   /* abstract sockets and signals */
     size_t attr_bytes = 8;
     if (abi >= 6)
         attr_bytes = sizeof attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Windows has no sandbox that whit supports: every command is refused, except commands that a person wants to run
+ * Windows has no sandbox that whit supports: every command is refused, except commands that the user wants to run
  * without a sandbox. */
 #include "sandbox/sandbox.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Calls that are made for a command, in the folders that it may change, since Landlock has no hook for them: watches,
- * and modes and times where the command has no name spaces of its own. The filter hands such calls over.
+ * Makes calls for a command, in the folders that it may change, because Landlock has no hook for them: watches, and
+ * changes of modes and times if the command has no namespaces of its own. The filter passes such calls on.
  *
- * Memory of the calling process is untrusted and may change at any time. It only selects the file below those
- * folders: that is opened from the folder's descriptor, by a walk that neither leaves it nor passes a mount,
- * and changed by its descriptor. Files from elsewhere cannot be there under another name: Landlock refuses to link and
- * to move them. */
+ * The memory of the calling process is untrusted and may change at any time. It only selects a file below those
+ * folders: the file is opened from the folder's descriptor, by a walk that neither leaves the folder nor crosses a
+ * mount, and changed by its own descriptor. Files from elsewhere cannot be in these folders under another name, because
+ * Landlock refuses to link and to move them. */
 #include "sandbox/walls.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define CALL_PIDFD_GETFD 438
 #define SET_IDS          ((uint64_t)(S_ISUID | S_ISGID))
 
-/* Returns the file's path relative to the folder, or NULL if it is not below it. */
+/* Returns the path of a file relative to the folder, or NULL if the file is not below the folder. */
 static const char *below(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -40,7 +40,7 @@ static bool read_link(const char *link, char target[PATH_MAX])
     return *target == '/';
 }
 
-/* -1 with errno. */
+/* Opens (O_PATH) a path below one of the folders; returns -1 with errno on failure. */
 static int open_path(const whit_writable *folders, size_t n, const char *path, bool no_follow)
 {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC | (no_follow ? O_NOFOLLOW : 0),
@@ -53,8 +53,8 @@ static int open_path(const whit_writable *folders, size_t n, const char *path, b
     return -1;
 }
 
-/* Opens (O_PATH) the file that the process has open as descriptor `number`, if it is inside one of the folders; else
- * -1 with errno. */
+/* Opens (O_PATH) the file that the process has open as descriptor `number`, if it is inside one of the folders;
+ * otherwise returns -1 with errno. */
 static int open_number(const whit_writable *folders, size_t n, pid_t pid, int number)
 {
     char link[64], path[PATH_MAX];

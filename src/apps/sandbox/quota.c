@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Memory is counted twice: by each process's resident pages, which is cheap but counts shared pages once for each
- * process, and only where that is over the limit by its share of them (smaps_rollup). A file that is deleted and still
- * open is on the disk, or in memory (memfd), without a name: it is found by the descriptors of the processes.
+ * Memory is counted first by each process's resident pages, which is cheap but counts shared pages once per process.
+ * Only if that sum exceeds the limit, it is counted by each process's share of these pages (smaps_rollup). A deleted
+ * file that is still open uses disk space, or memory (memfd), without a name: it is found by the descriptors of the
+ * processes.
  *
- * Folders are walked a few thousand names at a time, one round after another, so that a large tree delays nobody. What
- * this misses or sees too late is bounded by the last limits: the free space of the disk and of memory. */
+ * Folders are walked a few thousand names at a time, round after round, so that a large tree causes no delay. Usage
+ * that this misses or finds too late is limited by the free space of the disk and of memory. */
 #include "sandbox/quota.h"
 #include "base/items.h"
 
@@ -20,7 +21,7 @@
 #define FOLDERS_DEEP    200
 #define NAMES_A_LOOK    4096
 #define FOLDERS_MAX     16
-#define LOST_MAX        4096 /* number of deleted files that are told apart, so that each counts once */
+#define LOST_MAX        4096 /* maximum number of deleted files that are remembered, so that each counts once */
 #define FREE_DISK_MAX   ((uint64_t)1 << 30)
 #define FREE_MEMORY_MAX ((uint64_t)256 << 20)
 
@@ -39,13 +40,13 @@ struct whit_quota {
     dev_t devices[FOLDERS_MAX];
     size_t n_folders;
     whit_buf processes; /* struct process[] */
-    /* The walk: open folders, the outermost first; bytes of the round so far, and of the last whole one. */
+    /* The walk: open folders, outermost first; number of bytes in the round so far, and in the last complete round. */
     DIR *open[FOLDERS_DEEP];
     size_t n_open, at_folder;
     uint64_t walked_bytes, disk_bytes;
     bool is_too_deep;
-    /* At the last look the processes used too much memory. One look is not enough: until a process executes its program
-     * it shares the memory of the process that made it, which is whit's own. */
+    /* The processes used too much memory at the last check. One check is not enough: until a process executes its
+     * program, it shares the memory of the process that forked it, which is whit's own. */
     bool was_over;
     struct lost_file lost[LOST_MAX];
     size_t n_lost;
@@ -124,7 +125,7 @@ static pid_t read_parent(const char *pid)
     ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0) close(fd);
     text[got > 0 ? got : 0] = 0;
-    const char *rest = strrchr(text, ')'); /* the program's name may hold anything */
+    const char *rest = strrchr(text, ')'); /* the program's name may contain any character */
     return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? (pid_t)parent : -1;
 }
 
@@ -229,7 +230,7 @@ static bool open_below(whit_quota *quota, int folder, const char *name)
     return opened != NULL;
 }
 
-/* The next names of the walk; at its end the round's sum is kept, and the next round begins. */
+/* Walks the next names; at the end of a round its sum is stored, and the next round begins. */
 static void walk_on(whit_quota *quota)
 {
     for (size_t n_names = 0; n_names < NAMES_A_LOOK && quota->n_folders;) {
@@ -255,7 +256,7 @@ static void walk_on(whit_quota *quota)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        /* Each name of a file with several is its share. */
+        /* A file with several names counts in equal parts for each of them. */
         quota->walked_bytes +=
             (uint64_t)info.st_blocks * 512 / (info.st_nlink && !S_ISDIR(info.st_mode) ? info.st_nlink : 1);
         if (S_ISDIR(info.st_mode)) (void)open_below(quota, dirfd(folder), entry->d_name);
@@ -271,7 +272,8 @@ static bool has_room(const whit_quota *quota, char *over, size_t over_bytes)
     for (size_t i = 0; i < quota->n_folders; i++) {
         if (statvfs(quota->folders[i], &disk) != 0) continue;
         const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
-        /* Folders that are too deep to search are not counted: the loss of free disk space is, whoever caused it. */
+        /* Folders that are too deep are not walked. For them, the loss of free disk space counts, whatever its
+         * cause. */
         if (quota->is_too_deep && room < quota->disk_free[i] &&
             quota->disk_free[i] - room > quota->limits->disk_bytes) {
             snprintf(over, over_bytes,

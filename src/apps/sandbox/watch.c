@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The other end of a command's filter (seccomp user notification): refuses and notes.
+ * The listener of a command's filter (seccomp user notification): refuses calls and records them.
  *
- * Paths are read from the memory of the process that calls, which may change it at once: they are for
- * the list of what was tried alone. Landlock and the mounts decide; what neither decides, proxy.c does
- * for the process: watches, and modes and times where it has no mounts of its own. */
+ * Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
+ * list of refused accesses. Landlock and the mounts decide about accesses. Calls about which neither decides are made
+ * by proxy.c for the process: watches, and changes of modes and times if the command has no mounts of its own. */
 #include "sandbox/walls.h"
 
 #include "base/plain.h"
@@ -23,13 +23,13 @@
 #define NOTES_MAX    200
 
 struct whit_watch {
-    const whit_call *calls[CALL_NUMBERS]; /* the first entry of each number */
+    const whit_call *calls[CALL_NUMBERS]; /* the first entry for each number */
     bool may_connect;
-    char *roots[64]; /* resolved; the first n_writable may be changed */
+    char *roots[64]; /* resolved paths, of which the first n_writable may be changed */
     size_t n_roots, n_writable;
     whit_writable folders[64]; /* the command's writable folders: the first n_folders of `roots` */
     size_t n_folders;
-    char last[PATH_MAX + 80]; /* last noted line; a repetition is counted, not noted again */
+    char last[PATH_MAX + 80]; /* last recorded line; a repetition is counted, but not recorded again */
 };
 
 static bool add_root(whit_watch *watch, const char *path)
@@ -85,7 +85,7 @@ static void note(whit_watch *watch, whit_sandbox_result *result, const char *lin
 
 bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room)
 {
-    for (size_t n = 0; n < room;) { /* to the end of each page: the next one may not be there */
+    for (size_t n = 0; n < room;) { /* reads to the end of each page, because the next page may not be mapped */
         size_t piece = 4096 - (address + n) % 4096;
         if (piece > room - n) piece = room - n;
         struct iovec to = {text + n, piece}, from = {(void *)(uintptr_t)(address + n), piece};
@@ -103,7 +103,7 @@ static bool read_link(const char *path, char *target)
     return n > 0;
 }
 
-/* Resolves a path, following links; for a file that does not exist, its resolved folder and its name. */
+/* Resolves a path, following links; for a file that does not exist, resolves its folder and appends its name. */
 static bool resolve_path(const char *path, char *out)
 {
     char own[64], copy[PATH_MAX * 2 + 2];
@@ -131,7 +131,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
 }
 
-/* True if the path leads outside the allowed folders, which is recorded. */
+/* Returns whether the path leads outside the allowed folders, and records it then. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
 {
@@ -152,7 +152,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
         if (!read_link(link, base) || *base != '/') return false;
         snprintf(joined, sizeof joined, "%s/%s", base, text);
     }
-    if (!resolve_path(joined, at)) return false; /* the folder does not exist: nothing to refuse */
+    if (!resolve_path(joined, at)) return false; /* the folder does not exist, so there is nothing to refuse */
     for (size_t i = 0; i < (is_write ? watch->n_writable : watch->n_roots); i++)
         if (is_below(at, watch->roots[i])) return false;
     char line[sizeof watch->last];
@@ -161,7 +161,7 @@ static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, co
     return true;
 }
 
-/* Makes the call and answers with its result. */
+/* Makes the call for the process and answers with its result. */
 static void make_call(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of,
                       whit_sandbox_result *result, struct seccomp_notif_resp *answer)
 {
@@ -174,8 +174,9 @@ static void make_call(whit_watch *watch, const struct seccomp_notif *call, const
     answer->val = value;
 }
 
-/* Returns 0, or the errno with which the call fails. The command is one process group, which its processes cannot
- * leave. Arguments are read from saved registers, so they cannot change before the call resumes. */
+/* Checks the process that a call affects; returns 0, or the errno with which the call fails. The command is one process
+ * group, which its processes cannot leave. Arguments are read from saved registers, so they cannot change before the
+ * call resumes. */
 static int look_at_target(const struct seccomp_notif *call, const whit_call *of)
 {
     const pid_t target = (pid_t)call->data.args[of->kind == CALL_LIMIT ? 0 : of->path_at],
@@ -227,7 +228,7 @@ static void judge(whit_watch *watch, const struct seccomp_notif *call, whit_sand
     if (!goes_on) note(watch, result, line);
     if (goes_on)
         answer->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    else /* programs that copy attributes accept a file system without them */
+    else /* programs that copy attributes accept a file system without attributes */
         answer->error = strstr(line, "setxattr") ? -EOPNOTSUPP : -EPERM;
 }
 
@@ -246,6 +247,6 @@ bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *res
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return errno == EINTR || errno == ENOENT;
     answer.id = call.id;
     judge(watch, &call, result, &answer);
-    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* the caller may have been ended meanwhile */
+    (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* the caller may have ended meanwhile */
     return true;
 }
