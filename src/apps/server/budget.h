@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Memory that requests take, counted before it is taken: one bound for a request, one for all of them together.
+ * Limits the memory of requests, which is counted before it is allocated: one limit is for each request, one for all of
+ * them together.
  *
- * Claims are estimates: whoever is about to allocate by a request's say-so claims as many bytes as that
- * takes at most. A claim belongs to one thread; the budget is shared. */
+ * Claims are estimates: code that is about to allocate memory whose size a request determines first claims the largest
+ * number of bytes that this may take. A claim belongs to one thread; the budget is shared. */
 #ifndef WHIT_SERVER_BUDGET_H
 #define WHIT_SERVER_BUDGET_H
 
@@ -11,7 +12,7 @@
 #include <stddef.h>
 
 typedef struct whit_budget {
-    size_t all_bytes, each_bytes; /* bounds for all requests and for one; 0: no bound */
+    size_t all_bytes, each_bytes; /* limits for all requests together and for each; 0: no limit */
     atomic_size_t taken_bytes;
 } whit_budget;
 
@@ -23,7 +24,7 @@ typedef struct whit_claim {
 typedef enum whit_claim_result {
     WHIT_CLAIM_TAKEN,
     WHIT_CLAIM_LARGE, /* more than the limit of one request */
-    WHIT_CLAIM_FULL,  /* the other requests leave too little memory */
+    WHIT_CLAIM_FULL,  /* too little memory is left by the other requests */
 } whit_claim_result;
 
 /* Adds n_bytes to a claim; no effect unless the claim was granted. */

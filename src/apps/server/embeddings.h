@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * Texts into vectors. */
+ * Converts texts to vectors. */
 #ifndef WHIT_SERVER_EMBEDDINGS_H
 #define WHIT_SERVER_EMBEDDINGS_H
 
 #include "server/replies.h"
 
-/* Vectors of a request's member `key` (a text, token ids, or a list of either) with `width` dimensions: (n, width)
- * values, the caller's. False: the reply says why. */
+/* Computes the vectors of a request's member `key` (a text, token ids, or a list of either) with `width` dimensions:
+ * (n, width) values, which the caller owns. Returns false if the request is refused, and fills in the reply. */
 bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t width, int fd, float **values, size_t *n,
                     size_t *n_tokens, whit_web_reply *reply);
-/* Embeddings and scores are computed without adapters: false, and a reply, if the request has adapters. */
+/* Refuses requests with adapters, because embeddings and scores are computed without them; returns false then, and
+ * fills in the reply. */
 bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply);
 
 typedef enum whit_vectors_form {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The request handlers that the route table names, by file. */
+ * The request handlers that the route table names, ordered by file. */
 #ifndef WHIT_SERVER_ENDPOINTS_H
 #define WHIT_SERVER_ENDPOINTS_H
 
@@ -22,11 +22,11 @@ whit_handler whit_chat_post, whit_completions_post;
 whit_handler whit_embeddings_post, whit_embedding_post;
 /* rerank.c */
 whit_handler whit_rerank_post;
-/* messages.c: Anthropic's */
+/* messages.c: Anthropic's API */
 whit_handler whit_anthropic_post, whit_anthropic_count;
 /* responses.c: OpenAI's Responses API */
 whit_handler whit_responses_post, whit_responses_count;
-/* completion.c: llama.cpp's */
+/* completion.c: llama.cpp's API */
 whit_handler whit_completion_post, whit_infill_post;
 /* gemini.c */
 whit_handler whit_gemini_generate, whit_gemini_stream, whit_gemini_count, whit_gemini_models, whit_gemini_model,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What is counted of requests: histograms for /metrics, and the log, a line of JSON for each. */
+ * Histograms of requests for /metrics, and the log of requests, which has a line of JSON for each. */
 #ifndef WHIT_SERVER_METRICS_H
 #define WHIT_SERVER_METRICS_H
 
@@ -9,15 +9,15 @@
 
 #define WHIT_HISTOGRAM_BOUNDS 16
 
-/* Times are added in ns and written in seconds. */
+/* The kind of a histogram. Times are added in ns and written in seconds. */
 typedef enum whit_histogram_kind {
     WHIT_HISTOGRAM_TIMES,
     WHIT_HISTOGRAM_TOKENS,
     WHIT_HISTOGRAM_KINDS
 } whit_histogram_kind;
 
-/* Histogram of times or numbers of tokens: how many fell into each bucket, up to the bound of its kind (metrics.c), and
- * how many above the last bound. */
+/* A histogram of times or numbers of tokens: the number of values in each bucket, whose bounds depend on the kind
+ * (metrics.c), and the number of values above the last bound. */
 typedef struct whit_histogram {
     uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
     uint64_t sum;
@@ -36,11 +36,11 @@ typedef struct whit_request_log {
     bool texts; /* log the texts of requests and answers, too */
 } whit_request_log;
 
-/* Opens `path` for appending, made with mode 0600; "-" is stderr; NULL: no log. */
+/* Opens `path` for appending, and creates it with mode 0600; "-" is stderr; NULL: no log. */
 whit_status whit_request_log_open(const char *path, bool texts, whit_request_log *log, whit_error *error);
 void whit_request_log_close(whit_request_log *log);
-/* Puts "time" in front and writes the line in one piece. Takes the object. A full disk loses lines, not
- * requests. */
+/* Inserts "time" before the other members and writes the line with one call. Takes ownership of the object. A full disk
+ * causes lost lines, but no failed requests. */
 void whit_request_log_write(const whit_request_log *log, json_t *line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Replies of JSON, and errors as each vendor's clients read them. */
+ * Makes replies of JSON, and errors in the form that each vendor's clients expect. */
 #ifndef WHIT_SERVER_REPLIES_H
 #define WHIT_SERVER_REPLIES_H
 
@@ -7,14 +7,14 @@
 
 #include "server/routes.h"
 
-void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes over the body */
-/* Adds a header; both texts outlive the reply. */
+void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes ownership of the body */
+/* Adds a header; both texts must outlive the reply. */
 void whit_reply_header(whit_web_reply *reply, const char *name, const char *value);
-/* Makes the reply {"error": {...}}; `type` is one of OpenAI's. */
+/* Makes the reply {"error": {...}}; `type` is one of OpenAI's error types. */
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
-/* Replies 500, out of memory; returns false. */
+/* Replies 500 because memory is out; returns false. */
 bool whit_api_fail_memory(whit_web_reply *reply);
 /* Claims memory for the request; false: the reply is a 413 or a 503, and the memory must not be used. */
 bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes);
@@ -22,7 +22,7 @@ bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes);
 void whit_reply_unclaimed(whit_web_reply *reply, whit_claim_result result);
 /* Sets the error's "code", by which clients distinguish errors. */
 void whit_api_set_code(whit_web_reply *reply, const char *code);
-/* Rewrites one of the replies above in the vendor's form. */
+/* Rewrites an error reply of the functions above in the vendor's form. */
 void whit_api_translate_error(whit_vendor vendor, whit_web_reply *reply);
 /* Makes a JSON string of bytes that may be invalid UTF-8 or end inside a character: invalid bytes are replaced. */
 json_t *whit_api_any_text(const char *text);

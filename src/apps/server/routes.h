@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of endpoints. One row gives a path its handler, 404 and 405 with Allow, whether it needs a key, a body
- * and an open model, and the vendor whose form its errors have.
+ * The table of endpoints. The rows determine a path's handler, replies 404 and 405 with Allow, whether the path needs a
+ * key, a body and an open model, and the vendor whose form its errors have.
  *
  *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
 #ifndef WHIT_SERVER_ROUTES_H
@@ -18,14 +18,15 @@ typedef enum whit_vendor {
 enum {
     WHIT_ROUTE_PUBLIC = 1,  /* needs no API key */
     WHIT_ROUTE_MODEL = 2,   /* the handler gets the open model that the request names */
-    WHIT_ROUTE_WORK = 4,    /* refused while the server ends; counts among the requests that a key may make */
+    WHIT_ROUTE_WORK = 4,    /* refused while the server stops; counts among the requests that a key may make */
     WHIT_ROUTE_BARE = 8,    /* not served with the prefix /v1 */
     WHIT_ROUTE_EMPTY = 128, /* the body may be absent, which is read as {} */
-    WHIT_ROUTE_LIST = 64,   /* its body is a list, not an object */
-    WHIT_ROUTE_NAMED = 32,  /* "*" is the model's name */
+    WHIT_ROUTE_LIST = 64,   /* the body is a list, not an object */
+    WHIT_ROUTE_NAMED = 32,  /* "*" in the path is the model's name */
     /* Served under every Host, because load balancers probe it and it reveals nothing private. */
     WHIT_ROUTE_PROBE = 256,
-    WHIT_ROUTE_SHARED = 16, /* a path of two vendors: Anthropic's where the request has anthropic-version */
+    /* a path of two vendors: it is Anthropic's if the request has the header anthropic-version */
+    WHIT_ROUTE_SHARED = 16,
 };
 
 typedef struct whit_call whit_call;
@@ -38,22 +39,22 @@ typedef struct whit_route {
     whit_vendor vendor;
 } whit_route;
 
-/* One request as its handler sees it. */
+/* A request in the form that its handler gets. */
 struct whit_call {
     whit_site *site;
     whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */
     const whit_web_request *request;
     const whit_route *route;
-    const json_t *body; /* an object, which lasts until the handler returns; NULL of a GET */
-    const char *rest;   /* the n_rest characters that match "*"; not terminated */
+    const json_t *body; /* an object or list, valid until the handler returns; NULL for a GET */
+    const char *rest;   /* (n_rest) the characters that "*" matches; not zero-terminated */
     size_t n_rest;
-    whit_vendor vendor; /* API whose format the reply has */
+    whit_vendor vendor; /* vendor whose API determines the form of the reply */
     bool closes_model;  /* set by a handler: close the model afterwards, unless other requests use it */
-    uint64_t key;       /* a hash of the API key, for fairness */
+    uint64_t key;       /* hash of the API key, for fairness */
     whit_web_reply *reply;
 };
 
-/* The rows in the order of matching. */
+/* The rows, in the order in which they are matched. */
 extern const whit_route whit_routes[];
 extern const size_t whit_n_routes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sampling settings under llama.cpp's names. */
+ * Writes sampling settings under llama.cpp's names. */
 #ifndef WHIT_SERVER_SETTINGS_H
 #define WHIT_SERVER_SETTINGS_H
 
@@ -7,7 +7,7 @@
 
 #include "whit.h"
 
-/* All settings of a sampler, as requests name them. */
+/* Returns all settings of a sampler, under the names that requests use. */
 json_t *whit_settings_json(const whit_sampler_options *sampling);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The state of a server: what all models share, and one open model. */
+ * The state of a server: whit_site has the state that all models share, whit_api is one open model. */
 #ifndef WHIT_SERVER_SITE_H
 #define WHIT_SERVER_SITE_H
 
@@ -16,9 +16,9 @@
 struct whit_key {
     uint8_t hash[32];
     char name[WHIT_KEY_NAME_BYTES]; /* name for the log; "": no name */
-    char *models;                   /* names of the models that it may use, between commas; NULL: all */
-    uint32_t n_minute;              /* requests a minute; 0: no limit */
-    atomic_ullong due_ns;           /* when the requests so far would be over at that rate */
+    char *models;                   /* names of the models that the key may use, between commas; NULL: all models */
+    uint32_t n_minute;              /* maximum number of requests per minute; 0: no limit */
+    atomic_ullong due_ns;           /* time at which the requests so far would be finished at that rate */
 };
 
 typedef struct whit_keys {
@@ -34,22 +34,22 @@ typedef struct whit_keyring {
 typedef struct whit_site {
     const whit_server_options *options;
     const atomic_int *stop;  /* not 0: the server ends, after a drain if one is configured */
-    atomic_bool is_refusing; /* it ends and the drain is over: requests for work are refused */
+    atomic_bool is_refusing; /* the server stops and the drain is over: requests for work are refused */
     struct whit_models *models;
     struct whit_events *events; /* NULL: no KV events are published */
     whit_keyring *keyring;
-    bool is_local; /* listens on an address of this machine alone */
-    int key_fd;    /* socket of the process that opens the key files; -1: this process opens them */
+    bool is_local; /* the server listens on an address of this machine alone */
+    int key_fd;    /* socket of the process that opens key files; -1: this process opens them */
     whit_request_log log;
     atomic_ullong n_ids;        /* number of replies so far */
     uint64_t id_seed;           /* random, so that replicas and restarts use different ids */
     whit_budget budget;         /* memory of requests */
     int store_fd;               /* socket of the helper process; -1: no store */
     pthread_mutex_t store_lock; /* held during a request to the helper */
-    int keep_fd;                /* keeps the number in the folder of --cache-dir; -1: no number */
+    int keep_fd;                /* descriptor that keeps the number in the folder of --cache-dir; -1: no number */
     uint32_t i_server;          /* number among the servers that use the folder */
     time_t started;
-    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter for requests that name none */
+    _Atomic float strengths[WHIT_SERVER_MOST_ADAPTERS]; /* strength of each adapter for requests that name no adapter */
     char page_policy[400];                              /* the page's Content-Security-Policy */
 } whit_site;
 
@@ -66,25 +66,25 @@ typedef struct whit_api {
     whit_grammar_vocabulary *call_vocabulary;
     const atomic_int *stop;
     whit_request_log log;
-    /* Indexed by number in the options; NULL: made for another model. */
+    /* adapters by their number in the options; NULL: the adapter belongs to another model */
     whit_adapter *adapters[WHIT_SERVER_MOST_ADAPTERS];
-    /* Under the lock of the site's models: */
+    /* The following members are protected by the lock of the site's models. */
     uint32_t n_users;
     bool is_retired; /* replaced by a newer version: the last user closes it */
     struct whit_api *next_retired;
 } whit_api;
 
-/* Reads keys and opens the log. */
+/* Reads the API keys and opens the log. */
 whit_status whit_site_open(whit_site *site, whit_error *error);
 void whit_site_close(whit_site *site);
 /* Returns a number that is unique among the replies of this server, and very likely among all servers. */
 uint64_t whit_site_number(whit_site *site);
 /* Answers one request: the handler of the HTTP server, whose `user` is the site. */
 void whit_site_handle(void *user, const whit_web_request *request, whit_web_reply *reply);
-/* Options of the engine of the model with that name. */
+/* Returns the options of the engine of the model with that name. */
 whit_engine_options whit_api_engine_options(const whit_server_options *options, const char *name);
 
-/* Reads files; then whit_api_start, which starts threads and reads none. */
+/* whit_api_open reads the model's files; whit_api_start then starts threads and reads no files. */
 whit_status whit_api_open(whit_api *api, whit_error *error);
 whit_status whit_api_start(whit_api *api, whit_error *error);
 void whit_api_close(whit_api *api);
