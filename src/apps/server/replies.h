@@ -7,7 +7,7 @@
 
 #include "server/routes.h"
 
-void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes ownership of the body */
+void whit_api_reply(whit_web_reply *reply, json_t *body); /* takes ownership of `body` */
 /* Adds a header; both texts must outlive the reply. */
 void whit_reply_header(whit_web_reply *reply, const char *name, const char *value);
 /* Makes the reply {"error": {...}}; `type` is one of OpenAI's error types. */
