@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Arrays: their memory within the session's limit, elements, quaternary operations. */
+ * SPDX-License-Identifier: MIT
+ * Allocates arrays within the session's memory limit, reads and writes their elements, and runs operations on
+ * quaternary vectors (elements -1, 0 and 1 times a scale). */
 #include "base/bounds.h"
 #include "lang/core/vm.h"
 
-/* Elements of long vectors begin at pages: where one vector lay some cache lines before another, modulo a page,
- * loads would wait for stores that only seem to be to their place. */
+/* Elements of long vectors begin at pages. If one vector lay some cache lines before another one, modulo a page, loads
+ * of the one would wait for stores to the other, because the processor compares only the addresses within a page. */
 enum { PAGE_BYTES = 4096 };
 
 static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_bytes)
@@ -160,7 +162,8 @@ lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, cons
     return out;
 }
 
-/* Comparisons give +1 if they hold and -1 otherwise. Scales must agree, except for sums. */
+/* Applies an operation to quaternary vectors element by element. Comparisons give +1 if they hold and -1 otherwise. The
+ * scales must agree, except for sums. */
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b)
 {
     const whit_quat_kernels *kernels = vm->options.quat;
@@ -190,7 +193,7 @@ lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, con
     whit_quat_compare_fn *compare = equal ? kernels->equal : kernels->less;
     whit_quat_view larger = swap ? x : y;
     compare(planes.extra, swap ? y : x, larger, words);
-    if (op == OP_MIN || op == OP_MAX) { /* less: a, or for the larger one: b less than a: a */
+    if (op == OP_MIN || op == OP_MAX) { /* less holds: takes a; for the maximum, b less than a: takes a */
         kernels->select(planes, planes.extra, x, y, words);
         out->scale = a->scale;
         return out;

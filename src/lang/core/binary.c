@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Decoding produces a text, which is parsed like any other. A tree that no text has is detected because the text that
- * was decoded from it encodes to another tree. */
+ * SPDX-License-Identifier: MIT
+ * Encodes programs as triples and decodes them. Decoding writes a text, which is then parsed like any other; trees that
+ * no text produces are detected because their text encodes to another tree. */
 #include "lang/core/binary.h"
 #include "base/items.h"
 
@@ -15,7 +16,7 @@ enum { ID_BYTES = 16, HEAD_BYTES = 64, TRIPLE_BYTES = 40, VERSION = 1, MAX_TRIPL
 
 enum predicate { IS_KIND = 1, HAS_OP, HAS_INTEGER, HAS_FLOAT, HAS_NAME, HAS_A, HAS_B, HAS_C, HAS_D };
 
-/* Kinds by words, so that files do not depend on enum values. */
+/* Maps the kinds of nodes to words, so that files do not depend on the values of the enum. */
 static const struct {
     uint8_t kind;
     char word[ID_BYTES];
@@ -43,12 +44,13 @@ static const struct {
 /* ---- nodes by their names ----------------------------------------------------------------------- */
 
 struct node {
-    uint32_t first, n; /* triples */
+    uint32_t first, n; /* index of the first triple, number of triples */
 };
 
-/* Index of stored nodes by name: open addressing; the number of places is a power of two, at most half of them used. */
+/* An index of stored nodes by name, which is a hash table with open addressing; the number of places is a power of two,
+ * and at most half of the places are used. */
 struct index {
-    struct node *places; /* n 0: empty */
+    struct node *places; /* an unused place has n = 0 */
     uint32_t n_places, n_nodes;
 };
 
@@ -191,7 +193,7 @@ static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t 
     return pop(b, begin, id);
 }
 
-/* Functions are listed newest first; they are stored in the order of the text. */
+/* Encodes functions in the order of the text; the list has the newest function first. */
 static whit_status encode_functions(struct binary *b, const lang_function *function)
 {
     enum { MOST = 4096 };
@@ -288,7 +290,7 @@ static bool append_text(struct binary *b, const char *text)
                              WHIT_LANG_MAX_TEXT_BYTES);                                                                \
     } while (0)
 
-/* Finds the first triple with a predicate; false if the node has no such triple. */
+/* Finds the first triple of a node with a predicate; false if the node has no such triple. */
 static bool triple_of(const struct binary *b, struct node node, uint32_t predicate, uint32_t *triple)
 {
     for (*triple = node.first; *triple < node.first + node.n; ++*triple)
@@ -296,7 +298,7 @@ static bool triple_of(const struct binary *b, struct node node, uint32_t predica
     return false;
 }
 
-/* Iterates over children: searches from triple *at, which then moves past the child found. */
+/* Finds the next child with a predicate from triple *at on, and moves *at past it. */
 static bool next_child(const struct binary *b, struct node node, uint32_t predicate, uint32_t *at, struct node *child)
 {
     for (; *at < node.first + node.n; ++*at)
@@ -316,7 +318,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Returns the kind of a node, 0 for NODE_INT; 255 if texts cannot contain such a kind. */
+/* Returns the kind of a node, and 0 also for NODE_INT; 255 if no text produces such a kind. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -367,7 +369,7 @@ static whit_status say_number(struct binary *b, struct node node, uint8_t kind)
 
 static whit_status say(struct binary *b, struct node node, unsigned level);
 
-/* The only, or each, child of a predicate. */
+/* Writes the text of a node's only child with a predicate, or of each such child. */
 static whit_status say_one(struct binary *b, struct node node, uint32_t predicate, unsigned level)
 {
     struct node child;
@@ -547,7 +549,8 @@ static whit_status say_program(struct binary *b, struct node root)
     return say_statements(b, body);
 }
 
-/* Returns whether triples are sorted, with several of one predicate only for lists, so that looking one up is fast. */
+/* Returns whether the triples of a node are sorted and only lists repeat a predicate, which makes searching for one
+ * fast. */
 static bool is_ordered(const struct binary *b, struct node node)
 {
     static const char lists[][ID_BYTES] = {"block", "print", "call", "list", "function", "program"};
@@ -562,7 +565,7 @@ static bool is_ordered(const struct binary *b, struct node node)
     return predicate_at(b, node.first) == IS_KIND;
 }
 
-/* Reads the node that begins at triple `first`; its children precede it. */
+/* Reads the node that begins at triple `first`; the children of a node precede it. */
 static whit_status take_node(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;

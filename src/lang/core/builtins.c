@@ -3,11 +3,12 @@
 
 #include "lang/core/builtins.h"
 
-/* Signatures: arguments, ':' and the result of each, by letters: i integer, f float, v vector,
- * q quaternary vector; '*' is any number, at least one, of the letter before. */
+/* The functions of the language. A signature consists of the argument types, ':' and the type of the result: i is an
+ * integer, f a float, v a vector, q a quaternary vector; '*' repeats the preceding letter any number of times, at least
+ * once. */
 static const struct {
     const char *name, *signatures;
-    bool is_op; /* an operation on elements */
+    bool is_op; /* the function is an operation on elements */
     uint8_t number;
 } functions[] = {
     {"abs", "i:i f:f v:v q:q", true, OP_ABS},
@@ -54,7 +55,7 @@ static const struct {
 };
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 
-static const char letters[] = "-ifthvq"; /* by type */
+static const char letters[] = "-ifthvq"; /* the letter of each type */
 
 bool lang_is_builtin(const char *name)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The functions of the language that are not element by element, and `print`. Sums of floats run in
- * sixteen lanes, lane i mod 16, that are then added in halves. */
+ * SPDX-License-Identifier: MIT
+ * Implements `print` and the functions of the language that do not work element by element. Sums of floats have sixteen
+ * lanes: element i is added to lane i mod 16, and at the end the lanes are added in halves. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,14 +35,14 @@ static void want_elements(whit_lang *vm, const lang_node *at, const lang_array *
     if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has none");
 }
 
-/* A value without other references is overwritten. */
+/* Computes the softmax of a vector. A value without other references is overwritten. */
 static lang_array *softmax(whit_lang *vm, const lang_node *at, lang_array *a)
 {
     lang_array *out = a->refs == 1 ? lang_retain(a) : lang_new_vec(vm, at, a->n);
     if (!a->n) return out;
     const lang_chunk_kernels *k = vm->kernels;
     float lanes[16] = {0}, most = lang_largest(k, a->x, a->n);
-    for (uint32_t begin = 0; begin < a->n; begin += LANG_CHUNK) { /* in L1 for all three */
+    for (uint32_t begin = 0; begin < a->n; begin += LANG_CHUNK) { /* a chunk stays in the L1 cache */
         uint32_t n = a->n - begin < LANG_CHUNK ? a->n - begin : LANG_CHUNK;
         k->binary_scalar[OP_SUB](out->x + begin, a->x + begin, most, n);
         k->unary[OP_EXP](out->x + begin, out->x + begin, n);
@@ -79,8 +80,8 @@ static uint32_t sort_key(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The sort is stable, so the result does not depend on the method: insertion for few elements, radix sort by eleven
- * bits of the keys for many. */
+/* Sorts stably, so the result does not depend on the method: insertion sort for few elements, otherwise radix sort by
+ * eleven bits of the keys at a time. */
 static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
 {
     enum { FEW = 128, BITS = 11, PASSES = 3, BUCKETS = 1 << BITS };
@@ -134,14 +135,15 @@ static lang_array *permute(whit_lang *vm, const lang_node *at, const lang_array 
     return out;
 }
 
-/* Majority of the signs, +1 or -1; a tie of an even number takes the first vector's sign. */
+/* Computes the majority of the signs, +1 or -1, in each lane; a tie of an even number of vectors takes the first
+ * vector's sign. */
 static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *arguments, uint32_t n)
 {
     lang_array *out = lang_new_quat(vm, at, arguments[0].a->n, 0);
     for (uint32_t k = 1; k < n; k++) lang_same_length(vm, at, arguments[0].a, arguments[k].a);
     whit_quat_planes planes = lang_planes(out);
     for (uint32_t w = 0; w < whit_quat_words(out->n); w++) {
-        uint64_t counts[6] = {0}; /* bit-sliced: counts[i] has bit i of each lane's number of ones */
+        uint64_t counts[6] = {0}; /* bit-sliced: counts[i] has bit i of the number of ones in each lane */
         for (uint32_t k = 0; k < n; k++) {
             uint64_t carry = lang_view(arguments[k].a).sign[w];
             for (unsigned bit = 0; bit < 6; bit++) {
@@ -150,7 +152,8 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
                 carry = both;
             }
         }
-        /* Lanes with more ones than n / 2, and with exactly that many; compared from the highest bit on. */
+        /* The lanes with more than n / 2 ones and the lanes with exactly n / 2 are found by comparing from the highest
+         * bit. */
         uint64_t more = 0, equal = ~(uint64_t)0;
         for (unsigned bit = 6; bit-- > 0;) {
             uint64_t half = n / 2 >> bit & 1 ? ~(uint64_t)0 : 0;
@@ -164,7 +167,7 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     return out;
 }
 
-/* Counts the elements whose signs differ; without b, the negative elements (sign bit 0). */
+/* Counts the elements whose signs differ; without b, counts the negative elements (sign bit 0). */
 static int64_t count_signs(const lang_array *a, const lang_array *b)
 {
     uint32_t n_words = whit_quat_words(a->n);
@@ -224,7 +227,7 @@ static lang_array *select_of(whit_lang *vm, const lang_node *at, const lang_arra
     return out;
 }
 
-/* Rounds a vector, with the given scale or the one of the least squared error. */
+/* Rounds a vector to a quaternary one with the given scale or, without it, the scale with the least squared error. */
 static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a, const int64_t *given)
 {
     enum { PIECE = 65536 };
@@ -339,7 +342,7 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
 static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];
-    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* subnormal: has fewer digits */
+    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* subnormal numbers have fewer digits */
     int digits = 15;
     if (tiny)
         digits = 1;

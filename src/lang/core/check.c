@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names become slots, every expression gets a type. A function is checked anew for every list of
+ * SPDX-License-Identifier: MIT
+ * Checks programs: gives each name a slot and each expression a type. A function is checked again for every list of
  * argument types that it is called with; the type of its result is that of its first `return`. */
 #include <stdio.h>
 
@@ -8,7 +9,7 @@
 #include "lang/core/builtins.h"
 
 struct local {
-    const char *name; /* "" is hidden */
+    const char *name; /* "" if the variable is hidden */
     uint8_t type;
 };
 
@@ -51,7 +52,7 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
 {
     for (uint32_t i = c->scope->n_globals; i-- > 0;) {
         const lang_global *global = &c->scope->globals[i];
-        if (c->function && global->inner) continue; /* a block's, which happens to be open */
+        if (c->function && global->inner) continue; /* the variable of a block that is open at the moment */
         if (*global->name == *name && strcmp(global->name, name) == 0) {
             *slot = i;
             return true;
@@ -60,7 +61,7 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
     return false;
 }
 
-/* A new slot; "" for one without a name. */
+/* Declares a variable in a new slot; a slot without a name has "". */
 static whit_status declare(struct checker *c, const lang_node *at, const char *name, uint8_t type, uint32_t *slot)
 {
     if (*name && lang_is_builtin(name))
@@ -88,7 +89,7 @@ static uint32_t scope_begin(const struct checker *c)
     return c->function ? c->n_locals : c->scope->n_globals;
 }
 
-/* Names of a block end with it; slots are never reused, so that a slot's type never changes. */
+/* Ends a block: its names are hidden. Slots are never reused, so a slot's type never changes. */
 static void scope_end(struct checker *c, uint32_t begin)
 {
     if (c->function)
@@ -129,7 +130,8 @@ static whit_status check_name(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Texts and host values can only be passed on. */
+/* Refuses operands without a value, texts and host values: programs can only pass texts and host values to
+ * functions. */
 static whit_status check_operand(struct checker *c, const lang_node *operand, const char *what)
 {
     bool has = operand->type != WHIT_LANG_NONE && operand->type != WHIT_LANG_TEXT && operand->type != WHIT_LANG_HOST;
@@ -151,7 +153,7 @@ static whit_status check_unary(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Complete messages: composing one would need a buffer on the stack of every nested expression. */
+/* The messages are complete, because composing them would need a buffer on the stack of every nested expression. */
 static const char *const wants_integers[] = {
     [OP_MOD - OP_MOD] = "'%' wants integers",  [OP_SHL - OP_MOD] = "'<<' wants integers",
     [OP_SHR - OP_MOD] = "'>>' wants integers", [OP_AND - OP_MOD] = "'&' wants integers",
@@ -228,7 +230,7 @@ static lang_node *copy_list(struct checker *c, const lang_node *node)
     return first;
 }
 
-/* Variables that a body may declare. */
+/* Counts the variables that a body may declare. */
 static uint32_t count_locals(const lang_node *node)
 {
     uint32_t n = 0;
@@ -369,7 +371,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         node->global = !c->function;
         if (!c->function && c->depth == 0 && find_global(c, node->name, &begin) &&
             c->scope->globals[begin].type == node->type) {
-            node->slot = begin; /* defined again, as in an interactive session */
+            node->slot = begin; /* the variable is defined again, as is usual in interactive sessions */
             node->kind = NODE_ASSIGN;
             return WHIT_OK;
         }
@@ -390,7 +392,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         begin = scope_begin(c);
         node->global = !c->function;
         uint32_t limit;
-        c->depth++; /* the counter is the loop's */
+        c->depth++; /* the counter belongs to the loop */
         TRY(declare(c, node, name, WHIT_LANG_INT, &node->slot));
         TRY(declare(c, node, "", WHIT_LANG_INT, &limit));
         c->depth--;

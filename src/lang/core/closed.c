@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Loops in closed form. One round of straight-line assignments that are affine in integers, in
- * whatever order they stand, is a matrix over the integers modulo 2^64; n rounds are its n-th power.
+ * SPDX-License-Identifier: MIT
+ * Computes loops in closed form. One round of straight-line integer assignments that are affine in the variables, in
+ * any order, is a matrix over the integers modulo 2^64; n rounds are its n-th power.
  *
- * Counting loops give M = 1 + N with N^d = 0, and then M^n v = sum of C(n, j) N^j v over j < d; else
- * the power is made by squaring. Modulo 2^64 d may exceed the number of rows: of x = x * 257, whose N is
- * 256, it is 8. */
+ * For counting loops the matrix is M = 1 + N with N^d = 0, so M^n v is the sum of C(n, j) N^j v over j < d; other
+ * powers are computed by squaring. Modulo 2^64, d may exceed the number of rows: x = x * 257 has N = 256 and d = 8. */
 #include "base/bounds.h"
 #include "lang/core/ast.h"
 
@@ -12,9 +12,9 @@ enum { MAX = LANG_AFFINE_MAX };
 
 struct finder {
     const lang_node *loop;
-    uint32_t n; /* variables */
+    uint32_t n; /* number of variables */
     uint32_t slots[MAX];
-    uint64_t rows[MAX][MAX]; /* variables so far in this round, as rows; column MAX - 2: the counter, MAX - 1: one */
+    uint64_t rows[MAX][MAX]; /* variables as rows of coefficients; column MAX - 2: the counter, MAX - 1: one */
 };
 
 static bool variable(struct finder *f, uint32_t slot, uint32_t *index)
@@ -28,7 +28,7 @@ static bool variable(struct finder *f, uint32_t slot, uint32_t *index)
     return true;
 }
 
-/* Converts the expression to a row of coefficients; false if it is not affine. */
+/* Converts an expression to a row of coefficients; false if the expression is not affine. */
 static bool row_of(struct finder *f, const lang_node *e, uint64_t row[MAX])
 {
     uint64_t a[MAX], b[MAX];
@@ -121,7 +121,8 @@ lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop)
     return affine;
 }
 
-/* Returns C(n, j) modulo 2^64: the factors of j! are first taken out of those of n (n - 1) .... */
+/* Returns C(n, j) modulo 2^64. The factors of j! are first divided out of the factors n, n - 1, ... of the
+ * numerator. */
 static uint64_t binomial(uint64_t n, uint32_t j)
 {
     uint64_t factors[MAX], product = 1;

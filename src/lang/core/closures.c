@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Statements and expressions to closures. Integer operations have forms of their own for variables
- * and constants. */
+ * SPDX-License-Identifier: MIT
+ * Compiles statements and expressions to closures. Integer operations have special forms for variables and
+ * constants. */
 #include "lang/core/code.h"
 #include "lang/core/scalar.h"
 
@@ -27,7 +28,8 @@ INT(int_keep)
     return frame[c->slot].i = c->x->i(c->x, frame);
 }
 
-/* Four forms of every operation: any and any, any and constant, slot and slot, slot and constant. */
+/* Defines four forms of an integer operation by its operands: any and any, any and constant, slot and slot, slot and
+ * constant. */
 #define INT_FORMS(OP)                                                                                                  \
     INT(int_##OP##_any)                                                                                                \
     {                                                                                                                  \
@@ -133,7 +135,7 @@ typedef double float_fn(const lang_code *c, lang_value *frame);
 #define FLOAT_ROW(OP) [OP_##OP] = float_##OP,
 static float_fn *const float_forms[N_BINARY] = {FLOAT_OPS(FLOAT_ROW)};
 
-/* An element; of a variable without counting a reference. */
+/* Returns an element of a vector; float_index_slot reads a variable's vector without counting a reference. */
 FLOAT(float_index)
 {
     lang_array *a = c->x->a(c->x, frame);
@@ -272,7 +274,7 @@ RUN(assign_elements)
 {
     return lang_elements_in_place(c->x, frame) ? LANG_GO_ON : assign_array(c, frame);
 }
-/* Same arithmetic as the kernel. */
+/* Adds one word of `from` to `to` with the same arithmetic as the kernel. */
 static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i)
 {
     uint64_t t = to.extra[i] | from.extra[i], x = to.sign[i], y = from.sign[i], sign = (x & y) | (t & (x | y));
@@ -280,7 +282,8 @@ static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i
     to.sign[i] = sign;
 }
 
-/* Compiles q += b if both have the expected form; for a few words a call costs more. */
+/* Adds b to a in place (q += b); false if the two vectors do not allow this. The kernel is called only for more than a
+ * few words, as the call costs more for fewer. */
 static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
 {
     enum { FEW_WORDS = 2 };
@@ -295,7 +298,7 @@ static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
     if (words > 1) add_word(lang_planes(a), lang_view(b), 1);
     return true;
 }
-/* q = q + e for quaternary vectors, in place if possible. */
+/* Runs q = q + e for quaternary vectors, in place if possible. */
 RUN(assign_quat_sum)
 {
     lang_array *a = lang_array_of(c->vm, c->x->node->a, frame[c->slot].a), *b = c->x->y->a(c->x->y, frame);
@@ -306,7 +309,7 @@ RUN(assign_quat_sum)
     lang_release(c->vm, b);
     return LANG_GO_ON;
 }
-/* The same if e is a variable, without counting a reference. */
+/* Runs q = q + e in place without counting a reference if e is a variable. */
 RUN(assign_quat_sum_slot)
 {
     lang_array *a = frame[c->slot].a, *b = frame[c->slot2].a;
@@ -414,7 +417,7 @@ lang_code *lang_code_new(lang_compiler *c, const lang_node *node)
     lang_code *code = lang_arena_take(&c->vm->arena, sizeof *code);
     if (!code) {
         c->failed = true;
-        return (lang_code *)&none; /* never written: `failed` is looked at first */
+        return (lang_code *)&none; /* the shared object is never written, because callers check `failed` first */
     }
     code->vm = c->vm;
     code->node = node;
@@ -521,7 +524,7 @@ static void compile_operator(lang_compiler *c, lang_code *code, lang_node *e)
         code->f = float_unary;
 }
 
-/* The function of three that fits the type of an expression. */
+/* Sets the function that fits the type of an expression, one of three. */
 static void by_type(lang_code *code, uint8_t type, int_fn *i, float_fn *f,
                     lang_array *a(const lang_code *, lang_value *))
 {
@@ -621,14 +624,14 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
         }
     }
     if (!c->failed && s->type == WHIT_LANG_VEC && (e->kind == NODE_BINARY || e->kind == NODE_UNARY)) {
-        lang_code *elements = (lang_code *)code->x; /* may write over the variable */
+        lang_code *elements = (lang_code *)code->x; /* the chain may overwrite the variable */
         elements->n = 1;
         elements->target = s->slot;
         if (elements->elements->native && elements->elements->is_simple) code->s = assign_elements;
     }
 }
 
-/* As closures, whatever the tier. */
+/* Compiles a statement to closures, whatever the tier. */
 static LANG_APART const lang_code *compile_plainly(lang_compiler *c, lang_node *s)
 {
     lang_code *code = lang_code_new(c, s);

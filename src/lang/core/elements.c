@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A chain of operations on vectors as one loop over chunks that stay in L1: a register
- * machine, equal values computed once. What a chain reads is evaluated first, left to right. */
+ * SPDX-License-Identifier: MIT
+ * Runs a chain of operations on vectors as one loop over chunks that stay in the L1 cache. The chain is a program of a
+ * register machine, in which equal values are computed once. The operands of a chain are evaluated first, from left to
+ * right. */
 #include "lang/core/chunk.h"
 #include "lang/core/code.h"
 
@@ -9,13 +11,13 @@ struct builder {
     lang_elements *e;
     uint32_t max_depth;
     lang_node *leaf_nodes[LANG_LEAVES], *scalar_nodes[LANG_LEAVES];
-    uint8_t of_value[LANG_VALUES]; /* a leaf with as many elements as the value */
-    uint8_t like[LANG_LEAVES];     /* equal numbers for leaves that are known to have equal lengths */
+    uint8_t of_value[LANG_VALUES]; /* for each value a leaf with as many elements */
+    uint8_t like[LANG_LEAVES];     /* leaves that are known to have equal lengths have equal numbers */
     lang_element_op values[LANG_VALUES];
     bool full;
 };
 
-enum { VALUE = LANG_LEAVES }; /* numbers from here on are values */
+enum { VALUE = LANG_LEAVES }; /* numbers from VALUE on are values, lower ones are leaves */
 
 static bool is_elementwise(const lang_node *e)
 {
@@ -97,7 +99,7 @@ static uint8_t build_element(struct builder *b, lang_node *node, uint32_t depth)
     return emit(b, form, node->op, x, y);
 }
 
-/* Numbers of values become registers that are free again after the last use. */
+/* Replaces the numbers of values by registers; a register is free again after its value's last use. */
 static bool give_registers(lang_elements *e)
 {
     uint32_t last[LANG_VALUES] = {0};
@@ -128,7 +130,7 @@ static bool give_registers(lang_elements *e)
     return true;
 }
 
-/* Computes up to LANG_CHUNK elements; returns their address: `out`, or a register if that is NULL. */
+/* Computes up to LANG_CHUNK elements; returns their address, which is `out` or, if `out` is NULL, a register. */
 static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const float *const *x, uint32_t n,
                               float *out)
 {
@@ -167,7 +169,8 @@ static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t b
 
 enum { BLOCK = 16 };
 
-/* All elements. Machine code does whole sixteens, but the first of the largest, closures the rest. */
+/* Computes all elements. Machine code computes whole blocks of sixteen, except the first block if the largest element
+ * is sought; run_chunks computes the rest. */
 static void run_all(const lang_code *c, lang_array *const *arrays, float *out, float *lanes)
 {
     const whit_lang *vm = c->vm;
@@ -208,7 +211,7 @@ static void read_operands(const lang_code *c, lang_value *frame, lang_array **ar
         else
             arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
     }
-    /* Stored only now, because evaluating the operands may have run this same chain. */
+    /* The scalars are stored only now, because evaluating an operand may have run this same chain. */
     for (uint32_t i = 0; i < e->n_reads; i++)
         if (e->reads[i].what == LANG_READ_SCALAR) e->constants[e->reads[i].a] = scalars[e->reads[i].a];
 }
@@ -219,8 +222,9 @@ static void release_operands(whit_lang *vm, const lang_elements *e, lang_array *
         if (e->slots[k] < 0) lang_release(vm, arrays[k]);
 }
 
-/* An array for the result that nobody else refers to: a passing value, what the variable that is
- * assigned holds, or NULL. A run that can end in the middle of the elements leaves the variable as it was. */
+/* Returns an array without other references that can hold the result: the variable that is assigned, or an intermediate
+ * value; NULL if there is no such array. The variable is not used if the run may end in the middle of the elements,
+ * because it must then keep its value. */
 static lang_array *reusable(const lang_code *c, const lang_value *frame, lang_array *const *arrays)
 {
     const lang_elements *e = c->elements;
@@ -279,7 +283,7 @@ static double run_reduction(const lang_code *c, lang_value *frame)
     return c->node->op == FN_MEAN ? sum / n : sum;
 }
 
-/* Compiles the chain of a node, of as many levels as one loop supports; deeper levels become separate chains. */
+/* Compiles the chain of a node with as many levels as one loop supports; deeper levels become separate chains. */
 static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t as)
 {
     const whit_allocator *allocator = c->vm->options.allocator;
@@ -287,7 +291,7 @@ static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t a
     struct builder *b = e ? whit_alloc(allocator, sizeof *b) : NULL;
     const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
     if (!b) {
-        c->vm->arena.failed |= e != NULL; /* memory ended, not the limit */
+        c->vm->arena.failed |= e != NULL; /* memory ran out; the limit was not reached */
         c->failed = true;
         return NULL;
     }

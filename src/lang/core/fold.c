@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * What is decided before a program runs. Results keep every bit: folding uses the functions that
- * the tree walker uses, and nothing is reordered. */
+ * SPDX-License-Identifier: MIT
+ * Computes before a program runs what is already known then (constant folding). Results keep every bit, because folding
+ * calls the tree walker's functions and reorders nothing. */
 #include "lang/core/scalar.h"
 
 /* ---- constants -------------------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ static void fold_binary(lang_node *e)
 {
     const lang_node *a = e->a, *b = e->b;
     if (a->kind == NODE_INT && b->kind == NODE_INT) {
-        if ((e->op == OP_DIV || e->op == OP_MOD) && b->i == 0) return; /* fails when it is reached */
+        if ((e->op == OP_DIV || e->op == OP_MOD) && b->i == 0) return; /* fails only if it is reached */
         become_int(e, lang_i64_binary(e->op, a->i, b->i));
     } else if (a->kind == NODE_FLOAT && b->kind == NODE_FLOAT) {
         if (e->type == WHIT_LANG_INT)
@@ -137,7 +138,7 @@ static void share(struct seen *seen, lang_node *e)
     }
     switch (e->kind) {
     case NODE_ALSO:
-    case NODE_ELSE: share(seen, e->a); return; /* b may not be reached */
+    case NODE_ELSE: share(seen, e->a); return; /* b may not be evaluated */
     case NODE_CALL:
     case NODE_BUILTIN:
     case NODE_LIST:
@@ -154,12 +155,12 @@ static void share(struct seen *seen, lang_node *e)
 
 /* ---- constants in variables ------------------------------------------------------------------- */
 
-/* Known values of variables at a point of the program: a variable that is assigned once in the text, to a constant, has
- * that value in the rest of its block. Functions read variables of the outermost level when they run, so nothing is
- * known in them. */
+/* The known values of variables at a point of the program. A variable that is assigned only once in the text, and to a
+ * constant, has that value in the rest of its block. Functions read variables of the outermost level when they run, so
+ * no value is known in functions. */
 struct known {
     uint32_t n_slots;
-    uint8_t *n_assigned;      /* number of assignments in the whole tree; 2: more than one */
+    uint8_t *n_assigned;      /* number of assignments in the whole tree; 2: two or more */
     const lang_node **values; /* value of each slot; NULL: unknown */
 };
 
@@ -200,7 +201,7 @@ static lang_node *copy_list(lang_arena *arena, const lang_node *e)
 
 enum { ROUNDS_MAX = 8, UNROLLED_MAX = 128 };
 
-/* Returns the number of nodes of a body; above the limit if it leaves the loop early or contains loops. */
+/* Returns the number of nodes of a body; more than UNROLLED_MAX if the body leaves the loop early or contains loops. */
 static uint32_t weight(const lang_node *e)
 {
     uint32_t n = 0;
@@ -243,7 +244,7 @@ static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop
     bool own = loop->global == !o->function && loop->slot < k->n_slots && k->n_assigned[loop->slot] == 1;
     uint32_t slot = loop->slot;
     *loop = (lang_node){.kind = NODE_BLOCK, .line = loop->line, .column = loop->column, .a = first, .next = loop->next};
-    for (lang_node *set = first; own && set; set = set->next->next) { /* the counter is known in each */
+    for (lang_node *set = first; own && set; set = set->next->next) { /* the counter is known in each round */
         k->values[slot] = set->a;
         fold(o, k, set->next);
         k->values[slot] = NULL;
@@ -344,7 +345,7 @@ static void share_all(lang_optimise *o, lang_node *s)
         case NODE_ASSIGN:
         case NODE_RETURN:
         case NODE_EXPRESSION: share(&seen, s->a); break;
-        case NODE_STORE: /* the value comes before the index */
+        case NODE_STORE: /* the value is evaluated before the index */
             share(&seen, s->a);
             share(&seen, s->b);
             break;
@@ -358,7 +359,7 @@ void lang_optimise_tree(lang_optimise *o, lang_node *node)
     struct known k = {.n_slots = o->function ? o->function->n_slots : o->scope->n_globals};
     k.n_assigned = lang_arena_take(o->arena, k.n_slots * sizeof *k.n_assigned);
     k.values = lang_arena_take(o->arena, k.n_slots * sizeof *k.values);
-    if (!k.n_assigned || !k.values) k.n_slots = 0; /* folding alone */
+    if (!k.n_assigned || !k.values) k.n_slots = 0; /* without memory only constants are folded */
     count_assigned(&k, node);
     fold(o, &k, node);
     share_all(o, node);

@@ -83,7 +83,7 @@ static bool is_digit(char c)
 static const char *const words[] = {"let",      "if",     "else", "while", "for", "in", "break",
                                     "continue", "return", "fn",   "print", "and", "or", "not"};
 
-/* Returns the bytes of the punctuation that a text begins with; 0: none. */
+/* Returns the number of bytes of the punctuation mark at the beginning of a text; 0 if there is no such mark. */
 static size_t mark_length(const char *t, size_t left)
 {
     char second = left > 1 ? t[1] : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Recursive descent; nesting is bounded. */
+ * SPDX-License-Identifier: MIT
+ * Parses programs by recursive descent; the depth of nesting is limited. */
 #include "lang/core/ast.h"
 
 struct parser {
@@ -7,7 +8,7 @@ struct parser {
     lang_arena *arena;
     lang_token token; /* the next token, not yet consumed */
     lang_function *functions;
-    uint32_t nesting, most_nesting, most_levels; /* the most since a function began */
+    uint32_t nesting, most_nesting, most_levels; /* the two maxima are counted anew in each function */
     bool in_function;
     uint32_t loops;
 };
@@ -99,8 +100,8 @@ static whit_status name(struct parser *p, const char **text)
     return advance(p);
 }
 
-/* Counts the levels of an expression's tree, in `slot` until the check, because the functions that walk trees are
- * recursive. */
+/* Counts the levels of an expression's tree, because the functions that walk trees are recursive. A node's `slot` holds
+ * the count until the check. */
 static whit_status deepen(struct parser *p, lang_node *node, const lang_node *operand)
 {
     if (operand->slot >= node->slot) node->slot = operand->slot + 1;
@@ -114,7 +115,7 @@ static whit_status deepen(struct parser *p, lang_node *node, const lang_node *op
 
 static whit_status expression(struct parser *p, lang_node **node);
 
-/* Parses expressions that are separated by ", " up to `end`, the operands of `node`. */
+/* Parses expressions separated by ", " up to `end` as the operands of `node`. */
 static whit_status parse_list(struct parser *p, const char *end, lang_node *node)
 {
     lang_node **last = &node->a;
@@ -217,7 +218,7 @@ static whit_status unary(struct parser *p, lang_node **node)
 
 static const struct {
     char text[4];
-    uint8_t level, op; /* op: N_OPS for and, N_OPS + 1 for or */
+    uint8_t level, op; /* op is N_OPS for `and`, N_OPS + 1 for `or` */
 } operators[] = {
     {"or", 1, N_OPS + 1}, {"||", 1, N_OPS + 1}, {"and", 2, N_OPS}, {"&&", 2, N_OPS},  {"==", 3, OP_EQ},
     {"!=", 3, OP_NE},     {"<", 3, OP_LT},      {"<=", 3, OP_LE},  {">", 3, OP_GT},   {">=", 3, OP_GE},
@@ -345,13 +346,13 @@ static whit_status function(struct parser *p)
     TRY(block(p, &f->body));
     p->in_function = false;
     p->loops = loops;
-    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* two per block: it and its statement; the ends */
+    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* two per block (it and its statement), four at the ends */
     f->next = p->functions;
     p->functions = f;
     return WHIT_OK;
 }
 
-/* NAME = e, NAME[i] = e, with an operator before '=', or an expression by itself. */
+/* Parses NAME = e or NAME[i] = e, also with an operator before '=', or an expression by itself. */
 static whit_status assignment(struct parser *p, lang_node **node)
 {
     static const char *const compound[] = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
@@ -377,7 +378,7 @@ static whit_status assignment(struct parser *p, lang_node **node)
         TRY(make_node(p, NODE_BINARY, &at, &both));
         both->op = ops[k];
         both->b = value;
-        /* Copied, as the checker annotates every occurrence by itself. */
+        /* The target is copied, because the checker annotates each occurrence separately. */
         TRY(make_node(p, target->kind, &(lang_token){.line = target->line, .column = target->column}, &both->a));
         *both->a = *target;
         if (store) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A session: loading, running, limits, what the host sets and reads. */
+ * SPDX-License-Identifier: MIT
+ * A session of the language: loads and runs programs, enforces limits, and gives the host access to variables. */
 #include "lang/core/vm.h"
 
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include "lang/core/code.h"
 
 #define ARENA_BYTES ((size_t)32 << 20)
-#define FUEL        4096 /* steps between looks at the clock */
+#define FUEL        4096 /* steps between checks of the clock */
 
 whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, whit_error *error)
 {
@@ -31,7 +32,8 @@ whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, wh
     if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX512)) vm->kernels = &lang_chunk_avx512;
 #endif
     vm->globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->globals);
-    /* Not zeroed, as only what was declared, entered or computed is read: pages that nobody needs cost nothing. */
+    /* The memory is not zeroed, because the session reads only values that were declared, entered or computed; unused
+     * pages stay unallocated. */
     vm->scope.globals = whit_alloc(allocator, LANG_MAX_GLOBALS * sizeof *vm->scope.globals);
     vm->stack = whit_alloc(allocator, LANG_STACK_VALUES * sizeof *vm->stack);
     vm->chunks = whit_alloc(allocator, LANG_REGISTERS * LANG_CHUNK * sizeof *vm->chunks);
@@ -98,7 +100,7 @@ void lang_refuel(whit_lang *vm, const lang_node *at)
     if (vm->fuel < 0 && 0 - (uint64_t)vm->fuel > vm->steps_left)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu steps; that is the limit",
                    (unsigned long long)vm->options.max_steps);
-    vm->steps_left += (uint64_t)vm->fuel; /* unused fuel is returned, overdrawn fuel is charged */
+    vm->steps_left += (uint64_t)vm->fuel; /* returns unused fuel, charges overdrawn fuel */
     take_fuel(vm);
     if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
@@ -131,7 +133,8 @@ void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
     vm->depth--;
 }
 
-/* Frees the arrays that no variable refers to: after a failure nothing else holds intermediate values. */
+/* Frees the arrays that no variable refers to. It runs after a failure, when only variables still hold values that are
+ * needed. */
 static void sweep(whit_lang *vm)
 {
     for (lang_array *array = vm->arrays; array; array = array->next) array->refs = 0;
@@ -146,8 +149,8 @@ static void sweep(whit_lang *vm)
 
 /* ---- loading and running ---------------------------------------------------------------------- */
 
-/* Removes the definitions of a text that failed. Function instances that it called first are removed too: they are
- * unchecked, or refer to removed variables. */
+/* Removes the definitions of a text that failed. Function instances that this text called for the first time are
+ * removed too: they are unchecked or refer to removed variables. */
 static void undo(whit_lang *vm)
 {
     const lang_scope *before = &vm->before;
@@ -163,7 +166,7 @@ static void undo(whit_lang *vm)
     vm->program = NULL;
 }
 
-/* Drops block variables of earlier texts after the last named variable: nothing can refer to them. */
+/* Drops the variables of blocks of earlier texts after the last named variable, because nothing can refer to them. */
 static void forget_blocks(whit_lang *vm)
 {
     lang_scope *scope = &vm->scope;
@@ -174,13 +177,13 @@ static void forget_blocks(whit_lang *vm)
     }
 }
 
-/* Frees the tree of the previous text if only its run needed it: functions and the session's machine code are in the
- * same memory, and a host may refer to texts. */
+/* Frees the tree of the previous text if only its run needed it. The tree stays if the text added functions or machine
+ * code, which lie in the same memory, or if a host may refer to its texts. */
 static void forget_tree(whit_lang *vm)
 {
     bool stays = vm->scope.functions != vm->before.functions || vm->n_jit_pages != vm->n_jit_before || vm->scope.host;
     for (const lang_function *f = vm->scope.functions; f && !stays; f = f->next)
-        stays = f->instances && f->instances->text == vm->scope.text; /* the newest is the first */
+        stays = f->instances && f->instances->text == vm->scope.text; /* the newest instance is the first */
     if (!stays) lang_arena_rewind(&vm->arena, vm->begin);
     vm->begin = lang_arena_now(&vm->arena);
 }
@@ -248,7 +251,7 @@ void whit_lang_begin_line(whit_lang *vm, uint32_t line)
     vm->first_line = line;
 }
 
-/* Copies the value of the variable that the host's vector was lent to back into that vector. */
+/* Copies the value of a variable back into the host's vector that was lent to the variable. */
 static whit_status give_back(whit_lang *vm, whit_error *error)
 {
     const lang_array *held = vm->lent ? vm->globals[vm->lent_slot].a : NULL;

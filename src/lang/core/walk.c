@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The tree walker: defines the meaning of programs in the simplest way. The other tiers are compared with it. */
+ * SPDX-License-Identifier: MIT
+ * The tree walker defines the meaning of programs in the simplest way; tests compare the other tiers (closures and
+ * machine code) with it. */
 #include "lang/core/scalar.h"
 #include "lang/core/vm.h"
 

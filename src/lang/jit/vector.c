@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Chains of operations on f32 vectors to one loop of AVX2 or AVX-512 code. A chain becomes a list of
- * instructions on values, each made once; registers are given out in its order and free again after a value's last
- * use. Numbers that every round wants stay in registers as long as there are any. Nothing contracts: the bits are
- * those of lang/core/scalar.h. Sums have sixteen lanes, which are one register of AVX-512 and two of AVX2. */
+ * SPDX-License-Identifier: MIT
+ * Compiles chains of operations on f32 vectors to one loop of AVX2 or AVX-512 code. A chain becomes a list of
+ * instructions on values, each of which is computed once. Registers are assigned in the order of the list and are free
+ * again after a value's last use. Constants that every round needs stay in registers as long as registers are left.
+ * Multiplications and additions are not fused, so results have the same bits as lang/core/scalar.h. Sums have sixteen
+ * lanes, which are one register of AVX-512 and two of AVX2. */
 #include "lang/jit/vector.h"
 
 #include <math.h>
@@ -22,7 +24,7 @@ struct source {
 
 enum { MICRO_PLAIN, MICRO_SHIFT, MICRO_ROUND, MICRO_ONE_IF, MICRO_CUT, MICRO_ZERO_IF };
 struct micro {
-    uint8_t kind, n_sources, imm; /* imm: a predicate, a mode, a count */
+    uint8_t kind, n_sources, imm; /* imm: a predicate, a mode or a count */
     const jit_vector_op *op;
     struct source s[3];
 };
@@ -31,17 +33,17 @@ struct vector_compiler {
     jit_code code;
     lang_elements *e;
     const lang_element_op *ops;
-    bool wide; /* AVX-512 */
+    bool wide; /* the code uses AVX-512 */
     bool full;
     struct micro micros[MICROS_MAX];
     uint32_t n_micros, n_constants;
     struct source of_op[LANG_VALUES];
-    /* while code is made */
+    /* The members below are used while code is emitted. */
     uint8_t value_reg[MICROS_MAX], leaf_reg[LANG_NATIVE_LEAVES], constant_reg[LANG_CONSTANTS];
     uint16_t value_last[MICROS_MAX], leaf_last[LANG_NATIVE_LEAVES];
-    uint32_t n_held; /* constants in registers for the whole loop */
+    uint32_t n_held; /* number of constants that stay in registers for the whole loop */
     uint32_t free_regs;
-    bool short_of; /* registers */
+    bool short_of; /* the registers were not enough */
 };
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -96,7 +98,7 @@ static struct source two(struct vector_compiler *v, const jit_vector_op *op, str
     return make_micro(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 2, .op = op, .s = {a, b}});
 }
 
-/* As lang_exp_f32. */
+/* Emits exp as lang_exp_f32 computes it. */
 static struct source exponential(struct vector_compiler *v, struct source x)
 {
     struct source bounded = two(v, &V_MIN, make_number(v, 88.0f), x);
@@ -128,7 +130,7 @@ static struct source rounded(struct vector_compiler *v, struct source a, uint8_t
     return make_micro(v, (struct micro){.kind = MICRO_ROUND, .n_sources = 1, .imm = mode, .op = &V_ROUND, .s = {a}});
 }
 
-/* Predicates of C's comparisons. */
+/* The predicates of C's comparisons in AVX instructions. */
 enum { IS_EQ = 0, IS_LT = 1, IS_LE = 2, IS_NE = 4, IS_NOT_LT = 5, IS_GE = 13, IS_GT = 14 };
 
 static struct source unary(struct vector_compiler *v, uint8_t op, struct source a)
@@ -145,7 +147,7 @@ static struct source unary(struct vector_compiler *v, uint8_t op, struct source 
     case OP_FLOOR: return rounded(v, a, DOWN);
     case OP_CEIL: return rounded(v, a, UP);
     case OP_ROUND: return rounded(v, a, NEAREST);
-    default: v->full = true; return a; /* the C library's */
+    default: v->full = true; return a; /* the C library computes the other operations */
     }
 }
 
@@ -212,12 +214,13 @@ static void find_last_uses(struct vector_compiler *v)
             if (s.of == OF_VALUE) v->value_last[s.k] = (uint16_t)i;
             if (s.of == OF_LEAF) v->leaf_last[s.k] = (uint16_t)i;
         }
-    v->value_last[v->of_op[v->e->n_ops - 1].k] = UINT16_MAX; /* the result stays */
+    v->value_last[v->of_op[v->e->n_ops - 1].k] = UINT16_MAX; /* the result's register is never free */
 }
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* rdi: the call, then the constants; rax: bytes done; rcx: bytes in all; rdx: the result. */
+/* rdi holds the address of the call, and later of the constants; rax holds the bytes done, rcx all bytes, rdx the
+ * address of the result. */
 static const uint8_t leaf_bases[LANG_NATIVE_LEAVES] = {RSI, R8, R9, R10, R11, RBX};
 
 static void op3(struct vector_compiler *v, const jit_vector_op *op, unsigned to, unsigned a, jit_operand b)
@@ -233,8 +236,7 @@ static void broadcast(struct vector_compiler *v, unsigned to, uint32_t k)
     op3(v, &V_BROADCAST, to, 0, jit_at(RDI, (int32_t)(k * sizeof(float))));
 }
 
-/* Returns the register that contains a source for instruction `at`; `passing` is set if the register is free
- * afterwards. */
+/* Returns the register that contains a source for instruction `at`; sets *passing if the register is free after it. */
 static uint8_t in_register(struct vector_compiler *v, struct source s, uint32_t at, int32_t offset, bool *passing)
 {
     uint8_t reg;
@@ -310,7 +312,7 @@ static void one_micro(struct vector_compiler *v, uint32_t at, int32_t offset)
         if (passing[k]) given[n_given++] = s[k];
     }
     if (!last.memory && m->n_sources) last = jit_in(s[m->n_sources - 1]);
-    bool keeps = m->kind >= MICRO_ONE_IF; /* reads a source after the result was begun */
+    bool keeps = m->kind >= MICRO_ONE_IF; /* the instruction reads a source after writing the result's register */
     if (keeps) to = take_reg(v);
     for (uint32_t i = 0; i < n_given; i++) v->free_regs |= 1u << given[i];
     if (!keeps) to = take_reg(v);
@@ -343,7 +345,7 @@ static void body(struct vector_compiler *v, int32_t offset, uint8_t lanes)
     v->free_regs = free_before;
 }
 
-/* Emits the whole loop with the first n_held constants in registers; false if there are not enough registers. */
+/* Emits the whole loop with the first n_held constants in registers; false if the registers are not enough. */
 static bool emit_all(struct vector_compiler *v, uint32_t n_held)
 {
     enum { ROUND_BYTES = 64, ALIGN = 32 };

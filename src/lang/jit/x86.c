@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Loops over integers to machine code.
+ * SPDX-License-Identifier: MIT
+ * Compiles loops over integers to machine code.
  *
- * rdi is the frame, rsi the session, r15 the steps that are left; variables live in the other
- * registers by the weight of their uses, ten times more for every loop around them, for the whole of
- * the loop, or else in the frame. rax, rcx and rdx hold what an expression is made of. Before
- * anything that may end the run all variables are written back. */
+ * rdi holds the frame, rsi the session, r15 the steps left. The variables with the most uses, which count ten times
+ * more for each loop around them, stay in the other registers during the whole loop, and the rest stays in the frame.
+ * rax, rcx and rdx hold intermediate values of expressions. All variables are written back before any code that may end
+ * the run. */
 #include "lang/jit/jit.h"
 
 #include "lang/core/code.h"
@@ -21,10 +22,10 @@ enum { N_HOMES = sizeof home_regs };
 struct variable {
     uint32_t slot;
     double weight;
-    int reg; /* -1: in the frame */
+    int reg; /* -1 if the variable stays in the frame */
 };
 
-/* Code outside the main path: where a loop checks the time, or a division fails. */
+/* Code outside the main path, in which a loop checks the time or a division fails. */
 struct aside {
     size_t from, back;
     const lang_node *node;
@@ -45,7 +46,7 @@ struct compiler {
     struct aside asides[FIXES_MAX];
     uint32_t n_asides;
     struct loop *loop;
-    const lang_node *exact; /* a division that leaves no remainder */
+    const lang_node *exact; /* a division known to leave no remainder */
     const lang_compiler *outer;
     bool failed;
 };
@@ -186,9 +187,9 @@ static void alu_simple(struct compiler *c, jit_alu op, jit_reg to, const lang_no
         jit_alu_reg(&c->code, op, to, (jit_reg)v->reg);
 }
 
-static void emit_value(struct compiler *c, const lang_node *e); /* into rax */
+static void emit_value(struct compiler *c, const lang_node *e); /* the value is left in rax */
 
-/* a into rax; b into rcx. */
+/* Evaluates a into rax and b into rcx. */
 static void evaluate_both(struct compiler *c, const lang_node *a, const lang_node *b)
 {
     if (is_simple(b)) {
@@ -227,7 +228,7 @@ static jit_condition condition_of(lang_op op)
     return conditions[op];
 }
 
-/* x % 2^k compared with 0: the low bits decide equality, regardless of the sign. */
+/* Returns whether an expression compares x % 2^k with 0. The low bits of x decide this, regardless of its sign. */
 static bool is_parity(const lang_node *e)
 {
     const lang_node *a = e->a, *b = e->b;
@@ -236,7 +237,7 @@ static bool is_parity(const lang_node *e)
         (a->b->i & (a->b->i - 1)) == 0;
 }
 
-/* Finds x / d at the beginning of a branch that runs only if x % (a multiple of d) is 0; NULL if there is no such
+/* Finds x / d at the beginning of a branch that runs only if x % m is 0, m a multiple of d; NULL if there is no such
  * division. */
 static const lang_node *exact_division(const lang_node *branch)
 {
@@ -250,7 +251,7 @@ static const lang_node *exact_division(const lang_node *branch)
     return d > 1 && (d & (d - 1)) == 0 && d <= condition->a->b->i ? e : NULL;
 }
 
-/* Flags of a compared with b. */
+/* Emits code that sets the flags for a comparison of a with b. */
 static void emit_comparison(struct compiler *c, const lang_node *e)
 {
     if (is_parity(e)) {
@@ -281,8 +282,8 @@ static void step_aside(struct compiler *c, size_t from, const lang_node *node, b
     c->asides[c->n_asides++] = (struct aside){from, c->code.n, node, division};
 }
 
-/* rax / d or rax % d for a constant d of 2 and above: multiplication by an inverse (Granlund and
- * Montgomery, 1994; Warren, Hacker's Delight, 10-1), or shifts for powers of two. */
+/* Emits rax / d or rax % d for a constant d >= 2: a multiplication by an inverse (Granlund and Montgomery, 1994;
+ * Warren, Hacker's Delight, 10-1), or shifts for powers of two. */
 static void divide_by(struct compiler *c, bool remainder, int64_t d)
 {
     jit_code *code = &c->code;
@@ -299,7 +300,7 @@ static void divide_by(struct compiler *c, bool remainder, int64_t d)
             jit_shift_imm(code, SHIFT_SAR, RAX, k);
         return;
     }
-    /* The least p with 2^p > nc (d - 2^p mod d), nc = 2^63 - 1 - 2^63 mod d. */
+    /* p is the least number with 2^p > nc (d - 2^p mod d), nc = 2^63 - 1 - 2^63 mod d. */
     uint64_t two63 = (uint64_t)1 << 63, ud = (uint64_t)d, nc = two63 - 1 - two63 % ud;
     unsigned p = 63;
     unsigned __int128 power;
@@ -399,7 +400,7 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
             jit_imul(code, RAX, RCX);
         else if (e->op == OP_SHL || e->op == OP_SHR)
             jit_shift_cl(code, e->op == OP_SHL ? SHIFT_SHL : SHIFT_SAR, RAX);
-        else { /* min, max */
+        else { /* the operation is min or max */
             jit_alu_reg(code, ALU_CMP, RAX, RCX);
             jit_cmov(code, e->op == OP_MIN ? CC_G : CC_L, RAX, RCX);
         }
@@ -425,7 +426,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
         else if (e->op == OP_NOT) {
             jit_test(code, RAX, RAX);
             jit_set_rax(code, CC_E);
-        } else { /* abs: the smallest integer is unchanged */
+        } else { /* the operation is abs; the smallest integer is unchanged */
             jit_mov(code, RCX, RAX);
             jit_group3(code, 3, RCX);
             jit_test(code, RAX, RAX);
@@ -433,7 +434,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
         }
         return;
     case NODE_BINARY: evaluate_binary(c, e); return;
-    default: { /* `and`, `or`: 0 or 1 */
+    default: { /* `and` and `or` give 0 or 1 */
         size_t otherwise = jump_unless(c, e);
         jit_mov_imm(code, RAX, 1);
         size_t done = jit_jump(code);
@@ -454,7 +455,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
     }
     if (e->kind == NODE_ALSO || e->kind == NODE_ELSE) {
         size_t first = jump_unless(c, e->a);
-        if (e->kind == NODE_ELSE) { /* a holds: over b */
+        if (e->kind == NODE_ELSE) { /* if a holds, jumps over b */
             size_t holds = jit_jump(code);
             jit_aim(code, first, code->n);
             size_t second = jump_unless(c, e->b);
@@ -475,7 +476,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
 
 /* ---- statements --------------------------------------------------------------------------------- */
 
-/* Does an expression read a slot? */
+/* Returns whether an expression reads a slot. */
 static bool reads(const lang_node *e, uint32_t slot)
 {
     return (e->kind == NODE_SLOT && e->slot == slot) || (e->kind == NODE_KEEP && e->slot == slot) ||
@@ -495,7 +496,7 @@ static void assign(struct compiler *c, const lang_node *s)
     const struct variable *v = variable_of(c, s->slot);
     int alu = e->kind == NODE_BINARY ? alu_of(e->op) : -1;
     bool own = alu >= 0 && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
-    if (v->reg >= 0 && own) { /* x = x op e, in place */
+    if (v->reg >= 0 && own) { /* x = x op e is computed in place */
         if (is_simple(e->b))
             alu_simple(c, (jit_alu)alu, (jit_reg)v->reg, e->b);
         else {
@@ -608,7 +609,7 @@ static const lang_node *lone_assignment(const lang_node *branch)
     return branch->kind == NODE_ASSIGN && branch->type == WHIT_LANG_INT ? branch : NULL;
 }
 
-/* An expression of at most n operations that cannot fail and wants rax alone. */
+/* Returns whether an expression has at most n operations, cannot fail and changes only rax. */
 static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
 {
     if (is_simple(e)) return true;
@@ -620,8 +621,8 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
     return (is_simple(e->b) && is_cheap(c, e->a, n - 1)) || (commutes && is_simple(e->a) && is_cheap(c, e->b, n - 1));
 }
 
-/* Compiles if x % 2^k == 0 { v = e } else { v = f } without a branch: computes both values and selects one, because the
- * low bits of a number are unpredictable. False if the statement has another form. */
+/* Compiles `if x % 2^k == 0 { v = e } else { v = f }` without a branch: computes both values and selects one, because
+ * the low bits of a number are unpredictable. False if the statement has another form. */
 static bool choose_branch(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };
@@ -715,13 +716,13 @@ static void write_asides(struct compiler *c)
         jit_aim(code, aside->from, code->n);
         if (aside->division) jit_mov(code, RDX, RAX);
         write_back(c);
-        if (aside->division) jit_alu_imm(code, ALU_AND, RSP, -16); /* never comes back */
+        if (aside->division) jit_alu_imm(code, ALU_AND, RSP, -16); /* aligns the stack; this call never returns */
         jit_mov(code, RDI, RSI);
         jit_mov_imm(code, RSI, (int64_t)(uintptr_t)aside->node);
         jit_mov_imm(code, RAX, (int64_t)(uintptr_t)(aside->division ? (void *)divided_by_zero : (void *)lang_refuel));
         jit_call_rax(code);
         if (aside->division) continue;
-        /* rdi and rsi as they were pushed: [rsp + 8] is rsi, [rsp + 16] rdi. */
+        /* rdi and rsi are restored from the stack: rsi is at [rsp + 8], rdi at [rsp + 16]. */
         jit_pop(code, RAX);
         jit_pop(code, RSI);
         jit_pop(code, RDI);
@@ -737,7 +738,7 @@ static void emit_whole_loop(struct compiler *c, const lang_node *loop)
 {
     jit_code *code = &c->code;
     for (uint32_t i = 0; i < N_SAVED; i++) jit_push(code, (jit_reg)saved_regs[i]);
-    jit_push(code, RAX); /* the stack is aligned for calls */
+    jit_push(code, RAX); /* aligns the stack for calls */
     read_in(c);
     emit_statement(c, loop);
     write_back(c);
@@ -779,7 +780,7 @@ static void *emit_loop(struct compiler *c, const lang_node *loop)
     return c->failed || c->code.full ? NULL : jit_seal(c->outer->vm, loop, "loop", &c->code);
 }
 
-/* Sets the code to run; false if nothing could be compiled. */
+/* Sets the code to run, once for each vector size; false if nothing could be compiled. */
 static bool emit_sizes(struct compiler *c, const lang_node *loop, lang_code *code)
 {
     code->s = run_loop;

@@ -4,7 +4,8 @@
 enum { WORDS = WHIT_MEMORY_WORDS, PLACES = 3 };
 #define LETTERS_BYTES ((size_t)PLACES * 256 * WORDS * sizeof(uint64_t))
 
-/* Numbers of hypervectors are multiplied by a constant, so that consecutive ones get unlike seeds. */
+/* Returns the seed of a hypervector. Its number is multiplied by a constant, so that consecutive numbers get unlike
+ * seeds. */
 static uint64_t seed(uint64_t kind, uint64_t number)
 {
     return (kind * 0x9E3779B97F4A7C15u) ^ (number * 0xD6E8FEB86659FD93u);
@@ -72,13 +73,13 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
         const uint64_t *a = letter(encoder, 0, window[0]), *b = letter(encoder, 1, window[1]);
         const uint64_t *c = letter(encoder, 2, window[2]);
         for (uint32_t w = 0; w < WORDS; w++) trigram[w] = a[w] ^ b[w] ^ c[w];
-        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* never full: the text is bounded */
+        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* cannot fail: the length of the text is limited */
     }
     whit_hyper_bundle_majority(&encoder->bundle, encoder->ties, out);
     return WHIT_OK;
 }
 
-/* Returns the FNV-1a hash, 64 bits. */
+/* Returns the 64-bit FNV-1a hash of a text. */
 static uint64_t hash(const char *text)
 {
     uint64_t h = 0xCBF29CE484222325u;

@@ -59,7 +59,7 @@ bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a)
     return true;
 }
 
-/* Lanes with more than half ones, and with exactly half. */
+/* Finds the lanes with ones in more than half of the added vectors, and in exactly half. */
 static void compare_lanes(const whit_hyper_bundle *bundle, uint32_t i, uint64_t *more, uint64_t *equal)
 {
     uint32_t half = bundle->n_added / 2;

@@ -6,7 +6,7 @@
 
 #include "format/ndf_append.h"
 
-/* Header of a frame's data; the vectors follow at offset 64, then the ends of the texts, then the texts. */
+/* The header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
 struct head {
     char magic[4];
     uint32_t version, n_bits, encoder;
@@ -19,9 +19,9 @@ static const char magic[4] = "VSA1";
 enum { VERSION = 1, ENCODER = 1, VECTOR_BYTES = WHIT_MEMORY_WORDS * 8 };
 #define FRAME_NAME "memory"
 
-/* The records of one frame, in place. */
+/* The records of one frame, read in place. */
 struct part {
-    uint64_t first, n; /* number of records before this part, and in it */
+    uint64_t first, n; /* number of records before this part, number of records in this part */
     const uint64_t *vectors, *ends;
     const char *texts;
 };
@@ -146,7 +146,7 @@ enum {
     STREAMS = 4,  /* records that a thread reads in parallel: one stream alone stalls at every page */
 };
 
-/* The best of one worker: a heap with the worst on top. */
+/* The best records of one worker: a heap with the worst record on top. */
 struct best {
     whit_memory_hit *hits;
     uint32_t n;
@@ -285,10 +285,10 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
     else if (is_new) {
         status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
                                        error);
-        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was faster: use its store */
+        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was faster: its store is used */
     }
     if (ok && !is_new) {
-        whit_memory *memory; /* never append to a file of another kind */
+        whit_memory *memory; /* opens the store first, because files of another kind must not be changed */
         status = whit_memory_open(path, batch->allocator, &memory, error);
         if (status == WHIT_OK) {
             whit_memory_close(memory);
