@@ -14,20 +14,20 @@
 
 #define TEXT_TOKENS   16384
 #define HELD_TOKENS   4096
-#define HELD_EVERY    8          /* windows */
-#define VARIANT_BYTES (1u << 29) /* activations of all variants together */
-/* Number of sweeps of descent; error feedback alone is misleading, with up to six times the error. */
+#define HELD_EVERY    8          /* every eighth window of the text is held out */
+#define VARIANT_BYTES (1u << 29) /* limit for the activations of all variants together */
+/* The number of sweeps of descent. Error feedback alone is misleading: its errors are up to six times larger. */
 #define SWEEPS   2
-#define SPAN     2.2 /* candidates from the budget over this to the budget times it */
-#define SWAPS    5   /* number of exchanges that are tried together */
+#define SPAN     2.2 /* candidates have from budget / SPAN to budget * SPAN bits */
+#define SWAPS    5   /* number of exchanges that are measured together */
 #define ROUNDS   2
-#define I8_SHARE (1.0 / 256) /* squared error of i8 relative to that of i4: the steps are a sixteenth */
+#define I8_SHARE (1.0 / 256) /* squared error of i8 relative to i4, whose steps are sixteen times larger */
 
 static const struct candidate {
     const char *name;
     uint8_t codec, scale_type;
     uint16_t group;
-    float plane, outliers; /* share of the columns; of the weights */
+    float plane, outliers; /* share of the columns in the plane, share of the weights that are outliers */
 } candidates[] = {
     {"b1", WHIT_CODEC_B1, WHIT_SCALE_F16, 128, 0, 0},
     {"b1 plane 12.5 %", WHIT_CODEC_B1, WHIT_SCALE_F16, 128, 0.125f, 0},
@@ -52,8 +52,8 @@ struct option {
     whit_tensor_type type;
     whit_correction_sizes sizes;
     double bits;  /* bits of the whole matrix */
-    double error; /* relative, of the outputs */
-    double loss;  /* estimated divergence */
+    double error; /* relative squared error of the outputs */
+    double loss;  /* estimated increase of the divergence */
     whit_finished finished;
 };
 
@@ -72,11 +72,12 @@ struct choosing {
     whit_error *error;
     struct matrix *matrices;
     uint32_t n;
-    int32_t *matrix_of; /* (n_tensors) -1: no choice */
+    int32_t *matrix_of; /* (n_tensors) index into `matrices`; -1 if the tensor has only one type */
     double elems;
-    int32_t *ids[2]; /* windows of the text; held-out windows */
+    int32_t *ids[2]; /* tokens of the windows of the text, tokens of the held-out windows */
     size_t n_ids[2], id_capacity;
-    /* The variants that are measured: (n_variants, n) options, or NULL: variant i has only matrix i rounded. */
+    /* The option of each matrix in each measured variant (n_variants, n). NULL: in variant i only matrix i is
+     * rounded. */
     const uint8_t *assigned;
 };
 
@@ -87,7 +88,8 @@ static double budget_of(const struct choosing *c)
 
 /* ---- candidates of a matrix ---------------------------------------------------------------------- */
 
-/* Returns whether a matrix can have the candidate; then its type and the size of its corrections. */
+/* Returns whether a matrix can have the candidate's type; if so, sets the option's type and the sizes of its
+ * corrections. */
 static bool make_type(const whit_source_tensor *tensor, const struct candidate *row, struct option *option)
 {
     const uint32_t n_cols = tensor->type.n_cols, n_rows = tensor->type.n_rows;
@@ -155,7 +157,7 @@ static whit_status add_matrices(struct choosing *c)
 
 /* ---- windows of the text -------------------------------------------------------------------------- */
 
-/* Splits the text: one window in eight is held out. With fewer windows, the text serves for both. */
+/* Splits the text: one window in eight is held out. A text of fewer windows is used for both purposes. */
 static whit_status cut_text(struct choosing *c)
 {
     const whit_budget *b = c->b;
@@ -286,7 +288,7 @@ static const whit_tensor *choose_tensor(void *user, uint32_t variant, uint32_t t
     if (i < 0 || (!c->assigned && (uint32_t)i != variant)) return NULL;
     const struct matrix *m = &c->matrices[i];
     const struct option *option = &m->options[c->assigned ? c->assigned[(size_t)variant * c->n + i] : m->reference];
-    return option->finished.name[0] ? &option->finished.tensor : NULL; /* i8 counts as exact */
+    return option->finished.name[0] ? &option->finished.tensor : NULL; /* an option of i8 counts as exact */
 }
 
 static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t n, double *kl)
@@ -301,7 +303,8 @@ static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t
     return status;
 }
 
-/* Measures the divergence that each matrix costs, and the estimates of its options. */
+/* Measures the divergence caused by rounding each matrix, and estimates it for each of the matrix's options in
+ * proportion to the error. */
 static whit_status estimate_losses(struct choosing *c)
 {
     double *kl = whit_zalloc_array(c->b->allocator, c->n, sizeof *kl);
@@ -348,11 +351,11 @@ static whit_status fill_knapsack(struct choosing *c)
     return status;
 }
 
-/* An exchange: matrix `up` gets more bits, matrix `down` fewer. */
+/* An exchange of bits: matrix `up` gets more bits and matrix `down` fewer. */
 struct swap {
     uint32_t up, down;
     uint8_t up_option, down_option;
-    double price; /* estimated loss per bit that moves */
+    double price; /* estimated loss per bit */
 };
 
 static double chosen_bits(const struct choosing *c)
@@ -369,7 +372,7 @@ static bool was_tried(const struct swap *tried, uint32_t n_tried, uint32_t up, u
     return false;
 }
 
-/* Finds the cheapest exchange between two matrices that fits in the budget and was not tried. False if no exchange is
+/* Finds the cheapest exchange between two matrices that fits in the budget and was not tried; false if no exchange is
  * left. */
 static bool find_swap(const struct choosing *c, double room, const struct swap *tried, uint32_t n_tried,
                       struct swap *best)
@@ -393,7 +396,8 @@ static bool find_swap(const struct choosing *c, double room, const struct swap *
     return found;
 }
 
-/* Tries exchanges with all matrices rounded. *now: divergence of the present choice, measured in the first round. */
+/* Measures exchanges with all matrices rounded and keeps the best. *now is the divergence of the present choice, which
+ * the first round measures. */
 static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n_tried, uint32_t *n_kept, double *now)
 {
     const whit_allocator *a = c->b->allocator;
@@ -407,7 +411,7 @@ static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n
     for (uint32_t v = 0; v <= n; v++) {
         uint8_t *options = assigned + (size_t)v * c->n;
         for (uint32_t i = 0; i < c->n; i++) options[i] = (uint8_t)c->matrices[i].chosen;
-        if (v == n) break; /* the last one is the present choice */
+        if (v == n) break; /* the last variant is the present choice */
         options[tried[first + v].up] = tried[first + v].up_option;
         options[tried[first + v].down] = tried[first + v].down_option;
     }

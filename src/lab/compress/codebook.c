@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * An entry is two bytes of four two-bit levels each, so its cost is the sum of two table entries. */
+ * SPDX-License-Identifier: MIT
+ * Finds codebook entries. An entry is two bytes of four two-bit levels each, so the cost of an entry is the sum of two
+ * values of a table. */
 #include "compress/codebook.h"
 
 #include "kernels/codec_table.h"
@@ -8,7 +10,8 @@
 
 enum { HALF_COLS = 4, HALF_ENTRIES = 256, LEVELS = 3 };
 
-/* Sums of squares of four weights by the levels of half an entry, and the least cost of turning one of their signs. */
+/* The costs of the 256 halves of entries for four weights: the weighted sum of squared errors, and the least cost of
+ * turning the sign of one of the four. */
 typedef struct half_costs {
     float fit[HALF_ENTRIES], turn[HALF_ENTRIES];
 } half_costs;
@@ -37,7 +40,7 @@ static void fill_half(const int8_t *levels, const float *w, const float *weights
                 }
 }
 
-/* Writes an entry with the signs of w; turns the sign that costs least if `turns`. */
+/* Writes an entry with the signs of w; if `turns`, turns the sign that costs least. */
 static void write_codes(const whit_codec_info *info, uint16_t entry, const float *w, const float *weights, float scale,
                         bool turns, int8_t *codes)
 {

@@ -21,13 +21,14 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define LONGEST 512 /* tokens of a window */
-#define REPORTS 16  /* reports per stage, including both variants of v and o */
-/* Incremented with every change of results, so that no run resumes from matrices of another solver. */
+#define LONGEST 512 /* the longest window in tokens */
+#define REPORTS 16  /* most reports per stage, including both variants of v and o */
+/* The version of the solver. It is incremented with every change that gives other results, so that a run never resumes
+ * from another solver's matrices. */
 #define SOLVER_VERSION 4
 
-/* Share of the error that a rotation must save to be kept. Smaller gains are chance: 0.4 % either way on most layers of
- * prose-6M. */
+/* The share of the error that a rotation must save to be kept. Smaller savings are chance: most layers of prose-6M vary
+ * by 0.4 % in both directions. */
 #define LEAST_GAIN 0.02
 
 struct compression {
@@ -40,23 +41,23 @@ struct compression {
     whit_blas blas;
     whit_stream stream;
     whit_work work;
-    whit_budget_choice *choices; /* (n_tensors) */
-    whit_buf choice_text;        /* reasons for the budget's choice */
-    whit_finished *finished;     /* indexed by the source's tensor numbers; an empty name: not finished yet */
+    whit_budget_choice *choices; /* (n_tensors) the budget's choice for each tensor */
+    whit_buf choice_text;        /* report on the budget's choice */
+    whit_finished *finished;     /* by the source's tensor numbers; an unfinished tensor's name is empty */
     bool has_form;               /* matrices get types of GGUF files */
     char folder[PATH_MAX];       /* folder of OUT, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
-    /* State of the current layer: the rotation that is tried, whether its weights are on the stream, and the reports
-     * that are sent once the choice is made. */
+    /* The state of the current layer: the rotation that is tried, whether the stream has the rotated weights, and the
+     * reports to be sent after the choice. */
     whit_rotation rotation;
     bool rotated;
     whit_compress_report reports[REPORTS];
     uint32_t n_reports;
-    /* Approximate multiply-adds of the current layer: total, done so far, and of the work that is being done. */
+    /* The approximate multiply-adds of the current layer: all, done, and of the current piece of work. */
     double layer_cost, done_cost, work_cost;
-    double shown;      /* the largest share that was told: work that is tried twice is not counted */
-    bool is_cancelled; /* progress answered false */
+    double shown;      /* the largest share that was reported: repeated work does not lower it */
+    bool is_cancelled; /* the progress callback returned false */
 };
 
 unsigned whit_compress_stage_named(const char *name)
@@ -70,7 +71,7 @@ unsigned whit_compress_stage_named(const char *name)
 
 /* ---- the type of a tensor in the file ------------------------------------------------------------------ */
 
-/* Embedding and head of a file for GGUF: q8_0 where rows divide into its blocks. */
+/* Changes the embedding and the head of a file for GGUF to q8_0 if their rows divide into its blocks of 32. */
 static bool change_table(const struct compression *c, const whit_source_tensor *tensor, whit_convert_change *to)
 {
     if (strncmp(tensor->name, "layers.", 7) == 0 || !c->has_form || tensor->type.layout != WHIT_LAYOUT_TILE16 ||
@@ -102,7 +103,7 @@ static bool change(void *user, const whit_source_tensor *tensor, whit_convert_ch
 
 /* ---- progress --------------------------------------------------------------------------------------- */
 
-/* Returns whether this process writes files: all but one of the ranks do not. */
+/* Returns whether this process writes files; of several ranks only rank 0 does. */
 static bool is_first(const struct compression *c)
 {
     return !c->options->ranks || !c->options->ranks->rank;
@@ -132,7 +133,7 @@ static double cost_of_text(const struct compression *c, const whit_layer_stage *
     return tokens * 2 * ((double)type->n_cols * type->n_cols + (double)c->stream.weight_elems / 2);
 }
 
-/* Returns the approximate cost of moving the text past the layer. */
+/* Returns the approximate cost of computing the text's activations after the layer. */
 static double cost_of_advance(const struct compression *c)
 {
     return 2 * (double)c->stream.n_batches * c->stream.n_rows * (double)c->stream.weight_elems;
@@ -156,7 +157,7 @@ static whit_status spend(struct compression *c, double cost)
     return progress(c, ((double)c->layer + share) / c->source->config.n_layers);
 }
 
-/* Reports a share of the current work, whose cost is only counted as spent when it is finished. */
+/* Reports a share of the current work; the cost of this work is counted as done only at its end. */
 static bool tell_work(void *user, double share)
 {
     struct compression *c = user;
@@ -173,7 +174,7 @@ static whit_finished *finished_of(const struct compression *c, int32_t param)
     return &c->finished[whit_source_find(c->source, c->stream.params[0].items[param].name) - c->source->tensors];
 }
 
-/* Returns the matrix's part in the rotation that is tried, or -1. */
+/* Returns which part of the tried rotation a matrix is (v or o), or -1. */
 static int rotated_part(const struct compression *c, int32_t param)
 {
     for (int i = 0; c->rotation.stream && i < WHIT_ROTATED_COUNT; i++)
@@ -181,15 +182,15 @@ static int rotated_part(const struct compression *c, int32_t param)
     return -1;
 }
 
-/* Reads the values as stored in the file, with the file's order of operations. */
+/* Reads a tensor's values as the file stores them, with the order of operations of the file's readers. */
 static void read_values(const whit_tensor *tensor, float *values)
 {
     for (int32_t row = 0; row < (int32_t)tensor->type.n_rows; row++)
         whit_codec_get_rows(tensor, &row, 1, values + (size_t)row * tensor->type.n_cols, tensor->type.n_cols);
 }
 
-/* Rounds matrices of i8 and floats in the same way as the later conversion. Float matrices read their inputs
- * unrounded, also in a W1.58A8 model. */
+/* Rounds a matrix to i8 or floats as the conversion will do later. Float matrices read unrounded inputs, also in a
+ * W1.58A8 model. */
 static whit_status round_plainly(struct compression *c, int32_t param, const whit_tensor_type *type)
 {
     float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param), fields[1];
@@ -253,7 +254,7 @@ static whit_status solve_matrix(struct compression *c, const whit_layer_stage *s
 
 /* ---- the rotation of v and o (rotate.h) ------------------------------------------------------------- */
 
-/* Starts the rotation if both v and o of the layer are solved, not only rounded. */
+/* Starts the rotation if v and o of the layer are both solved, not only rounded. */
 static whit_status begin_rotation(struct compression *c)
 {
     if (!(c->types.stages & WHIT_STAGE_ROTATION) || !whit_rotation_find(&c->stream, &c->rotation)) return WHIT_OK;
@@ -274,7 +275,7 @@ static void swap_variant(struct compression *c, int part)
     whit_rotation_swap_rounded(&c->rotation, part, finished_of(c, c->rotation.params[part]));
 }
 
-/* Reports the matrices of the file; `rotated`: v and o in their rotated form. */
+/* Sends the reports on the matrices that the file gets; `rotated` selects the rotated variant of v and o. */
 static void send_reports(struct compression *c, bool rotated)
 {
     for (uint32_t i = 0; i < c->n_reports; i++) {
@@ -290,8 +291,8 @@ static void send_reports(struct compression *c, bool rotated)
 
 /* ---- a stage ---------------------------------------------------------------------------------------- */
 
-/* Returns the columns that the walk keeps together: the largest that a matrix of the stage needs, which all others
- * divide. */
+/* Returns how many columns the solver keeps together: the largest group that a matrix of the stage needs; the groups of
+ * all others divide it. */
 static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
     uint32_t group = 0;
@@ -313,7 +314,7 @@ static whit_status wanted_residual(const struct compression *c, const whit_layer
     return WHIT_OK;
 }
 
-/* The matrices of a layer's experts. */
+/* Solves the matrices of a layer's experts. */
 static whit_status run_expert_stage(struct compression *c, const whit_layer_stage *stage)
 {
     const whit_params *params = &c->stream.params[0];
@@ -386,7 +387,7 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));
         if (status != WHIT_OK || rotated_part(c, stage->params[i]) != WHIT_ROTATED_V) continue;
-        whit_rotation_swap_originals(&c->rotation); /* the other variant of v, while the Hessian is there */
+        whit_rotation_swap_originals(&c->rotation); /* the other variant of v uses the same Hessian */
         swap_variant(c, WHIT_ROTATED_V);
         c->rotated = true;
         status = solve_matrix(c, stage, i, &hessians, &factor, &type);
@@ -399,8 +400,8 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
     return status;
 }
 
-/* After stage `o`: tries again with v and o rotated and keeps the better result. The original weights are restored, so
- * that a run resumed after this layer sees the same text. */
+/* Tries v and o again with rotated weights after stage `o`, and keeps the better result. The original weights are
+ * restored, so that a run resumed after this layer sees the same text. */
 static whit_status try_rotation(struct compression *c, const whit_layer_stage *stage)
 {
     WHIT_TRY(whit_stream_wake(&c->stream, c->error));
@@ -432,7 +433,7 @@ static whit_status solve_stage(struct compression *c, const whit_layer_stage *st
     return WHIT_OK;
 }
 
-/* Restores the stage of a layer that an earlier run finished: its values as stored in the file. */
+/* Restores the values of a stage of a layer that an earlier run finished, as the file stores them. */
 static whit_status restore_stage(struct compression *c, const whit_layer_stage *stage)
 {
     whit_status status = WHIT_OK;
@@ -450,7 +451,8 @@ static whit_status restore_stage(struct compression *c, const whit_layer_stage *
     return status;
 }
 
-/* Did the resumed run finish the current layer? Then all its matrices are there, since a record is a layer. */
+/* Returns whether the resumed run had finished the current layer. If one matrix is finished, all of the layer's are,
+ * since a record of the work file holds a layer. */
 static bool is_finished(const struct compression *c)
 {
     whit_layer_stage stage;
@@ -508,7 +510,7 @@ static whit_status run_layers(struct compression *c)
 struct digest_job {
     const struct compression *c;
     _Atomic uint32_t n_done;
-    uint8_t (*digests)[WHIT_HASH_BYTES]; /* (n_tensors) */
+    uint8_t (*digests)[WHIT_HASH_BYTES]; /* (n_tensors) hash of each tensor's weights */
 };
 
 static whit_status digest_tensor(void *context, uint32_t worker, uint32_t i, whit_error *error)
@@ -558,8 +560,8 @@ static void add_config(whit_hash *hash, const whit_config *config)
     }
 }
 
-/* Hashes everything that the finished matrices depend on: this program, options, text, configuration and every
- * weight. */
+/* Hashes everything that the finished matrices depend on: the solver's version, options, text, configuration and all
+ * weights. */
 static whit_status find_settings(const struct compression *c, uint8_t settings[WHIT_HASH_BYTES])
 {
     const whit_compress_options *o = c->options;
@@ -593,7 +595,7 @@ static whit_status find_settings(const struct compression *c, uint8_t settings[W
     for (size_t i = 0; i < o->n_mixed; i++) whit_hash_add(&hash, o->mixed[i], strlen(o->mixed[i]) + 1);
     whit_hash_add(&hash, o->ids, o->n_ids * sizeof *o->ids);
     add_config(&hash, &c->source->config);
-    if (o->ranks) whit_hash_add(&hash, "ranks", 5); /* other sums */
+    if (o->ranks) whit_hash_add(&hash, "ranks", 5); /* several ranks add the sums in another order */
     whit_hash_add(&hash, job.digests, digests_bytes);
     whit_hash_end(&hash, settings);
     whit_free(c->allocator, job.digests, digests_bytes);
@@ -621,7 +623,8 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     return status;
 }
 
-/* Waits until rank 0 has opened the work file, and compares the settings of all ranks, the weights among them. */
+/* Waits until rank 0 has opened the work file, and refuses settings, including the weights, that differ from rank
+ * 0's. */
 static whit_status agree(struct compression *c, const uint8_t settings[WHIT_HASH_BYTES], whit_status status)
 {
     const whit_ranks *ranks = c->options->ranks;
@@ -674,7 +677,7 @@ static bool all_finished(const struct compression *c)
     return true;
 }
 
-/* Chooses the types of the matrices under the budget. A resumed run chooses again, the same. */
+/* Chooses the types of the matrices within the budget. A resumed run repeats the choice with the same result. */
 static whit_status choose_codecs(struct compression *c, uint32_t n_tokens, const whit_tensor_type *embed_type)
 {
     const whit_compress_options *o = c->options;
@@ -741,7 +744,8 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
-/* Rounds every matrix by itself, weighted by the diagonal of an importance matrix, or unweighted. */
+/* Rounds every matrix by itself; errors are weighted by the diagonal of an importance matrix if there is such a
+ * matrix. */
 static whit_status round_all(struct compression *c)
 {
     const whit_compress_options *o = c->options;
@@ -794,7 +798,7 @@ static whit_status write_file(struct compression *c, const whit_convert_options 
     return status;
 }
 
-/* Progress of a conversion without solved layers. */
+/* Reports the progress of a conversion that solves no layers. */
 static bool tell_rounding(void *user, const char *what, double share)
 {
     const whit_compress_options *o = ((const struct compression *)user)->options;
@@ -834,12 +838,12 @@ whit_status whit_compress(const whit_source *source, const whit_compress_options
     if (!c.finished || !c.choices)
         return whit_fail_memory(error, "the compression", source->n_tensors * sizeof *c.finished);
     whit_status status = WHIT_OK;
-    bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix by itself */
+    bool alone = options->method == WHIT_COMPRESS_RTN || options->imatrix; /* each matrix is rounded by itself */
     if (!alone || options->imatrix || options->u8_scales || c.has_form) {
         status = whit_pool_open(options->n_threads, allocator, &c.pool, error);
         if (status == WHIT_OK) status = alone ? round_all(&c) : solve_all(&c, &convert, path);
         whit_pool_close(c.pool);
-    } else { /* the conversion rounds row by row and keeps nothing in memory */
+    } else { /* the conversion rounds row by row and keeps no matrix in memory */
         convert.progress = tell_rounding;
     }
     if (status == WHIT_OK && is_first(&c)) status = write_file(&c, &convert, path);

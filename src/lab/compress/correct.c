@@ -5,7 +5,7 @@
 #include "compress/outliers.h"
 #include "compress/plane.h"
 
-#define TURNS 2 /* rounds that refine codes and plane alternately */
+#define TURNS 2 /* rounds of refining codes and plane alternately */
 
 struct correction {
     whit_solve *solve;
@@ -13,12 +13,12 @@ struct correction {
     whit_pool *pool;
     const whit_allocator *allocator;
     whit_error *error;
-    const float *target, *held_target; /* target of codes and corrections together */
+    const float *target, *held_target; /* target of the sum of codes and corrections */
     size_t m, n;
-    float *fixed;     /* (m, n) sum of the corrections so far */
+    float *fixed;     /* (m, n) sum of the corrections found so far */
     float *left;      /* (m, n) target - fixed */
-    float *held_left; /* (m, n); NULL: no held-out tokens */
-    float *sum;       /* (m, n) codes and corrections */
+    float *held_left; /* (m, n) held_target - fixed; NULL without held-out tokens */
+    float *sum;       /* (m, n) sum of codes and corrections */
 };
 
 static void add_scaled(const float *a, const float *b, float sign, float *to, size_t n)
@@ -32,7 +32,7 @@ static void multiply_square(const struct correction *c, const float *a, const fl
     whit_blas_share(c->blas, c->pool, &product);
 }
 
-/* Continues the descent of the codes with fixed corrections. */
+/* Continues the descent of the codes while the corrections are fixed. */
 static whit_status go_on(struct correction *c)
 {
     whit_solve *s = c->solve;
@@ -101,7 +101,7 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;
-             sign -= 2) { /* add them for the descent, then subtract them: their values are refitted below */
+             sign -= 2) { /* added for the descent, then subtracted, as their values are refitted below */
             for (size_t i = 0; i < s.n; i++)
                 c->fixed[s.list[i].row * c->n + s.list[i].col] +=
                     (float)(sign * s.list[i].value) * s.scales[s.list[i].row / WHIT_TILE_ROWS];
@@ -132,7 +132,7 @@ static whit_status add_low_rank(struct correction *c, uint32_t rank, whit_buf *p
     return go_on(c);
 }
 
-/* tr(D H D^T) */
+/* Returns tr(D H D^T), the error of the difference D. */
 static double weigh(const struct correction *c, const float *d, float *product)
 {
     double sum = 0;

@@ -9,10 +9,10 @@ struct measuring {
     whit_variant_fn *choose;
     void *user;
     uint32_t n;
-    size_t elems;     /* elements of a variant's activations */
-    float **x;        /* (n) activations of each variant; NULL: as the original's so far */
-    float *logits;    /* the original's, of a batch */
-    int32_t *targets; /* (n_rows) */
+    size_t elems;     /* floats in a variant's activations */
+    float **x;        /* (n) activations of each variant; NULL while they equal the original's */
+    float *logits;    /* logits of the original for a batch */
+    int32_t *targets; /* (n_rows) next tokens */
     const whit_tensor *current;
     float *values;
 };
@@ -26,7 +26,7 @@ static void decode_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
         whit_codec_get_rows(m->current, &row, 1, m->values + (size_t)row * n_cols, n_cols);
 }
 
-/* Puts a variant's matrices of the current layer on the compressed side. *own: whether it has any. */
+/* Puts a variant's matrices of the current layer on the compressed side; *own tells whether the variant changes any. */
 static void set_values(struct measuring *m, uint32_t variant, bool *own)
 {
     const whit_stream *s = m->s;

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* limit for the experts that are solved at the same time */
+#define HESSIAN_BYTES_MAX ((size_t)1 << 30) /* limit for the sums of the experts that are solved at the same time */
 
-/* Solves one expert's rows of one matrix. */
+/* Solves the rows of one expert in one matrix. */
 static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m, uint32_t expert, double share,
                               whit_hessian_pair *hessians, const whit_factor *factor, whit_error *error)
 {
@@ -36,7 +36,7 @@ static whit_status solve_rows(const whit_expert_stage *s, whit_expert_matrix *m,
     return status;
 }
 
-/* Makes the Hessian of inputs that are all alike: plain rounding. */
+/* Sets the Hessian to the identity, for which solving is plain rounding. */
 static void set_identity(whit_hessian_pair *pair)
 {
     const size_t n = pair->text.n;
@@ -64,8 +64,8 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
     return status;
 }
 
-/* Returns the bytes of the sums that an expert takes: of the text and held out, and on several ranks the trees' nodes,
- * one for each power of two of batches and two more. All ranks find the same number. */
+/* Returns the bytes of an expert's sums, of the text and of held-out tokens. On several ranks the nodes of the trees
+ * are included: one node for each power of two of batches and two more. All ranks get the same number. */
 static size_t count_bytes(const whit_expert_stage *s)
 {
     const whit_stream *stream = s->stream;

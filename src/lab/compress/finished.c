@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define DIGEST_ROWS 16
-#define LEAST_SPOOL (64 << 10) /* bytes */
+#define LEAST_SPOOL (64 << 10) /* smaller sizes stay in memory */
 
 static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_error *error)
 {
@@ -31,7 +31,7 @@ static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_e
     return WHIT_OK;
 }
 
-/* f16 ends at 65,504. The rows are the n from row_begin on. */
+/* Refuses scales beyond f16, whose largest value is 65,504, in the n_rows rows from row_begin. */
 static whit_status check_scales(const char *name, const whit_tensor_type *type, uint32_t row_begin, uint32_t n_rows,
                                 const whit_rows *rows, whit_error *error)
 {

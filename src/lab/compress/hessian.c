@@ -39,9 +39,9 @@ void whit_hessian_free(whit_hessian_pair *pair)
 struct weigh_job {
     const whit_loops *loops;
     float *x, *other;
-    const float *weights; /* (n_rows) */
+    const float *weights; /* (n_rows) weight of each row */
     size_t width;
-    bool subtract; /* only other - x is needed: x is not multiplied */
+    bool subtract; /* only other - x is needed, so x is left as it is */
 };
 
 /* Replaces `other` by other - x, then multiplies the rows of both by the square roots of their weights. */
@@ -107,7 +107,7 @@ static whit_status check_finite(const whit_stream *s, const whit_hessian *hessia
 
 /* ---- sums over batches ------------------------------------------------------------------------- */
 
-/* A gathering of one input: values and weights, and the sums of ranks. */
+/* The sums for one input: the values and weights they are computed from, and the trees that add them over ranks. */
 struct sums {
     whit_hessian_pair *pair;
     whit_stream *stream;
@@ -115,7 +115,7 @@ struct sums {
     whit_ref value, residual, until;
     const float *row_weights;
     bool is_held_out;   /* some batches are held out */
-    whit_tree trees[2]; /* ranks: sums of batches of the text, and of held-out ones */
+    whit_tree trees[2]; /* sums of the text's batches and of held-out batches, if there are ranks */
 };
 
 static size_t count_values(const whit_hessian *h)
@@ -123,7 +123,7 @@ static size_t count_values(const whit_hessian *h)
     return (size_t)h->n * h->n * (h->shift ? 2 : 1) + (size_t)h->n_out * h->n;
 }
 
-/* Returns a Hessian of the same shape in the values of a tree's node. */
+/* Returns a Hessian with the shape of `shape` in the values of a tree's node. */
 static whit_hessian hessian_in(float *values, const whit_hessian *shape)
 {
     const size_t square = (size_t)shape->n * shape->n;
@@ -163,7 +163,7 @@ static void add_batch_products(const struct sums *sums, uint32_t batch, const wh
     add_product(blas, s->pool, job.other, n_out, x, n, s->n_rows, to->lost);
 }
 
-/* Sums the batches in their order, in this process alone. */
+/* Sums the batches in order, if this process works alone. */
 static void sum_here(const struct sums *sums)
 {
     const uint32_t n_batches = sums->stream->n_batches;
@@ -174,7 +174,7 @@ static void sum_here(const struct sums *sums)
     }
 }
 
-/* Returns an empty node for the sums of a batch, which whit_tree_add then takes. NULL: no memory. */
+/* Returns an empty node for the sums of a batch, which whit_tree_add then adds; NULL if memory runs out. */
 static whit_tree_node *node_of_batch(whit_tree *tree, const whit_stream *s, uint32_t batch, bool is_held_out)
 {
     whit_tree_node *node = whit_tree_next(tree);
@@ -186,7 +186,7 @@ static whit_tree_node *node_of_batch(whit_tree *tree, const whit_stream *s, uint
     return node;
 }
 
-/* Sums this rank's batches, each by itself, in a tree (train/tree.h), and then those of all ranks. */
+/* Sums this rank's batches, each separately, in a tree (train/tree.h), and then the sums of all ranks. */
 static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
 {
     whit_stream *s = sums->stream;
@@ -223,7 +223,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
                         .blas = blas,
                         .value = value,
                         .residual = residual,
-                        .until = later(&s->block, value, residual), /* some compute the residual after the matrix */
+                        .until = later(&s->block, value, residual), /* some models compute it after the matrix */
                         .row_weights = row_weights,
                         .is_held_out = whit_stream_is_held(s, 7)};
     *pair = (whit_hessian_pair){.allocator = s->allocator};
@@ -248,10 +248,10 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
 
 /* ---- experts -------------------------------------------------------------------------------------- */
 
-#define SHRINK_SHARE 0.125 /* tokens of the mean that are added, over the number of columns */
-#define COUNT_LOW    4096  /* a count of pairs as two floats, which are exact up to 2^24 each */
+#define SHRINK_SHARE 0.125 /* weight of the mean over all pairs, in tokens per column */
+#define COUNT_LOW    4096  /* base of a count of pairs as two floats, each exact up to 2^24 */
 
-/* The state of whit_hessian_gather_experts beside its results. */
+/* The state of whit_hessian_gather_experts, without its results. */
 struct gathering {
     whit_hessian_experts *experts;
     whit_stream *stream;
@@ -259,10 +259,10 @@ struct gathering {
     whit_ref value, until;
     bool moved;
     uint32_t n;
-    whit_hessian_pair all;  /* h of all pairs of the layer */
-    uint64_t n_all[2];      /* pairs of the text; held out */
-    float *weights, *other; /* (pairs of a batch) squared weights; (pairs, n) the original's rows */
-    float *losses;          /* (pairs, n_out) each pair's part of the residual stream's loss; NULL: not wanted */
+    whit_hessian_pair all;  /* h over all pairs of the layer */
+    uint64_t n_all[2];      /* number of pairs of the text and of held-out tokens */
+    float *weights, *other; /* squared weights (pairs of a batch); the original's rows (pairs, n) */
+    float *losses;          /* (pairs, n_out) residual loss of each pair; NULL if not needed */
 };
 
 static bool open_gathering(struct gathering *g)
@@ -297,7 +297,8 @@ static void close_gathering(struct gathering *g)
     whit_hessian_free(&g->all);
 }
 
-/* Returns the original's pair of a token and an expert, or -1 if it routes the token to other experts. */
+/* Returns the original model's pair of a token and an expert, or -1 if the original routes the token to other
+ * experts. */
 static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expert)
 {
     for (uint32_t i = 0; i < p->n_used; i++) {
@@ -307,7 +308,7 @@ static int64_t find_pair(const whit_tape_pairs *p, uint32_t token, uint32_t expe
     return -1;
 }
 
-/* Fills weights and the original's rows for the pairs of the batch that has run. */
+/* Fills in the weights and the original's rows for the pairs of the batch that was run last. */
 static void match_pairs(const struct gathering *g)
 {
     const whit_tape_pairs *pairs = &g->stream->tape[1].pairs, *originals = &g->stream->tape[0].pairs;
@@ -323,8 +324,8 @@ static void match_pairs(const struct gathering *g)
         }
 }
 
-/* Divides the residual stream's loss at each token among its pairs in proportion to the squares of their weights: the
- * smallest change of experts whose inputs are of one length. */
+/* Divides the residual stream's loss at each token among the token's pairs in proportion to their squared weights,
+ * which changes the experts least if their inputs have equal lengths. */
 static void divide_losses(const struct gathering *g)
 {
     const whit_tape_pairs *pairs = &g->stream->tape[1].pairs;
@@ -348,14 +349,14 @@ static size_t square_of(const struct gathering *g)
     return (size_t)g->n * g->n;
 }
 
-/* Returns the number of sums of one expert: h, shift, lost. */
+/* Returns how many floats the sums of one expert have (h, shift, lost). */
 static size_t expert_values(const struct gathering *g)
 {
     return square_of(g) * (g->moved ? 2 : 1) + (size_t)g->experts->n_out * g->n;
 }
 
-/* Ranks: a tree's node has h of all pairs, the sums of each expert, and counts of pairs, each as two floats, of all
- * experts and of each. */
+/* Returns the number of a tree node's sums: h of all pairs, and the sums of each expert. On ranks, counts of pairs
+ * follow the sums: of all experts and of each expert, as two floats each. */
 static size_t count_sums(const struct gathering *g)
 {
     return square_of(g) + g->experts->n * expert_values(g);
@@ -366,7 +367,8 @@ static float *node_counts(const struct gathering *g, float *node)
     return node + count_sums(g);
 }
 
-/* Sum i: 0: of all pairs, else of expert i - 1. node: of a tree; NULL: this process's own. */
+/* Returns sum i: sum 0 is over all pairs, sum i over the pairs of expert i - 1. It lies in the node of a tree, or in
+ * this process's own memory if node is NULL. */
 static whit_hessian sum_of(const struct gathering *g, float *node, bool held, uint32_t i)
 {
     if (!node) {
@@ -418,7 +420,7 @@ static void add_batch(struct gathering *g, uint32_t batch, float *node)
     }
 }
 
-/* Copies the sums of all ranks. */
+/* Copies the sums over all ranks out of a tree's node. */
 static void take_sums(struct gathering *g, bool held, float *node)
 {
     for (uint32_t i = 0; i < g->experts->n + 1; i++) {
@@ -452,7 +454,7 @@ static whit_status sum_experts_on_ranks(struct gathering *g, whit_tree trees[2],
     return WHIT_OK;
 }
 
-/* Adds the mean over all pairs, as often as n_cols / 8 pairs would. */
+/* Adds the mean over all pairs with the weight of n_cols / 8 pairs. */
 static void shrink(const struct gathering *g, whit_hessian *hessian, const whit_hessian *all, uint64_t n_all)
 {
     const size_t square = (size_t)g->n * g->n;
@@ -480,7 +482,7 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
         for (int i = 0; i < 2; i++) whit_tree_close(&trees[i]);
     } else {
         for (uint32_t batch = 0; status == WHIT_OK && batch < s->n_batches; batch++) {
-            /* If this ends the work, the sums are not used: the experts' solver is told so, too. */
+            /* If the caller ends the work here, the sums are not used: the experts' solver is told so as well. */
             (void)whit_within_tell(&s->within, (double)batch / s->n_batches);
             add_batch(&g, batch, NULL);
         }

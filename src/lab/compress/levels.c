@@ -11,7 +11,7 @@
 #define TINIEST      6e-8f /* the smallest f16 above zero */
 #define LARGEST_BYTE 230
 
-/* Grids are types whose levels are multiples of one scale, except trits and signs. */
+/* Returns whether the levels of a type are multiples of one scale, without trits and signs (a grid). */
 static bool is_grid(const whit_tensor_type *type)
 {
     return type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_N4 || whit_scale_in_superblocks(type->scale_type);
@@ -91,7 +91,7 @@ whit_levels whit_levels_at(const whit_tensor_type *type, const float scales[2])
     return levels;
 }
 
-/* ---- scales as the file holds them ----------------------------------------------------------- */
+/* ---- scales as stored in files --------------------------------------------------------------- */
 
 static float to_f16(float x)
 {
@@ -109,7 +109,7 @@ uint32_t whit_levels_shared_groups(const whit_tensor_type *type)
     return whit_scale_in_superblocks(type->scale_type) ? WHIT_SUPER_COLS / type->group : 0;
 }
 
-/* Finds the range of the numbers of scales in the files that these types are for: six bits, but for Q6_K. */
+/* Finds the range of the integers that store scales in GGUF's types: six bits, except in Q6_K. */
 static void number_range(const whit_tensor_type *type, float *least, float *most)
 {
     *least = 0, *most = type->scale_type == WHIT_SCALE_K4 ? 15 : 63;
@@ -133,7 +133,7 @@ void whit_levels_store(const whit_tensor_type *type, const float scales[2], cons
         stored[0] = nearest_multiple(scales[0], factors[0], 1, 255);
         if (has_second) stored[1] = nearest_multiple(scales[1], factors[1], 0, 255);
         return;
-    case WHIT_SCALE_ODD4: { /* levels lie on both sides of zero, and so the scale has no sign */
+    case WHIT_SCALE_ODD4: { /* the scale has no sign, because levels lie on both sides of zero */
         float eighth = factors[0] * 0.125f;
         stored[0] = eighth + nearest_multiple(fabsf(scales[0]) - eighth, 2 * eighth, 0, 15);
         return;
@@ -215,7 +215,7 @@ void whit_levels_read(const whit_tensor_type *type, const uint8_t *bytes, const 
 
 /* ---- fitting ----------------------------------------------------------------------------------- */
 
-/* One round: least squares for the codes of the present scales. Gives the error before. */
+/* Does one round of fitting scales to the present codes by least squares; returns the error before the round. */
 static double refit(const whit_tensor_type *type, const float *w, const float *weights, size_t n, float scales[2])
 {
     whit_levels levels = whit_levels_at(type, scales);
@@ -232,7 +232,7 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     bool solved = whit_levels_have_second(type) && determinant > 1e-9 * ff * ss;
     if (solved) {
         float both[2] = {(float)((ss * fw - fs * sw) / determinant), (float)((ff * sw - fs * fw) / determinant)};
-        solved = !has_minimum(type) || both[1] >= 0; /* its offsets are never positive */
+        solved = !has_minimum(type) || both[1] >= 0; /* offsets are never positive */
         if (solved) scales[0] = both[0], scales[1] = both[1];
     }
     if (!solved && ff > 0) {
@@ -242,8 +242,8 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
     return error;
 }
 
-/* Start `s` of a grid's scales: the outermost level lies at the largest weight, or within it, with both signs. False
- * after the last start. */
+/* Computes start number s of a grid's scales: the outermost level lies at the largest weight or near it, for each of
+ * the two signs. False after the last start. */
 static bool find_start(const whit_tensor_type *type, const float *w, size_t n, uint32_t s, float scales[2])
 {
     static const float shares[] = {1.0f, 0.9f, 0.8f, 0.7f, 1.1f};

@@ -4,26 +4,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_OF_ROW  64 /* outliers */
+#define MOST_OF_ROW  64 /* most outliers of a row */
 #define REFIT_SWEEPS 4
 #define BYTE_MOST    127
 
-/* A row's step in the greedy search. */
+/* A step of the greedy search in a row. */
 struct step {
     uint32_t col;
-    float gain; /* smallest gain so far in the row, so that a threshold always keeps a prefix of the row's steps */
+    float gain; /* the smallest gain so far in the row, so that a threshold always keeps the first steps of a row */
 };
 
 struct search {
     whit_outlier_search *s;
     const whit_blas *blas;
-    uint32_t m, n, most; /* most: steps of a row */
+    uint32_t m, n, most; /* most: largest number of steps of a row */
     uint32_t rows;       /* rows per work item: whole tiles, by the shape; each item's product packs all of H */
     struct step *steps;  /* (m, most) */
     uint32_t *n_steps;   /* (m) */
     size_t *first;       /* (m + 1) index of each row's first outlier in the list */
-    float *deltas;       /* (list) as found, before rounding */
-    float *inverse;      /* 1 / H_jj for each of n columns */
+    float *deltas;       /* (list) values of the outliers before rounding */
+    float *inverse;      /* (n) 1 / H_jj of each column */
     float *scratch;      /* per worker: (2 rows, n) */
 };
 
@@ -32,7 +32,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* d = values - target and r = d H of some rows; gives r. */
+/* Computes d = values - target and r = d H for some rows; returns r. */
 static float *residual(const struct search *k, uint32_t worker, uint32_t row, uint32_t n_rows)
 {
     float *d = k->scratch + (size_t)worker * 2 * k->rows * k->n, *r = d + (size_t)k->rows * k->n;
@@ -91,7 +91,7 @@ static int by_gain(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Adds a row's steps with at least this gain to the list, each place once. */
+/* Adds the columns of a row's steps with at least this gain to the list, each column once. */
 static size_t take_row(const struct search *k, uint32_t row, float threshold, whit_outlier *list)
 {
     const struct step *steps = k->steps + (size_t)row * k->most;
@@ -105,7 +105,7 @@ static size_t take_row(const struct search *k, uint32_t row, float threshold, wh
     return n;
 }
 
-/* Counts the outliers above a threshold; stores them in the list unless it is NULL. */
+/* Counts the outliers whose gain is at least the threshold; stores them in the list unless it is NULL. */
 static size_t count_outliers(const struct search *k, float threshold, whit_outlier *list)
 {
     whit_outlier row_list[MOST_OF_ROW];
@@ -118,15 +118,15 @@ static size_t count_outliers(const struct search *k, float threshold, whit_outli
     return n;
 }
 
-/* Chooses as many of the largest gains as fit, by bisection: gains of the same place make one outlier, so outliers must
- * be counted. */
+/* Chooses the largest gains whose outliers fit, by bisection. The outliers must be counted, because several gains of
+ * one place make one outlier. */
 static void choose_outliers(const struct search *k, float *gains)
 {
     size_t n_gains = 0;
     for (uint32_t row = 0; row < k->m; row++)
         for (uint32_t i = 0; i < k->n_steps[row]; i++) gains[n_gains++] = k->steps[(size_t)row * k->most + i].gain;
     qsort(gains, n_gains, sizeof *gains, by_gain);
-    size_t low = 0, high = n_gains; /* low becomes the largest number of gains whose outliers fit */
+    size_t low = 0, high = n_gains; /* low becomes the largest number of gains that fits */
     while (low < high) {
         size_t middle = low + (high - low + 1) / 2;
         if (count_outliers(k, gains[middle - 1], NULL) <= k->s->most)
@@ -150,7 +150,7 @@ static void fit_row(const struct search *k, uint32_t row, float *r)
         }
 }
 
-/* Rounds the values of rows [row, row + n) of a tile, and adds them. */
+/* Rounds the outliers' values of a tile's rows [row, row + n) and adds them to the values. */
 static void round_tile(const struct search *k, uint32_t row, uint32_t n)
 {
     whit_outlier *list = k->s->list;

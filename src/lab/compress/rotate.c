@@ -18,8 +18,8 @@ static uint32_t count_readers(const whit_graph *block, whit_ref value)
     return n;
 }
 
-/* Returns whether node `at` of the block is the only node of the model that reads its matrix. Otherwise a rotation
- * would affect the other node. */
+/* Returns whether node `at` of the block is the model's only node that reads its matrix. Otherwise a rotation would
+ * affect the other nodes. */
 static bool is_own(const whit_stream *s, const whit_node *at)
 {
     uint32_t n = 0;
@@ -53,7 +53,7 @@ static size_t n_elems(const whit_rotation *r, int i)
     return r->stream->params[0].items[r->params[i]].n;
 }
 
-/* R v: each head of a column of v, (n_kv_heads head_dim, n_cols). */
+/* Computes R v: rotates each head of each column of v (n_kv_heads head_dim, n_cols). */
 static whit_status turn_v(const whit_rotation *r, const float *from, float *to, whit_error *error)
 {
     const whit_tensor_type *type = &r->stream->params[0].items[r->params[WHIT_ROTATED_V]].type;

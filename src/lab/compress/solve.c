@@ -10,48 +10,49 @@
 
 #include <math.h>
 
-#define BLOCK 128 /* columns whose errors are propagated at once; at least whole groups */
+#define BLOCK 128 /* columns whose errors are propagated together; at least a whole group */
 
-/* Annealing: sweeps of descent before it, first and last temperature, and how often scales are refitted. */
+/* The constants of annealing: sweeps of descent before it, first and last temperature, sweeps between two refits of
+ * scales. */
 #define ANNEAL_DESCENTS 2
 #define ANNEAL_FIRST    4.0f
 #define ANNEAL_LAST     0.05f
 #define ANNEAL_REFIT    4
-/* Number of levels on either side of the nearest one from which a code may be drawn; types with at most four levels use
- * all of them. */
+/* A code is drawn from the nearest level and up to this number of levels on either side; types with at most four levels
+ * draw from all of them. */
 #define DRAW_BESIDE 3
-#define DRAW_REACH  12.0f /* the table's noise lies between -9.1 and 2.2 */
+#define DRAW_REACH  12.0f /* the noise in the table lies between -9.1 and 2.2 */
 #define NOISE_BITS  12
 #define NOISE_STEPS (1u << NOISE_BITS)
-#define DRAW_SEED   0xD1342543DE82EF95u /* odd: spreads the numbers of draws over all seeds */
+#define DRAW_SEED   0xD1342543DE82EF95u /* odd, which spreads the numbers of draws over all seeds */
 
-/* State of one solve, in the order of processing; groups are indexed in this order. */
+/* The state of one solve. Columns are in the order of processing (the walk), and groups are indexed in this order. */
 struct walk {
     whit_solve *s;
     const whit_blas *blas;
     const whit_allocator *allocator;
-    uint32_t m, n, n_groups, n_fields, widest; /* widest: columns of a group */
+    uint32_t m, n, n_groups, n_fields, widest; /* widest: most columns of a group */
     uint32_t rows;                             /* rows per work item */
     const float *h, *u, *held_h;
-    uint32_t *begin;  /* (n_groups + 1) first column of each group in the walk */
+    uint32_t *begin;  /* (n_groups + 1) first column of each group of the walk */
     uint32_t *number; /* (n_groups) index in the matrix of each group of the walk */
-    float *w;         /* (m, n) target in this order */
+    float *w;         /* (m, n) target in the order of the walk */
     float *values;    /* (m, n) */
-    uint8_t *levels;  /* (m, n) numbers of levels */
+    uint8_t *levels;  /* (m, n) indices of the levels */
     float *fields;    /* (m, n_groups, 2) */
     uint32_t shared;  /* number of groups that share a factor; 0: scales have no factors */
     uint32_t n_shares;
-    float *factors; /* (m, n_shares, 2); NULL: scales have none */
+    float *factors; /* (m, n_shares, 2); NULL if scales have no factors */
     float *r;       /* (m, n) (values - w) H; NULL without H */
     float *scratch; /* per worker */
     size_t scratch_elems;
-    double *row_errors; /* (m, 3): error, weight, held-out error */
+    double *row_errors; /* (m, 3): error, weight, held-out error of each row */
     float *noise;       /* (NOISE_STEPS) quantiles of negative Gumbel noise, log(-log(u)) */
-    float *heat;        /* (m) unit of temperature of each row */
-    float temperature;  /* temperature of the current sweep, in these units; 0: descent */
-    bool keeps_scales;  /* the current sweep moves codes alone */
+    float *heat;        /* (m) unit of temperature in each row */
+    float temperature;  /* temperature of the sweep in units of `heat`; 0: descent */
+    bool keeps_scales;  /* the current sweep changes only codes */
     uint64_t sweep;     /* number of the annealing sweep */
-    /* Items of the sweeps so far, and of all sweeps that there may be; within.tell answered false. */
+    /* The work items done so far, the most items of all sweeps, and whether within.tell returned false. */
     _Atomic uint32_t n_done;
     uint32_t n_all;
     bool is_ended;
@@ -62,7 +63,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Rows of an item: by the shape, never by the threads. A product packs all of H for each item. */
+/* Returns the rows of a work item. They depend on the shape alone, never on the number of threads; the product of an
+ * item packs all of H. */
 static uint32_t item_rows(uint32_t m)
 {
     if (m >= 4096) return 256;
@@ -74,7 +76,7 @@ static uint32_t n_items(const struct walk *k)
     return (k->m + k->rows - 1) / k->rows;
 }
 
-/* Counts an item of a sweep, and tells the share if this is the calling thread. */
+/* Counts an item of a sweep; the calling thread also reports the share that is done. */
 static void count_item(struct walk *k, uint32_t worker)
 {
     const whit_solve *s = k->s;
@@ -82,7 +84,7 @@ static void count_item(struct walk *k, uint32_t worker)
     if (!worker && !whit_within_tell(&s->within, s->begin + share * (s->end - s->begin))) k->is_ended = true;
 }
 
-/* Runs a sweep over all rows, unless the work is ended. */
+/* Runs a sweep over all rows, unless the work was ended. */
 static void sweep_rows(struct walk *k, whit_pool *pool, whit_pool_fn *fn)
 {
     if (!k->is_ended) whit_pool_run(pool, fn, k, n_items(k), 1);
@@ -102,8 +104,8 @@ static void fit_group(const struct walk *k, uint32_t row, const float *w, uint32
     whit_levels_fit(k->s->type, w + at, importance + at, k->begin[group + 1] - at, factors_of(k, row, group), stored);
 }
 
-/* Finds the factors of a row's scales, from the scales that its groups would have before the walk. The groups that
- * share factors lie together in the walk. */
+/* Finds the factors of a row's scales from the scales that its groups would have before the walk. Groups that share
+ * factors are consecutive in the walk. */
 static void fit_factors(struct walk *k, uint32_t row, const float *w, const float *importance)
 {
     float *stored = k->fields + (size_t)row * k->n_groups * 2;
@@ -123,8 +125,8 @@ static bool has_codebook(const struct walk *k)
     return whit_codec_find(k->s->type->codec)->grid != NULL;
 }
 
-/* Rounds the columns of groups [first, last) of one row. Updates w of the later columns of those groups; `errors` (n,
- * by column) is kept for the columns after them. */
+/* Rounds the columns of groups [first, last) in one row and updates w of the later columns of these groups. `errors`
+ * (n, by column) keeps the errors for the columns after these groups. */
 static void walk_groups(const struct walk *k, uint32_t row, float *w, uint32_t first, uint32_t last,
                         const float *importance, float *errors)
 {
@@ -205,7 +207,8 @@ static void multiply_rows(const struct walk *k, uint32_t worker, const float *ro
             .m = n_rows, .n = k->n, .k = k->n, .a = rows, .lda = k->n, .b = h, .ldb = k->n, .c = out, .ldc = k->n});
 }
 
-/* r (n_rows, n) in columns [begin, end) += delta (n_rows, the group's columns; n apart) times the group's rows of H. */
+/* Adds to columns [begin, end) of r (n_rows, n) the product of delta (n_rows, columns of the group; rows n apart) and
+ * the group's rows of H. */
 static void push_on(const struct walk *k, uint32_t worker, const float *delta, uint32_t n_rows, uint32_t group,
                     uint32_t begin, uint32_t end, float *r)
 {
@@ -224,7 +227,8 @@ static void push_on(const struct walk *k, uint32_t worker, const float *delta, u
                                        .ldc = k->n});
 }
 
-/* Returns the change of the error by eight codes from column j on: d^T H d + 2 r d, d their change of value. */
+/* Returns how much eight codes from column j change the error: d^T H d + 2 r d, where d is the change of their
+ * values. */
 static double entry_gain(const struct walk *k, uint32_t j, const float *values, const float *r, const int8_t *codes,
                          float scale, float *d)
 {
@@ -239,8 +243,8 @@ static double entry_gain(const struct walk *k, uint32_t j, const float *values, 
     return sum;
 }
 
-/* As move_codes, of a codebook: eight codes move together, to the best of some entries that are near without regard to
- * the products of different columns. */
+/* Moves the codes of a codebook type as move_codes does for others. Eight codes move together to the best of some
+ * entries, which are preselected without the products of different columns. */
 static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
@@ -277,15 +281,15 @@ static bool move_entries(const struct walk *k, uint32_t row, uint32_t group, flo
     return moved;
 }
 
-/* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature), by Gumbel's trick: the level of
- * least energy minus temperature times Gumbel noise. Levels that cost over DRAW_REACH temperatures more than the
- * nearest are never drawn: the table's noise does not reach as far. */
+/* Draws a level with probability proportional to exp(-h (w - level)^2 / temperature) by Gumbel's trick: takes the level
+ * with the least energy minus temperature times Gumbel noise. A level that costs over DRAW_REACH temperatures more than
+ * the nearest is never drawn, because the noise in the table is smaller than that. */
 static uint32_t draw_level(const whit_levels *levels, const float *noise, float w, float h, float temperature,
                            uint64_t seed)
 {
     const uint32_t nearest = whit_levels_nearest(levels, w);
     if (!(temperature > 0)) return nearest;
-    const bool few = levels->n <= 4; /* levels of q2 and l2 are not sorted */
+    const bool few = levels->n <= 4; /* the levels of q2 and l2 are not sorted */
     const uint32_t begin = few || nearest < DRAW_BESIDE ? 0 : nearest - DRAW_BESIDE;
     const uint32_t end = few || nearest + DRAW_BESIDE >= levels->n ? levels->n : nearest + DRAW_BESIDE + 1;
     const float off = w - levels->value[nearest], highest = h * off * off + DRAW_REACH * temperature;
@@ -310,8 +314,8 @@ static uint32_t draw_level(const whit_levels *levels, const float *noise, float 
     return best;
 }
 
-/* Moves every code of a row's group to its best level, or to a level drawn at the current temperature, given
- * r = H (q - w), which is updated in the group's own columns. delta: by how much each value moved. True if any did. */
+/* Moves every code of a row's group to its best level, or to a level drawn at the current temperature. r = H (q - w) is
+ * given and updated in the group's own columns; delta is the change of each value. Returns whether any code moved. */
 static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float *r, float *delta)
 {
     const whit_loops *loops = k->blas->loops;
@@ -336,7 +340,8 @@ static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float
     return moved;
 }
 
-/* Coefficients of a group's scales a and b, and their products with H within the group (n_rows x group each). */
+/* The coefficients of a group's scales a and b (first, second), and their products with H within the group; each is
+ * (n_rows, columns of the group). */
 struct parts {
     float *first, *second, *first_h, *second_h;
 };
@@ -368,7 +373,8 @@ static void find_parts(const struct walk *k, uint32_t worker, uint32_t row, uint
     if (whit_levels_have_second(type)) whit_blas_multiply(k->blas, worker, &product);
 }
 
-/* Least squares under H for the scales of row i of the parts, the other groups as they are; delta as in move_codes. */
+/* Refits the scales of row i of the parts by least squares under H while the other groups stay as they are; delta is
+ * the change of each value. Returns whether the scales changed. */
 static bool refit_scales(const struct walk *k, uint32_t row, uint32_t group, const struct parts *p, uint32_t i,
                          const float *r, float *delta)
 {
@@ -418,8 +424,7 @@ static void sum_errors(const struct walk *k, uint32_t row, uint32_t n_rows, floa
     }
 }
 
-/* Runs descent group by group for several rows at once, so that the update of the other columns is one matrix
- * product. */
+/* Runs descent group by group for several rows at once, so that one matrix product updates the other columns. */
 static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     struct walk *k = context;
@@ -453,7 +458,8 @@ static void descend_rows(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
-/* Computes residuals, errors and their reference values before descent, which updates residuals and errors itself. */
+/* Computes residuals, errors and the errors' reference values before descent, which then keeps residuals and errors up
+ * to date. */
 static void measure_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct walk *k = context;
@@ -489,7 +495,7 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* Measures the current error of the rows, and the error on held-out tokens. */
+/* Measures the current error of the rows, and the error on held-out tokens; returns the former. */
 static double measure_walk(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};
@@ -543,7 +549,7 @@ static void take_result(const struct walk *k)
     }
 }
 
-/* Loads codes and scales that were found before: the inverse of take_result. */
+/* Loads codes and scales that were found before; it is the inverse of take_result. */
 static void load_state(const struct walk *k)
 {
     const whit_solve *s = k->s;
@@ -595,9 +601,9 @@ static void copy_state(const struct walk *k, float *values, float *fields, uint8
     copy_bytes(k->levels, levels, n, back);
 }
 
-/* Draws codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984), after some sweeps of
- * descent. The unit of temperature is the error that a weight of the row then has on average. Scales, which hardly
- * follow single codes, are refitted in one sweep of ANNEAL_REFIT. */
+/* Draws codes at a falling temperature (simulated annealing by Gibbs sampling, Geman, Geman 1984) after some sweeps of
+ * descent. The unit of temperature is the average error of a weight of the row after these sweeps. Scales, which hardly
+ * follow single codes, are refitted in every ANNEAL_REFIT-th sweep. */
 static void anneal(struct walk *k, whit_pool *pool)
 {
     const uint32_t n = k->s->n_anneal;
@@ -621,7 +627,7 @@ static bool is_annealed(const struct walk *k)
     return s->n_anneal && s->n_sweeps && !s->goes_on && !has_codebook(k);
 }
 
-/* Sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
+/* Runs sweeps until the error (on held-out tokens, if there are any) stops falling; keeps the best state. */
 static void descend(struct walk *k, whit_pool *pool, struct kept *kept, double held)
 {
     whit_solve *s = k->s;

@@ -22,7 +22,7 @@ void *whit_spool_map(const char *folder, size_t bytes)
     int fd = folder && bytes ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
     if (fd < 0) return NULL;
     void *memory = MAP_FAILED;
-    if (has_room(fd, bytes) && posix_fallocate(fd, 0, (off_t)bytes) == 0) /* a hole on a full disk ends the program */
+    if (has_room(fd, bytes) && posix_fallocate(fd, 0, (off_t)bytes) == 0) /* or a full disk would end the program */
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     return memory == MAP_FAILED ? NULL : memory;
@@ -33,7 +33,7 @@ void *whit_spool_map(const char *folder, size_t bytes)
 void *whit_spool_map(const char *folder, size_t bytes)
 {
     (void)folder, (void)bytes;
-    return NULL; /* files without a name are Linux's: callers use memory */
+    return NULL; /* only Linux has files without a name; callers use memory */
 }
 
 #endif

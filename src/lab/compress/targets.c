@@ -18,7 +18,7 @@ void whit_factor_free(whit_factor *f)
     *f = (whit_factor){0};
 }
 
-/* Whole groups by the energy of their inputs (the Hessian's diagonal), the largest first. */
+/* Orders whole groups of columns by the energy of their inputs (the Hessian's diagonal), largest first. */
 static void find_order(const float *diagonal, uint32_t n, uint32_t group, uint32_t *order)
 {
     uint32_t n_groups = (n + group - 1) / group, at = 0;

@@ -10,14 +10,14 @@
 #include <strings.h>
 
 #define GROUP          128
-#define MOST_OUTLIERS  0.003 /* share of a matrix's weights */
+#define MOST_OUTLIERS  0.003 /* largest share of a matrix's weights */
 #define LEAST_OUTLIERS 0.0002
-#define MOST_PLANE     0.125 /* share of a matrix's columns */
+#define MOST_PLANE     0.125 /* largest share of a matrix's columns */
 #define RANK           16
-#define PAIR_SIDE_MIN  1024  /* smallest number of rows and of columns */
-#define OUTLIER_COLS   65536 /* columns that an outlier's index can name */
+#define PAIR_SIDE_MIN  1024  /* least number of rows and of columns */
+#define OUTLIER_COLS   65536 /* number of columns that an outlier's index can address */
 
-/* Types of GGUF files that a matrix can be rounded to, as types of our own that hold the same values. */
+/* The types of GGUF files that a matrix can be rounded to, as whit's types that hold the same values. */
 static const struct form {
     const char *name;
     uint8_t codec, scale_type;
@@ -45,7 +45,7 @@ bool whit_compress_knows_form(const char *name)
     return find_form(name) != NULL;
 }
 
-/* Gives the type of a form, or of q4_0 where rows do not divide into the form's blocks. False if they do not divide
+/* Sets the type of a form, or of q4_0 if the rows do not divide into the form's blocks. False if the rows do not divide
  * into blocks of 32 either. */
 static bool form_type(const struct form *form, const whit_source_tensor *tensor, whit_tensor_type *type)
 {
@@ -109,7 +109,7 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     type->group = (uint16_t)group;
     const struct form *form = find_form(codec);
     if (form) {
-        type->act = WHIT_TENSOR_ACT_AUTO; /* other programs have no W1.58A8 outside of BitNet's architecture */
+        type->act = WHIT_TENSOR_ACT_AUTO; /* other programs know W1.58A8 only in BitNet's architecture */
         if (!form_type(form, tensor, type))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "tensor '%s': rows of %u columns do not divide into blocks of %s or Q4_0", tensor->name,
@@ -156,7 +156,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
         whit_tensor_type type;
         bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
             tensor->type.scale_type == WHIT_SCALE_U8;
-        if (is_compressed && !find_form(o->codec)) /* values are rounded again for another program's type */
+        if (is_compressed && !find_form(o->codec)) /* would be rounded again for the other type */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);
@@ -180,7 +180,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
     return WHIT_OK;
 }
 
-/* Bits per weight that a codec may have, of the layers. */
+/* Returns how many bits per weight the layers may have with a codec. */
 static double budget_of(const char *codec)
 {
     if (!strcmp(codec, "b1")) return 1.40;
@@ -219,7 +219,8 @@ static double pair_bits(const whit_tensor_type *type, uint32_t rank)
     return 8.0 * (double)(a + b + 64);
 }
 
-/* Bits of the outliers' heads, and of one outlier. */
+/* Returns the bits of a matrix's outliers that do not depend on their number: the heads and the padding of the
+ * tiles. */
 static double outlier_head_bits(const whit_tensor_type *type)
 {
     uint32_t n_tiles = whit_codec_geometry(type).n_tiles;
@@ -241,14 +242,14 @@ double whit_compress_matrix_bits(const whit_tensor_type *type, const whit_correc
     return bits;
 }
 
-/* The stacked matrices of a layer's experts, which have no corrections. */
+/* Returns whether a tensor contains the matrices of a layer's experts, which have no corrections. */
 static bool has_experts(const whit_source_tensor *tensor)
 {
     return strncmp(last_word(tensor->name), "expert_", 7) == 0;
 }
 
-/* Counts the bits of the layers with planes and pairs but without outliers. *heads: fixed bits of the outliers; *each:
- * their bits if every weight were an outlier. */
+/* Counts the bits of the layers with planes and low-rank pairs but without outliers. *heads gets the fixed bits of the
+ * outliers, *each the bits of the outliers if every weight were an outlier. */
 static double count_bits(const whit_compress_types *t, double *elems, double *each, double *heads)
 {
     double bits = 0;

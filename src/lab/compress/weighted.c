@@ -13,18 +13,18 @@ struct job {
     const whit_source *source;
     const whit_source_tensor *tensor;
     const whit_tensor_type *type;
-    const float *weights; /* (n) */
+    const float *weights; /* (n) weight of each column */
     whit_geometry g;
     uint32_t shared;    /* number of groups that share a factor; 0: scales have no factors */
     int8_t *codes;      /* (m, n) */
     float *fields;      /* (m, row_fields) */
-    uint8_t *fields_u8; /* (m, row_bytes); NULL where scales are no bytes */
-    float *scratch;     /* per worker: a row, scales, factors */
+    uint8_t *fields_u8; /* (m, row_bytes); NULL if scales are not bytes */
+    float *scratch;     /* for each worker: a row, scales, factors */
     size_t scratch_elems;
     double *sums; /* (m, 2): error, weight */
 };
 
-/* Finds the stored scales (n_groups, 2) of a row, and the factors (n_shares, 2) that its groups share. */
+/* Finds the stored scales (n_groups, 2) of a row and the factors (n_shares, 2) shared by its groups. */
 static void fit_row(const struct job *job, const float *w, float *scales, float *factors)
 {
     const whit_tensor_type *type = job->type;

@@ -8,7 +8,7 @@ uint32_t whit_held_out_windows(const whit_corpus *text, uint32_t n_tokens, uint3
     return n > 1u << 20 ? 1u << 20 : (uint32_t)n;
 }
 
-/* Fills one batch from window `first` on; rows that are not scored get no target. */
+/* Fills one batch with the windows from number `first` on; rows that are not scored get no target. */
 static void fill(const whit_corpus *text, const whit_tape_options *batch, uint32_t first, uint32_t n, size_t stride,
                  int32_t *ids, int32_t *targets)
 {

@@ -23,8 +23,8 @@ static int32_t add_tensor(void *context, const char *name, uint32_t n_rows, uint
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* Variance 1, mean 0: the sum of twelve uniform numbers (Irwin, Hall), which needs no function that
- * machines might round differently. */
+/* Draws a number with mean 0 and variance 1: the sum of twelve uniform numbers (Irwin, Hall), which needs no function
+ * that machines might round differently. */
 static float normal(whit_rng *rng)
 {
     double sum = -6;
@@ -38,7 +38,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Initial values of a tensor, by the suffix of its name. */
+/* The initial values of tensors by the suffix of their names. */
 enum start { START_RESIDUAL, START_ONE, START_ZERO, START_TAPS, START_DECAY, START_STEP };
 static const struct {
     const char *end;
@@ -59,7 +59,8 @@ static const struct {
     {".delta_dt", START_STEP},
 };
 
-/* A matrix whose name has no row is normal, a vector 0. */
+/* Fills a tensor with its initial values. Without a row in `starts`, a matrix gets normal numbers and a vector
+ * zeros. */
 static void fill_tensor(const whit_param *param, float *weight, const whit_config *c, whit_rng *rng)
 {
     const bool matrix = param->type.layout == WHIT_LAYOUT_TILE16;
@@ -74,7 +75,7 @@ static void fill_tensor(const whit_param *param, float *weight, const whit_confi
     for (size_t k = 0; k < param->n; k++) {
         weight[k] = deviation > 0 ? (float)deviation * normal(rng) : (float)constant;
         if (start == START_DECAY) weight[k] = (float)-(1 + 15 * whit_rng_uniform(rng));
-        if (start == START_STEP) /* softplus gives steps from 0.001 to 0.1 in equal ratios */
+        if (start == START_STEP) /* softplus turns these into steps from 0.001 to 0.1 with equal ratios */
             weight[k] =
                 (float)whit_log_f64(whit_exp_f64(0.001 * whit_pow_f64(100, ((double)k + 0.5) / (double)param->n)) - 1);
     }
@@ -118,7 +119,7 @@ whit_status whit_new_model_open(const whit_new_model *new_model, const whit_allo
     whit_resolver resolver = whit_params_resolver(&trainee.params);
     resolver.add = add_tensor;
     whit_graph_begin(&trainee.graph, allocator, resolver, error);
-    /* The table of tokens says how wide the stream is. */
+    /* The embedding is added first, because its width is the width of the residual stream. */
     whit_status status = add_tensor(&trainee.params, "embed", trainee.config.n_vocab, trainee.config.n_embd,
                                     WHIT_LAYOUT_TILE16, error) < 0
         ? WHIT_ERROR_LIMIT

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Causal attention with grouped heads. One item is a sequence's KV head with all its query heads,
- * so that no gradient is shared between items; queries go in blocks, and a block sees the keys up
- * to its last query (from the window's first on). Probabilities are computed again for the gradient:
+ * SPDX-License-Identifier: MIT
+ * Causal attention with grouped heads. A work item is a KV head of a sequence with all its query heads, so that items
+ * share no gradient. Queries are processed in blocks; a block reads the keys up to its last query, from the first key
+ * of the window. The backward pass computes the probabilities again:
  *
  *   S = scale Q K^T, P = softmax(S), O = P V
  *   dV += P^T dO, dP = dO V^T, dS = scale P (dP - rowsum(dO O)), dQ = dS K, dK += dS^T Q */
@@ -35,7 +36,7 @@ static struct attention_job attention_job(const whit_tape *tape, const whit_tape
     return job;
 }
 
-/* Queries [begin, end) of one head attend to keys [first, end). */
+/* A block of attention: queries [begin, end) of one head attend to keys [first, end). */
 struct block {
     uint32_t begin, end, first;
     size_t n_queries, n_keys;
@@ -56,7 +57,7 @@ static struct block block_at(const struct attention_job *job, uint32_t item, uin
     return b;
 }
 
-/* Computes p (n_queries, n_keys): probabilities, zero where a query does not attend. */
+/* Computes p (n_queries, n_keys): the probabilities, which are zero for keys that a query does not attend to. */
 static void probabilities(const struct attention_job *job, uint32_t worker, const struct block *b, float *p)
 {
     const whit_tape *tape = job->tape;
@@ -109,7 +110,7 @@ void whit_op_attention(const whit_tape *tape, const whit_tape_step *step)
     whit_pool_run(tape->pool, forward_items, &job, tape->options.n_sequences * job.n_kv_heads, 1);
 }
 
-/* Zeros one head's rows of a gradient before the first write, so that blocks can add to it. */
+/* Sets the rows of one head in a gradient to zero, so that blocks can add to them. */
 static void clear_head(const struct attention_job *job, float *d, size_t offset)
 {
     for (uint32_t t = 0; t < job->n_tokens; t++) memset(d + offset + t * job->kv_width, 0, job->head_dim * sizeof *d);

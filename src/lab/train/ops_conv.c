@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Causal convolution over time of each channel by itself, with inference's kernel. One item is a run of channels over
- * all sequences, so that the gradient of a tap's weight is one item's sum. With u the sum over taps and s its sigmoid:
+ * SPDX-License-Identifier: MIT
+ * Causal convolution over time of each channel by itself, with inference's kernel. A work item is a run of channels
+ * over all sequences, so that the gradient of a tap's weight is the sum of one item. With u the sum over taps and s the
+ * sigmoid of u:
  *
- *   y[t] = f(u[t]), u[t] = sum over j of w[j] x[t - (n_taps - 1 - j)], f SiLU or nothing
+ *   y[t] = f(u[t]), u[t] = sum over j of w[j] x[t - (n_taps - 1 - j)], f is SiLU or the identity
  *   du = dy s (1 + u (1 - s)), or dy; dx[t] = sum over j of w[j] du[t + n_taps - 1 - j]
  *   dw[j] = sum over t of du[t] x[t - (n_taps - 1 - j)] */
 #include "train/ops.h"
@@ -11,14 +13,14 @@
 
 #include <string.h>
 
-#define CHANNELS 64 /* per item */
+#define CHANNELS 64 /* channels of a work item */
 
 struct conv_job {
     const whit_tape *tape;
     const whit_tape_step *step;
     uint32_t width, n_tokens, n_taps;
     const float *weight; /* (n_taps, width) */
-    float *dweight;      /* likewise; NULL: the weight is frozen */
+    float *dweight;      /* (n_taps, width); NULL if the weight is frozen */
 };
 
 static struct conv_job make_job(const whit_tape *tape, const whit_tape_step *step)
@@ -43,7 +45,8 @@ size_t whit_op_conv_scratch(uint32_t n_tokens)
     return (size_t)n_tokens * CHANNELS;
 }
 
-/* Token t of the sequence that begins at row `first`, channels [channel, channel + n), to out (n). */
+/* Computes channels [channel, channel + n) of token t in the sequence that begins at row `first`, and writes them to
+ * out (n). */
 static void convolve_token(const struct conv_job *job, size_t first, uint32_t t, uint32_t channel, uint32_t n,
                            bool is_silu, float *out)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Gated delta rule, with inference's kernel. A value head's state S (key_dim, value_dim) begins as zeros; for a token
- * with query q and key k of unit length (q also divided by sqrt(key_dim)), value v, b = sigmoid(beta) and
- * g = exp(a softplus(decay + dt)):
+ * SPDX-License-Identifier: MIT
+ * Gated delta rule, with inference's kernel. A value head's state S (key_dim, value_dim) begins as zeros. A token has a
+ * query q and a key k of unit length (q is also divided by sqrt(key_dim)), a value v, b = sigmoid(beta) and g = exp(a
+ * softplus(decay + dt)):
  *
  *   R = g S, u = b (v - R^T k), S' = R + k u^T, o = S'^T q
  *
- * The gradient walks the tokens backward with D = dS':
+ * The backward pass visits the tokens in reverse order with D = dS':
  *
  *   dq = S' do, D += q do^T, du = D^T k, dk = D u, db = du . (v - R^T k), dv = b du, dr = -dv,
  *   dk += R dr, D += k dr^T, dg = sum of D * S, D = g D
  *
- * States are not kept: one is computed again from the nearest of the states that a first walk leaves every
- * ceil(sqrt(n_tokens)) tokens. One item is a key head of a sequence with all its value heads, so that no gradient of a
- * token is shared between items; those of a and dt are partial sums for each sequence, added in order. */
+ * The states of all tokens are not stored. A first pass keeps the state of every ceil(sqrt(n_tokens))-th token, and
+ * other states are computed again from the last kept one. A work item is a key head of a sequence with all its value
+ * heads, so that items share no gradient of a token; the gradients of a and dt are partial sums for each sequence,
+ * added in order. */
 #include "train/ops.h"
 
 #include "kernels/delta.h"
@@ -23,24 +25,24 @@ struct delta_job {
     const whit_tape *tape;
     const whit_tape_step *step;
     uint32_t n_tokens, n_heads, n_key_heads, key_dim, value_dim,
-        stride; /* stride: tokens from a kept state to the next */
+        stride; /* stride: number of tokens between kept states */
     bool is_grouped;
     size_t width, state_elems;
     const float *mixed, *beta, *decay, *a, *dt;
 };
 
-/* The change of a token to the state of a head. */
+/* A token's change to the state of a head. */
 struct token {
-    float *query, *key; /* (key_dim) normalised */
-    float *change;      /* (value_dim) u */
+    float *query, *key; /* (key_dim) normalised query and key */
+    float *change;      /* (value_dim) u of the head comment */
     float g, b;
 };
 
-/* A worker's scratch. */
+/* The scratch memory of a worker. */
 struct walk {
-    float *kept;           /* (n_tokens / stride, state): states before tokens 0, stride, ... */
-    float *states;         /* (stride + 1, state): states before each token of a chunk, and after the last */
-    float *dstate;         /* (state) */
+    float *kept;           /* (n_tokens / stride, state) states before tokens 0, stride, ... */
+    float *states;         /* (stride + 1, state) states before each token of a chunk and after its last token */
+    float *dstate;         /* (state) D of the head comment */
     struct token *tokens;  /* (stride) */
     float *read, *dchange; /* (value_dim) */
     float *dquery, *dkey;  /* (key_dim) */
@@ -115,7 +117,8 @@ static uint32_t key_head_of(const struct delta_job *job, uint32_t head)
     return whit_delta_key_head(head, job->n_heads, job->n_key_heads, job->is_grouped);
 }
 
-/* Offsets in a row of the mixed input: those of a key head's query and key, and of a value head's value. */
+/* The functions below return offsets in a row of the mixed input: of a key head's query, of its key, and of a value
+ * head's value. */
 static size_t query_at(const struct delta_job *job, uint32_t key_head)
 {
     return (size_t)key_head * job->key_dim;
@@ -131,7 +134,7 @@ static size_t value_at(const struct delta_job *job, uint32_t head)
 
 /* ---- forward -------------------------------------------------------------------------------- */
 
-/* Advances `state` by the token of row r; out (value_dim). */
+/* Advances `state` by the token of row r and writes the token's output to out (value_dim). */
 static void run_token(const struct delta_job *job, uint32_t head, size_t r, struct token *token, float *state,
                       float *out)
 {
@@ -171,7 +174,7 @@ void whit_op_delta(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- backward ------------------------------------------------------------------------------- */
 
-/* Adds the gradient of x to dx, given that of x / sqrt(sum of x^2 + eps) * factor, (n). */
+/* Adds the gradient of x to dx, given the gradient (n) of x / sqrt(sum of x^2 + eps) * factor. */
 static void add_normalised(const whit_loops *loops, const float *x, const float *dnormalised, float factor, size_t n,
                            float *dx)
 {
@@ -180,7 +183,7 @@ static void add_normalised(const whit_loops *loops, const float *x, const float 
     loops->add_scaled(dx, x, -factor * r * r * r * along, n);
 }
 
-/* Stores the states at the beginnings of chunks in w->kept. */
+/* Stores the state before each chunk in w->kept. */
 static void keep_states(const struct delta_job *job, const struct walk *w, size_t first, uint32_t head)
 {
     memset(w->states, 0, job->state_elems * sizeof *w->states);
@@ -191,7 +194,7 @@ static void keep_states(const struct delta_job *job, const struct walk *w, size_
     }
 }
 
-/* Computes the states of the chunk's tokens [begin, end). */
+/* Computes the states of tokens [begin, end), which are a chunk. */
 static void fill_chunk(const struct delta_job *job, const struct walk *w, size_t first, uint32_t head, uint32_t begin,
                        uint32_t end)
 {
@@ -204,12 +207,12 @@ static void fill_chunk(const struct delta_job *job, const struct walk *w, size_t
     }
 }
 
-/* Sums over the tokens of a sequence for one value head. */
+/* The gradients of a and dt, summed over the tokens of a sequence for one value head. */
 struct head_sums {
     float da, ddt;
 };
 
-/* Computes the gradients of one token, the one with number i of its chunk. */
+/* Computes the gradients of the token at row r, which has number i in its chunk. */
 static void token_gradient(const struct delta_job *job, const struct walk *w, size_t r, uint32_t head, uint32_t i,
                            struct head_sums *sums)
 {
@@ -266,7 +269,7 @@ static void clear_key_head(const struct delta_job *job, size_t first, uint32_t k
     }
 }
 
-/* Returns the sums of a sequence: those of a for each head, then those of dt. */
+/* Returns the sums of a sequence: the gradients of a for each head, then the gradients of dt. */
 static float *sums_of(const struct delta_job *job, uint32_t sequence)
 {
     return job->tape->partials + (size_t)sequence * 2 * job->n_heads;

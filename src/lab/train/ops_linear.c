@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Linear layers: y = x W^T + b over rows. W is what the forward reads, rounded where the parameter
- * is coded; its gradient is left as that of the latent weights (straight through). So does that of
- * an input that is rounded to int8 on the way in (W1.58A8); it is rounded again for the gradient of W,
- * rather than kept. */
+ * SPDX-License-Identifier: MIT
+ * Linear layers: y = x W^T + b over rows. The forward pass reads W rounded if the parameter is coded; the gradient of
+ * the rounded W is used as the gradient of the latent weights (straight-through). The same holds for an input that is
+ * rounded to int8 (W1.58A8), which is rounded again for the gradient of W instead of being stored. */
 #include "train/ops.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void round_chunks(void *context, uint32_t worker, uint32_t begin, uint32_
             job->tape->loops->round_row(job->x + r * job->n_in, job->tape->rounded + r * job->n_in, job->n_in);
 }
 
-/* Returns the product's input, which is rounded first if the weight asks for it. */
+/* Returns the product's input, which is rounded first if the weight requires rounded inputs. */
 static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
 {
     const whit_param *weight = &tape->params->items[step->node->weight];
@@ -34,7 +34,7 @@ static const float *input_of(const whit_tape *tape, const whit_tape_step *step)
 
 struct bias_job {
     const whit_tape *tape;
-    const float *bias; /* added to y, or NULL: dy is summed */
+    const float *bias; /* added to y; NULL: dy is summed for its gradient */
     float *y;
     const float *dy;
     size_t n_out;
@@ -112,7 +112,7 @@ void whit_op_linear_gradient(const whit_tape *tape, const whit_tape_step *step)
                             .c = whit_param_gradient(tape->params, weight),
                             .ldc = n_in};
     whit_blas_share(&tape->blas, tape->pool, &dx);
-    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* NULL: the weight is frozen */
+    if (dweight.c) whit_blas_share(&tape->blas, tape->pool, &dweight); /* NULL if the weight is frozen */
     if (weight->low_a >= 0) whit_op_low_rank_gradient(tape, step, x);
     float *dbias =
         step->node->bias >= 0 ? whit_param_gradient(tape->params, &tape->params->items[step->node->bias]) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Operations on rows: embedding, norms, RoPE, gates, sums. */
+ * SPDX-License-Identifier: MIT
+ * Operations on rows: embedding, norms, RoPE, gates, clamps and sums. */
 #include "train/ops.h"
 
 #include "kernels/delta.h"
@@ -32,7 +33,7 @@ static void run_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t 
         whit_pool_run(tape->pool, run_chunks, &job, whit_tape_chunks_of(whit_tape_rows(tape, step->node->output)), 1); \
     } while (0)
 
-/* Offset and number of the floats of rows [begin, end) of the output. */
+/* Defines the offset `at` and the number n of the floats in rows [begin, end) of the output. */
 #define SPAN                                                                                                           \
     size_t width = whit_step_width(tape, step->node->output), at = begin * width;                                      \
     size_t n = (end - begin) * width;                                                                                  \
@@ -58,7 +59,7 @@ void whit_op_embed(const whit_tape *tape, const whit_tape_step *step)
 void whit_op_embed_gradient(const whit_tape *tape, const whit_tape_step *step)
 {
     float *table = whit_param_gradient(tape->params, &tape->params->items[step->node->weight]);
-    if (!table) return; /* frozen */
+    if (!table) return; /* the table is frozen */
     size_t width = whit_step_width(tape, step->node->output);
     const float *dy = whit_step_doutput(tape, step);
     for (uint32_t r = 0; r < tape->n_rows; r++)
@@ -141,7 +142,7 @@ void whit_op_rope_gradient(const whit_tape *tape, const whit_tape_step *step)
 
 /* ---- gates ---------------------------------------------------------------------------------- */
 
-/* Computes f(gate) and its slope for the gates that have no gradient among the loops: y = f(gate) (up + shift). */
+/* Computes f(gate) and its slope for the gates y = f(gate) (up + shift) that have no gradient loop of their own. */
 static float gate_value(whit_gate gate, float x, float *slope)
 {
     if (gate == WHIT_GATE_PRODUCT) {

@@ -57,7 +57,7 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     return WHIT_OK;
 }
 
-/* Assigns offsets in the order in which tensors were added, with frozen ones apart. */
+/* Assigns offsets in the order in which tensors were added; frozen tensors get offsets of their own. */
 void whit_params_freeze(whit_params *params, uint32_t i)
 {
     params->items[i].frozen = true;
@@ -76,7 +76,7 @@ static size_t count_floats(const whit_params *params)
     return n;
 }
 
-/* Returns whether gradients of frozen weights are needed, namely for their scales. */
+/* Returns whether gradients of frozen weights are needed, because a frozen coded tensor still trains its scales. */
 static bool trains_fixed_scales(const whit_params *params)
 {
     for (uint32_t i = 0; i < params->n; i++)
@@ -203,7 +203,7 @@ static void round_group(const struct rounding_job *job, size_t at, size_t n, flo
         whit_quantise_stored(type, fields, stored);
         whit_quantise_values(params->loops, type, w, n, stored, params->share, job->param->value + at);
     } else {
-        float rounded[2] = {0}; /* values contain this share of the rounded ones, so gradients have the same share */
+        float rounded[2] = {0}; /* values contain this share of the rounded weights, and so do gradients */
         whit_quantise_stored(type, fields, stored);
         whit_quantise_scale_gradient(params->loops, type, w, n, stored, whit_param_gradient(params, job->param) + at,
                                      rounded);
@@ -233,12 +233,12 @@ static void round_lines(void *context, uint32_t worker, uint32_t begin, uint32_t
 
 static bool takes_part(const whit_param *param, enum rounding what)
 {
-    /* Rows of i8 have the largest magnitude over 127: nothing to learn. */
+    /* The scales of i8 are not trained: they are the largest magnitude of a row over 127. */
     return param->coded && !(what == SCALE_GRADIENTS && param->type.codec == WHIT_CODEC_I8);
 }
 
-/* Rounds the tensors of one line; one thread computes all its sums, so that results do not depend on the number of
- * threads. */
+/* Rounds the tensors that have a single line. One thread computes all sums of such a tensor, so that results do not
+ * depend on the number of threads. */
 static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct rounding_job *all = context;

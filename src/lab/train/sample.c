@@ -3,10 +3,10 @@
 
 #include "base/rng.h"
 
-#define N_SEQUENCES    16 /* documents that grow side by side, a token each in every step */
-#define OPENING_TOKENS 8  /* tokens of the corpus that begin a document of a model without a BOS token */
+#define N_SEQUENCES    16 /* documents that are sampled in parallel, each one token per step */
+#define OPENING_TOKENS 8  /* tokens of the corpus that begin a document, for models without a BOS token */
 
-/* Returns the BOS token if the model's prompts begin with it, else -1. */
+/* Returns the BOS token if the model's prompts begin with it; otherwise -1. */
 static int32_t find_prompt_bos(const whit_model *model)
 {
     int32_t ids[4];
@@ -22,11 +22,11 @@ struct sampling {
     const whit_sample_options *options;
     whit_session *session;
     whit_sampler *sampler;
-    int32_t *ids;                                 /* (N_SEQUENCES, n_longest) of the documents that grow */
-    uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* tokens of a document, tokens that the model has read */
+    int32_t *ids;                                 /* (N_SEQUENCES, n_longest) tokens of the unfinished documents */
+    uint32_t n[N_SEQUENCES], n_read[N_SEQUENCES]; /* tokens of each document; tokens that the model has read */
     whit_rng rng;                                 /* chooses the places of openings in the corpus */
     size_t n_text;                                /* ids of the corpus before sampling */
-    int32_t bos;                                  /* begins documents; -1: pieces of the corpus begin them */
+    int32_t bos;                                  /* token that begins documents; -1: a piece of the corpus does */
     size_t n_made;
 };
 
@@ -66,7 +66,7 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     WHIT_TRY(whit_session_step(s->session, tokens, N_SEQUENCES, error));
     for (uint32_t i = 0; i < N_SEQUENCES; i++) {
         int32_t id;
-        if (s->n_read[i] < s->n[i]) continue; /* within its opening */
+        if (s->n_read[i] < s->n[i]) continue; /* still within the opening */
         WHIT_TRY(whit_sampler_pick(s->sampler, whit_session_logits(s->session, i), &id, error));
         s->ids[(size_t)i * n_longest + s->n[i]++] = id;
         if (whit_model_is_end(s->model, id) || s->n[i] == n_longest) WHIT_TRY(finish_document(s, i, error));
@@ -74,7 +74,7 @@ static whit_status step_sample(struct sampling *s, whit_error *error)
     return WHIT_OK;
 }
 
-/* Reports the share of the tokens that are made, including those of unfinished documents. */
+/* Reports the share of the tokens that have been made, including the tokens of unfinished documents. */
 static bool tell_made(const struct sampling *s)
 {
     const whit_corpus *corpus = s->corpus;
@@ -127,7 +127,7 @@ whit_status whit_corpus_add_samples(whit_corpus *corpus, const whit_model *model
     return status;
 }
 
-/* Draws a token's id; BOS is replaced by the id after it. */
+/* Draws a random token; BOS is replaced by the next token. */
 static int32_t draw_id(whit_rng *rng, uint32_t n_vocab, int32_t bos)
 {
     const int32_t id = (int32_t)whit_rng_below(rng, n_vocab);

@@ -26,8 +26,8 @@ static const whit_train_op ops[WHIT_OP_COUNT] = {
 
 /* ---- memory layout -------------------------------------------------------------------------- */
 
-/* A segment ends where the layer changes: embedding and layer 0, the other layers, the head. The head counts as layer
- * 0, so after a single layer it begins where rows are selected. */
+/* Cuts the graph into segments where the layer changes: the embedding with layer 0, every other layer, the head. The
+ * head counts as layer 0, so after a single layer it begins at the node that selects rows. */
 static void cut_segments(whit_tape *tape)
 {
     const whit_graph *g = tape->graph;
@@ -55,9 +55,9 @@ static void cut_segments(whit_tape *tape)
     tape->crosses[tape->root[g->output]] = true;
 }
 
-/* Finds the backward steps that are needed, and the gradients that each overwrites. A step adds to a gradient that an
- * earlier backward step has written, overwrites it otherwise, and is not needed if its output has no gradient; the
- * graph's output has one from the beginning. */
+/* Finds the backward steps that are needed, and the gradients that each step overwrites. A step adds to a gradient that
+ * an earlier backward step has written, and overwrites other gradients. A step is not needed if its output has no
+ * gradient; the graph's output always has a gradient. */
 static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
@@ -99,7 +99,7 @@ static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "the tape", (n + 1) * sizeof *n_uses);
 }
 
-/* Hands out places in the arena; with a NULL arena it only counts. */
+/* Assigns places in the arena; with a NULL arena it only counts. */
 struct placer {
     float *arena;
     size_t n_elems;
@@ -120,7 +120,7 @@ static void place_inner(whit_tape *tape, struct placer *placer, float **what, ui
             what[v] = place_array(placer, (size_t)tape->graph->values[v - 1].width * whit_tape_rows(tape, v));
 }
 
-/* All segments one after the other, or all in the same place. */
+/* Places the inner values of all segments one after the other, or in the same memory if `shared`. */
 static void place_segments(whit_tape *tape, struct placer *placer, float **what, bool shared)
 {
     size_t begin = placer->n_elems, end = begin;
@@ -132,7 +132,7 @@ static void place_segments(whit_tape *tape, struct placer *placer, float **what,
     placer->n_elems = end;
 }
 
-/* Indices need as many bytes as floats. */
+/* Places the arrays of pairs. An index has as many bytes as a float. */
 static void place_pairs(whit_tape *tape, struct placer *placer)
 {
     const size_t n = (size_t)tape->n_rows * tape->pairs.n_used;
@@ -190,7 +190,7 @@ static void grow_to(size_t *largest, size_t n)
     if (n > *largest) *largest = n;
 }
 
-/* An adapter's products: those of the forward pass, then of the gradients. */
+/* Adds the memory for an adapter's products, of the forward pass and of the gradients. */
 static void find_low_operands(whit_tape *tape, const whit_param *weight)
 {
     size_t rank = tape->params->items[weight->low_a].type.n_rows, n_in = weight->type.n_cols,
@@ -204,7 +204,8 @@ static void find_low_operands(whit_tape *tape, const whit_param *weight)
     grow_to(&tape->common_elems, whit_blas_elems(n_in, rank));
 }
 
-/* Right operands of a node's products: of linear ones in common, attention's per worker. */
+/* Finds the memory for the right operands of a node's products: linear layers share one operand; each worker has one
+ * for experts and attention. */
 static void find_operands(whit_tape *tape, const whit_node *node)
 {
     if (node->op == WHIT_OP_LINEAR) {
@@ -240,7 +241,7 @@ static void find_sizes(whit_tape *tape)
         }
         if (node->op == WHIT_OP_DELTA) {
             grow_to(&tape->scratch_elems, whit_op_delta_scratch(node, tape->options.n_tokens));
-            /* Two sums for each head and sequence. */
+            /* Each head of each sequence has two sums. */
             grow_to(&tape->partial_elems, 2 * (size_t)node->n_heads * tape->options.n_sequences);
         }
         find_operands(tape, node);
@@ -404,7 +405,7 @@ void whit_tape_zero_gradients(whit_tape *tape)
 void whit_tape_backward(whit_tape *tape, whit_tape_hook *hook, void *user)
 {
     for (uint32_t segment = tape->n_segments; segment-- > 0;) {
-        /* The last segment, whose logits have become gradients, is still there. */
+        /* The last segment is still in memory; its logits have become gradients. */
         if (tape->options.checkpoint && tape->resident != segment) run_segment(tape, segment);
         for (uint32_t i = tape->n_steps; i-- > 0;) {
             const whit_tape_step *step = &tape->steps[i];

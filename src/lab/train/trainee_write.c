@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A trainee as a finished file: coded tensors with the very codes and scales that training used. */
+ * SPDX-License-Identifier: MIT
+ * Writes a trained model to a file; coded tensors have exactly the codes and scales that training used. */
 #include "train/trainee.h"
 
 #include "kernels/corrections.h"
@@ -73,7 +74,7 @@ static void float_rows(const whit_trainee *trainee, const whit_param *param, con
     }
 }
 
-/* Copies a tensor that was not trained, as it is in the model's file. */
+/* Copies a tensor that was not trained from the model's file. */
 static whit_status copy_tensor(const whit_trainee *trainee, const whit_param *param, uint32_t declared,
                                whit_ndf_writer *writer, whit_error *error)
 {
@@ -93,7 +94,7 @@ static bool is_copied(const whit_param *param)
     return param->frozen && !param->coded;
 }
 
-/* A scale of the whole tensor is part of its type. */
+/* Returns the type of a tensor in the finished file, which includes the scale if the whole tensor has one scale. */
 static whit_tensor_type finished_type(const whit_trainee *trainee, const whit_param *param)
 {
     whit_tensor_type type = param->type;
@@ -155,7 +156,7 @@ static whit_status write_tensor(const whit_trainee *trainee, const whit_param *p
     return status;
 }
 
-/* Adds the sketch of the training text to that of the text that the model was made with before. */
+/* Combines the sketch of the training text with the sketch of the text that the model was made with before. */
 static void write_sketch(const whit_trainee *trainee, const whit_table *meta, whit_table_builder *builder)
 {
     whit_value value;
@@ -188,7 +189,7 @@ static void write_tables(const whit_trainee *trainee, const char *command, whit_
     if (tokenizer) whit_ndf_writer_set_tokenizer(writer, tokenizer, n);
 }
 
-/* Lists the tensors in the graph's order, so that a pass over the model reads the file sequentially. */
+/* Lists the tensors in the graph's order, so that computing the model reads the file sequentially. */
 static uint32_t find_order(const whit_trainee *trainee, uint32_t *order, bool *taken)
 {
     uint32_t n = 0;

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-/* Incremented when the same run would give other bits; checkpoints of other versions are refused. */
+/* The version of the trainer. It is incremented when the same run would give other bits; checkpoints of other versions
+ * are refused. */
 #define TRAINER_VERSION 2
 
 whit_trainer_options whit_trainer_options_default(void)
@@ -107,7 +108,7 @@ static void digest_settings(const whit_trainer *d, whit_precision precision, uin
     whit_hash_end(&hash, settings);
 }
 
-/* Reads the checkpoint; if that of a run with another precision is found, the error names it. */
+/* Reads the checkpoint. If it belongs to a run with another precision, the error names that precision. */
 static whit_status resume_run(whit_trainer *d, whit_error *error)
 {
     const char *path = d->options.checkpoint;
@@ -156,7 +157,7 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
                          o->n_tokens + 1);
     if (!o->held_out) return WHIT_OK;
-    if (o->n_tokens < 3) /* second halves are scored, each token but a window's last */
+    if (o->n_tokens < 3) /* scores each token of the second half but the last */
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a held-out window needs three tokens at least, not %u",
                          o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
@@ -166,8 +167,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
     return WHIT_OK;
 }
 
-/* Finds the teacher's value of that name, if it is stored and has the same width: value numbers differ between
- * families. A program may use a name twice, so the same number is tried first. */
+/* Finds the teacher's value with the same name, if the teacher stores it with the same width; the numbers of values
+ * differ between families. A program may use a name twice, so the same number is tried first. */
 static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
 {
     const whit_graph_value *student = &d->student.graph.values[value - 1];
@@ -178,7 +179,7 @@ static whit_ref teacher_value(const whit_trainer *d, whit_ref value)
     return graph->values[found - 1].width == student->width ? found : 0;
 }
 
-/* Checks that the teacher has a matching value for every one that follow_hidden will be called for. */
+/* Checks that the teacher has a matching value for each value that follow_hidden will be called for. */
 static whit_status check_hidden(const whit_trainer *d, whit_error *error)
 {
     const whit_tape *tape = &d->student_tape;
@@ -209,7 +210,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, a, error));
     else
         WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
-    for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* the rank that writes the file */
+    for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* this rank writes the file */
         WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
     whit_sketch_finish(&d->student.sketch);
     d->student.params.learn_scales = !o->refit_scales;
@@ -299,7 +300,8 @@ whit_status whit_trainer_write(const whit_trainer *d, const char *path, whit_err
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* The residual stream after a layer: its difference to the teacher's, relative to the latter. */
+/* Adds the gradient of the difference between student and teacher in the residual stream after a layer, relative to the
+ * teacher's energy over all tokens. */
 static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
 {
     whit_trainer *d = user;
@@ -318,8 +320,9 @@ static void follow_hidden(void *user, whit_tape *tape, whit_ref value)
     tape->loops->add_scaled(gradient, teacher, -factor, n);
 }
 
-/* The residual stream after a layer, when each layer is trained by itself: what later layers gave is left out. The
- * difference of each token counts relative to its energy, as the norms of later layers see it. */
+/* Sets the gradient of the residual stream after a layer if each layer is trained by itself: gradients from later
+ * layers are discarded. The difference of each token is divided by the token's energy, because the norms of later
+ * layers do the same. */
 static void follow_block(void *user, whit_tape *tape, whit_ref value)
 {
     const whit_trainer *d = user;
@@ -337,14 +340,14 @@ static void follow_block(void *user, whit_tape *tape, whit_ref value)
     }
 }
 
-/* Returns the hook that adds the residual streams' share of the gradients; NULL if they have no weight. */
+/* Returns the hook that adds the gradients of the residual streams; NULL if their weight is 0. */
 static whit_tape_hook *find_hook(const whit_trainer_options *o)
 {
     if (o->by_blocks) return follow_block;
     return o->hidden_weight > 0 ? follow_hidden : NULL;
 }
 
-/* Adds the gradients of pass `number`, counted over the run. */
+/* Adds the gradients of a pass; `number` counts passes over the whole run. */
 static void run_pass(whit_trainer *d, uint64_t number)
 {
     const whit_trainer_options *o = &d->options;
@@ -363,8 +366,8 @@ static void run_pass(whit_trainer *d, uint64_t number)
     whit_tape_backward(&d->student_tape, find_hook(o), d);
 }
 
-/* Moves the gradients of parameters to a node of the tree, or a node's to the parameters. Whole arrays are swapped:
- * copying took a tenth of a small model's step. Gradients of frozen tensors are a separate array; with them both are
+/* Moves the gradients of the parameters to a node of the tree, or back. The arrays are swapped, because copying took a
+ * tenth of a small model's step. The gradients of frozen tensors are a separate array; if they exist, both arrays are
  * copied. */
 static void move_gradients(whit_trainer *d, whit_tree_node *node, bool back)
 {
@@ -410,8 +413,8 @@ static whit_status run_passes_on_ranks(whit_trainer *d, uint64_t step, whit_trai
     return WHIT_OK;
 }
 
-/* Returns the share of the run that is done. If the run is limited by time, the last measurement's time is set
- * aside. */
+/* Returns the share of the run that is done. If the run's time is limited, the time of the last measurement is
+ * reserved. */
 static double share_of(const whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
@@ -421,14 +424,14 @@ static double share_of(const whit_trainer *d)
     return share < 1 ? share : 1;
 }
 
-/* Rounds for a step at `share` of the run. */
+/* Rounds the student's weights for a step at `share` of the run. */
 static void round_student(whit_trainer *d, double share)
 {
     d->student.params.share = d->options.ramp > 0 ? fminf((float)share / d->options.ramp, 1) : 1;
     whit_params_round(&d->student.params, d->pool);
 }
 
-/* States of a delta rule decay: their factors A are kept negative, because other formats store log(-A). */
+/* Keeps the factors A of a delta rule's decays negative, because other formats store log(-A). */
 static void keep_decays_negative(whit_trainer *d)
 {
     const float most = -1.0f / 1024;
@@ -443,13 +446,13 @@ static void keep_decays_negative(whit_trainer *d)
     }
 }
 
-/* The state that ranks must agree on between steps. */
+/* The state that all ranks agree on between steps. */
 struct between {
     double share;
     bool stop;
 };
 
-/* Sets share and stop as this process, or rank 0 for all, sees them. */
+/* Sets share and stop: rank 0's values for all ranks, or the process's own if there are no ranks. */
 static whit_status agree(const whit_trainer *d, struct between *now, whit_error *error)
 {
     const whit_ranks *ranks = d->options.ranks;
@@ -459,8 +462,8 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     return WHIT_OK;
 }
 
-/* Counts an operation of the current step and reports its progress. Ranks share the passes: rank 0, which alone
- * reports, counts its own. */
+/* Counts an operation of the current step and reports the progress. Ranks share the passes; only rank 0 reports, and it
+ * counts its own operations. */
 static void tell_step(void *user)
 {
     whit_trainer *d = user;
@@ -468,12 +471,12 @@ static void tell_step(void *user)
     const uint32_t n_student = d->student_tape.n_steps * (d->options.recompute ? 3 : 2);
     const uint32_t n_passes = ranks ? whit_rank_begin(ranks, ranks->rank + 1, d->n_passes) : d->n_passes;
     const double n_all = (double)n_passes * (n_student + (d->teacher_model ? d->teacher_tape.n_steps : 0));
-    /* The backward pass skips operations whose gradients are not needed. */
+    /* The backward pass skips operations without needed gradients, so the share is approximate. */
     const double share = ++d->n_operations / n_all;
     d->options.stepping(d->options.user, d->progress.step + 1, share < 1 ? share : 1);
 }
 
-/* Counts the operations of a step; measurements report their own progress. */
+/* Turns the counting of a step's operations on or off; measurements report their own progress. */
 static void watch_step(whit_trainer *d, bool on)
 {
     if (!d->options.stepping || !is_first_rank(d)) return;
@@ -517,7 +520,7 @@ static void measure_loss(whit_trainer *d, whit_trainer_report *report)
     whit_held_out_result result =
         whit_held_out_measure(&d->student_tape, d->teacher_model ? &d->teacher_tape : NULL, &d->loss, &d->held_out,
                               d->n_windows, d->ids, d->targets, o->progress, o->user);
-    report->held_out = result.n_windows > 0; /* otherwise it was cancelled */
+    report->held_out = result.n_windows > 0; /* otherwise the measurement was cancelled */
     report->held_out_ce = result.ce;
     report->held_out_kl = result.kl;
     report->held_out_ratio = d->teacher_model ? exp(result.ce - result.teacher_ce) : 0;
@@ -525,8 +528,8 @@ static void measure_loss(whit_trainer *d, whit_trainer_report *report)
     report->n_held_out_all = whit_held_out_windows(&d->held_out, o->n_tokens, 0);
 }
 
-/* Rounding refits scales starting from the previous ones, so an additional rounding would change the run: the scales
- * are saved in the memory of their gradients, which the next step clears. */
+/* Measures between steps without changing the run. Rounding refits scales starting from the previous scales, so the
+ * scales are saved before the additional rounding, in the memory of their gradients, which the next step clears. */
 static void measure_between(whit_trainer *d, double share, whit_trainer_report *report)
 {
     whit_params *params = &d->student.params;
@@ -538,7 +541,7 @@ static void measure_between(whit_trainer *d, double share, whit_trainer_report *
     memcpy(scales, kept, n_scales * sizeof *scales);
 }
 
-/* Chooses how many windows a run with a time measures, by the time that one batch takes. */
+/* Chooses how many windows a run of limited time measures, by the time of one batch. */
 static void fit_measuring(whit_trainer *d)
 {
     const whit_trainer_options *o = &d->options;
@@ -631,5 +634,5 @@ whit_status whit_trainer_run(whit_trainer *d, whit_error *error)
             measure_between(d, report.share, &report);
         if (o->report) o->report(o->user, &report);
     }
-    return d->progress.step == first ? finish_training(d, error) : WHIT_OK; /* no step was left to do */
+    return d->progress.step == first ? finish_training(d, error) : WHIT_OK; /* there was no step left to do */
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The tree in which gradients of sequences are added. */
+ * SPDX-License-Identifier: MIT
+ * Adds the gradients of sequences in a binary tree, whose order does not depend on the number of ranks. */
 #include "train/tree.h"
 
 enum {
     PIECE = 1 << 16,
-    UNITS_MIN = 4,            /* fewest units of a step of several sequences each: as many ranks share its work */
-    UNIT_TOKENS_ENOUGH = 1024 /* with products of this length adding a gradient costs under 1 % */
+    UNITS_MIN = 4,            /* fewest units in a step if a unit has several sequences: ranks share a step's units */
+    UNIT_TOKENS_ENOUGH = 1024 /* adding gradients costs under 1 % with units of this length */
 };
 
 uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens)
@@ -96,7 +97,7 @@ static bool send_nodes(const whit_tree *tree, const whit_ranks *ranks)
     return ok;
 }
 
-/* Receives the nodes of a rank; false: it is lost, or memory lacks. */
+/* Receives the nodes of a rank; false if the rank is lost or memory runs out. */
 static bool receive_nodes(whit_tree *tree, const whit_ranks *ranks, uint32_t rank)
 {
     uint32_t n = 0;

@@ -30,7 +30,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* Adapters are for matrices of all tokens, not for those of single experts. */
+/* Returns whether a matrix may have an adapter; the matrices of single experts may not. */
 static bool may_adapt(const char *name, const whit_tensor_type *type)
 {
     return whit_adapter_may_change(name, type) && strncmp(last_word(name), "expert_", 7) != 0;
@@ -113,7 +113,8 @@ static whit_status add_tensor(whit_trainee *trainee, const whit_tuning *tuning, 
     return WHIT_OK;
 }
 
-/* A uniform, B zero: the adapter begins as nothing (Hu et al. 2021, section 4.1). */
+/* Fills A with uniform numbers and B with zeros, so that the adapter changes nothing at first (Hu et al. 2021, section
+ * 4.1). */
 static void fill_factors(whit_params *params, uint64_t seed)
 {
     whit_rng rng = {seed};
@@ -125,8 +126,8 @@ static void fill_factors(whit_params *params, uint64_t seed)
     }
 }
 
-/* Adds the squared differences between a row's rounded values and the file's weights to *lost, and the weights'
- * squares to *all. */
+/* Adds the squared differences between a row's rounded values and the file's weights to *lost, and the squared weights
+ * to *all. */
 static void compare_row(const whit_params *params, const whit_param *param, uint32_t row, float *exact, double *lost,
                         double *all)
 {
@@ -141,7 +142,8 @@ static void compare_row(const whit_params *params, const whit_param *param, uint
     }
 }
 
-/* Refuses matrices whose levels training cannot represent: t2 may use a level that it does not support. */
+/* Refuses matrices with levels that training cannot represent: t2 files may use a level that training does not
+ * support. */
 static whit_status check_scales(whit_params *params, const char *path, whit_error *error)
 {
     whit_params_fit(params, NULL);
@@ -187,7 +189,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const whit_adapter_floats *)a)->name, ((const whit_adapter_floats *)b)->name);
 }
 
-/* Builds the adapter's image for the model with this identity, from the codes that training used. */
+/* Builds the adapter's file image for the model with this identity from the codes that training used. */
 static whit_status build_adapter(const whit_trainee *trainee, const uint8_t *identity, const char *command,
                                  whit_buf *image, whit_error *error)
 {
@@ -231,7 +233,7 @@ static whit_status append_adapter(const whit_trainee *trainee, const char *comma
     return status;
 }
 
-/* Writes a model and its adapter, or neither: if the disk is full between the two, the old file stays. */
+/* Writes a model and its adapter, or neither: if the disk becomes full between the two, the old file stays. */
 static whit_status write_both(const whit_trainee *trainee, const char *command, const char *path, whit_error *error)
 {
     char resolved[PATH_MAX], beside[PATH_MAX];
