@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Access control: API keys, pages of other sites, CORS. */
+ * Controls access: checks API keys, refuses requests from pages of other sites, and answers the browser's questions
+ * about other origins (CORS). */
 #include "server/access.h"
 
 #include "base/clock.h"
@@ -27,7 +28,7 @@ static void free_keys(whit_keys *keys)
     *keys = (whit_keys){.n = 0};
 }
 
-/* Adds the key text[0..n) with its name. `place` is for messages. */
+/* Adds the key text[0..n) with its name. `place` names the file or option in error messages. */
 static whit_status add_key(whit_keys *keys, const char *place, const char *name, size_t n_name, const char *text,
                            size_t n, whit_error *error)
 {
@@ -47,8 +48,8 @@ static whit_status add_key(whit_keys *keys, const char *place, const char *name,
     return WHIT_OK;
 }
 
-/* Returns whether a name and a key seem to be exchanged, as in a file for the other option: then the name would open
- * the server, and the key would stand in its log. Keys begin with "sk-" by custom. */
+/* Returns whether a name and a key seem to be exchanged, as in a file for the other option. If they were accepted, the
+ * public name would open the server, and the secret key would stand in its log. Keys begin with "sk-" by custom. */
 static bool are_exchanged(const char *name, size_t n_name, const char *key, size_t n_key)
 {
     enum { NAME_USUAL_BYTES = 24, KEY_SHORT_BYTES = 16 };
@@ -105,7 +106,7 @@ static whit_status check_models(const whit_server_options *options, const char *
     return WHIT_OK;
 }
 
-/* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three may be absent. */
+/* Adds the key of a line of --keys: KEY NAME MODELS RATE, of which the last three words may be absent. */
 static whit_status add_row(whit_keys *keys, const whit_server_options *options, const char *path, const char *line,
                            whit_error *error)
 {
@@ -147,7 +148,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     const size_t n_before = keys->n;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
-        /* The rest of a long line would be read as another key. */
+        /* The line is refused, because the rest of a long line would be read as another key. */
         if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n')
             status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
                                MOST_KEY_BYTES);
@@ -160,7 +161,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     return keys->n > n_before ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
 }
 
-/* The files of keys that the options may name. */
+/* These are the files of keys that the options may name. */
 enum { KEY_FILES_MAX = 2 };
 struct key_file {
     const char *path;
@@ -175,14 +176,15 @@ static size_t list_key_files(const whit_server_options *options, struct key_file
     return n;
 }
 
-/* Reads the keys of all options; `again` by the process that opens files. On failure the caller frees what was read. */
+/* Reads the keys of all options. With `again`, which means that the server already runs, the files are opened by the
+ * process that opens files for the sandbox. On failure the caller frees the keys that were read. */
 static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys, whit_error *error)
 {
     const whit_server_options *options = site->options;
     struct key_file files[KEY_FILES_MAX];
     const size_t n_files = list_key_files(options, files);
     for (size_t i = 0; i < n_files; i++) {
-        /* When the server starts, the file may be a pipe of the shell. */
+        /* The file is opened here when the server starts, because it may be a pipe of the shell. */
         FILE *file = again ? NULL : fopen(files[i].path, "re");
         if (again)
             WHIT_TRY(whit_opener_open(site->key_fd, i, files[i].path, &file, error));
@@ -192,8 +194,8 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
         fclose(file);
         WHIT_TRY(status);
     }
-    for (size_t i = 0; i < options->n_keys; i++)
-        for (const char *at = options->keys[i]; *at; at += *at == ',') { /* as in llama.cpp: one key or a list */
+    for (size_t i = 0; i < options->n_keys; i++) /* llama.cpp's option also takes one key or a list */
+        for (const char *at = options->keys[i]; *at; at += *at == ',') {
             size_t n = strcspn(at, ",");
             if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
             at += n;
@@ -240,7 +242,7 @@ void whit_access_free(whit_site *site)
     site->keyring = NULL;
 }
 
-/* Returns the key of that hash, or NULL. The caller holds the keyring's lock. */
+/* Returns the key with this hash, or NULL. The caller must hold the keyring's lock. */
 static struct whit_key *find_key(const whit_keys *keys, uint64_t key)
 {
     for (size_t i = 0; i < keys->n; i++)
@@ -291,7 +293,7 @@ bool whit_key_allows(const whit_site *site, const whit_web_request *request, uin
     const size_t n_keys = site->keyring->keys.n;
     for (size_t i = 0; i < n_keys; i++) ok |= sodium_memcmp(hash, site->keyring->keys.items[i].hash, sizeof hash) == 0;
     pthread_rwlock_unlock(&site->keyring->lock);
-    *key = 0; /* an unchecked name gives no right to a place in the queue */
+    *key = 0; /* an unchecked key gives no right to a place in the queue */
     if (ok) memcpy(key, hash, sizeof *key);
     return ok || !n_keys;
 }
@@ -354,8 +356,9 @@ void whit_key_refuse_model(whit_web_reply *reply)
     whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model or adapter");
 }
 
-/* Moves the key's due time by a request's share of a minute. Returns 0, or the seconds to wait where it would be more
- * than a minute away: the generic cell rate algorithm. A key may thus use its whole minute at once. */
+/* Moves the time at which a key may send its next request by a request's share of a minute. Returns 0, or the number of
+ * seconds to wait if that time would be more than a minute away. This is the generic cell rate algorithm, by which a
+ * key may use its whole minute at once. */
 static uint64_t count_request(struct whit_key *key)
 {
     const uint64_t minute_ns = 60000000000u, now_ns = whit_now_ns();
@@ -398,9 +401,9 @@ static bool ends_in(const char *host, size_t n, const char *ending)
     return n > n_end && !strncasecmp(host + n - n_end, ending, n_end);
 }
 
-/* Returns whether a host, a port after it or not, is a name that the public name system can lead anywhere: it has a
- * dot, is no address, and does not end in one of the names that are reserved for machines and private networks (RFC
- * 6761 and ICANN's resolution on "internal", which containers use for the machine that they run on). */
+/* Returns whether a host, with a port after it or without, is a name that the public name system can lead anywhere: it
+ * has a dot, is no address, and does not end in one of the names that are reserved for machines and private networks
+ * (RFC 6761 and ICANN's resolution on "internal", which containers use for the machine that they run on). */
 static bool is_public_name(const char *host)
 {
     static const char *const reserved[] = {".localhost", ".internal"};
@@ -411,7 +414,7 @@ static bool is_public_name(const char *host)
     return true;
 }
 
-/* Returns the host and port of an origin of http or https; NULL: another scheme. */
+/* Returns the host and port of an origin of http or https; NULL means that the origin has another scheme. */
 static const char *origin_host(const char *origin)
 {
     if (!strncasecmp(origin, "http://", 7)) return origin + 7;
@@ -419,17 +422,17 @@ static const char *origin_host(const char *origin)
     return NULL;
 }
 
-/* Without a key, a server for this machine alone trusts every local client. A page of another site reaches it if its
- * name was made to resolve to this machine (DNS rebinding): the browser takes both for one site, so only the name
- * reveals it. */
+/* Returns whether the server trusts every client on this machine, which it does without a key and if no other machine
+ * reaches it. A page of another site reaches such a server if its name was made to resolve to this machine (DNS
+ * rebinding): the browser takes both for one site, so only the name reveals the page. */
 static bool trusts_this_machine(const whit_site *site)
 {
     return site->is_local && !count_keys(site);
 }
 
-/* Returns whether a request without Sec-Fetch-Site comes from a page of another site. Browsers leave that header out
- * where a server on another machine is reached without TLS. Origins of this machine and of programs (app://) are no
- * sites. */
+/* Returns whether a request without the header Sec-Fetch-Site comes from a page of another site. Browsers leave that
+ * header out where a server on another machine is reached without TLS. Origins of this machine and of programs (app://)
+ * are no sites. */
 static bool is_elsewhere(const char *origin, const char *host)
 {
     const char *named = origin ? origin_host(origin) : NULL;
@@ -443,8 +446,8 @@ static bool is_elsewhere(const char *origin, const char *host)
     return !is_this_machine && (n != name_bytes(host) || strncasecmp(named, host, n) != 0);
 }
 
-/* Returns whether a request's Host is a public name other than the one of --cors. Ports are not compared: proxies
- * differ in whether they pass them on. */
+/* Returns whether a request's Host is a public name other than the name in --cors. Ports are not compared, because
+ * proxies differ in whether they pass them on. */
 static bool is_foreign_host(const whit_site *site, const char *host)
 {
     const char *friend = site->options->cors_origin, *known;
@@ -468,7 +471,8 @@ bool whit_request_is_foreign(const whit_site *site, const whit_web_request *requ
     return foreign && (!friend || !origin || (strcmp(friend, "*") != 0 && strcmp(friend, origin) != 0));
 }
 
-/* Returns whether an origin may be repeated in a line that a person copies into a shell: printable, without quotes. */
+/* Returns whether an origin may be repeated in a line that a person copies into a shell: its characters must be
+ * printable, and no quotes. */
 static bool is_plain_origin(const char *origin)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:/[]_-";
@@ -501,7 +505,8 @@ bool whit_cors_answer(const whit_site *site, const whit_web_request *request, wh
         return false;
     }
     if (request->headers_only) return true; /* the second call, after the body, makes the reply */
-    /* Clients send headers of their own (x-stainless-lang, anthropic-version): none means anything here but the key. */
+    /* Clients send headers of their own, such as x-stainless-lang or anthropic-version: only the key's header means
+     * anything here. */
     const char *wanted = whit_web_header(request, "Access-Control-Request-Headers");
     whit_reply_header(reply, "Access-Control-Allow-Headers",
                       wanted ? wanted : "Authorization, Content-Type, X-Api-Key");

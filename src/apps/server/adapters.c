@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * llama.cpp's GET and POST /lora-adapters: the strengths of adapters for requests that name none. */
+ * Serves llama.cpp's GET and POST /lora-adapters, which list and set the strengths of adapters for requests that name
+ * no adapter. */
 #include <math.h>
 
 #include "server/access.h"
@@ -10,7 +11,8 @@ void whit_adapters_get(whit_call *call)
 {
     const whit_site *site = call->site;
     json_t *list = json_array();
-    for (size_t k = 0; k < site->options->n_adapters; k++) { /* no path of the machine is told */
+    /* the reply leaves out the paths of files, so that no client learns them */
+    for (size_t k = 0; k < site->options->n_adapters; k++) {
         if (!whit_key_may_use(site, call->key, site->options->adapters[k].name)) continue;
         json_array_append_new(list,
                               json_pack("{s:i, s:s, s:s, s:f}", "id", (int)k, "name", site->options->adapters[k].name,

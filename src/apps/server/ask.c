@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Requests for text, as JSON, into jobs. */
+ * Makes jobs, which are answers to be generated, from requests for text in JSON. */
 #include <math.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "server/json_text.h"
 
 enum { MOST_STOPS = 16, MOST_TOP = WHIT_TOP_MAX, MOST_BIASES = 1024, BIAS_TEXT_BYTES = 256, MOST_EACH = 8 };
-/* Limits of a request's program: a slow program delays all requests in the same step. */
+/* These are the limits of a request's program: a slow program delays all requests in the same step. */
 enum { PROGRAM_TEXT_BYTES = 64 << 10, PROGRAM_MS = 50, PROGRAM_BYTES = 16 << 20 };
 
 /* Reads the maximum number of tokens of an answer; a negative number means as many as fit. */
@@ -29,8 +29,8 @@ static bool read_most(const json_t *body, double *value, whit_web_reply *reply)
     return true;
 }
 
-/* Accepts "dry_sequence_breakers" only if it lists exactly the sampler's fixed breakers, in any order; ignored without
- * DRY. */
+/* Accepts "dry_sequence_breakers" only if it lists exactly the sampler's fixed breakers, in any order; without DRY the
+ * member is ignored. */
 static bool read_breakers(const json_t *body, const whit_sampler_options *s, whit_web_reply *reply)
 {
     static const char fixed[] = "\n:\"*";
@@ -100,14 +100,14 @@ static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_
         s->seed = (uint64_t)json_integer_value(own);
     else if (!json_is_real(own))
         s->seed = whit_now_ns() * 0x9E3779B97F4A7C15u;
-    else if (seed < 0) /* a float, as sent by languages without integers, or a value beyond 63 bits */
+    else if (seed < 0) /* the number is a float, as sent by languages without integers, or it exceeds 63 bits */
         s->seed = (uint64_t)(int64_t)seed;
     else
         s->seed = seed < 0x1p64 ? (uint64_t)seed : UINT64_MAX;
     return true;
 }
 
-/* One bias of an answer: a number, or false, which forbids the token. */
+/* Adds one bias to an answer: a number, or false, which forbids the token. */
 static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *value, whit_web_reply *reply)
 {
     double bias = NAN;
@@ -140,7 +140,8 @@ static bool add_text_bias(const whit_api *api, whit_job *job, const char *text, 
     return true;
 }
 
-/* An object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]; in both a text may stand in place of the id. */
+/* Reads the biases of tokens: an object {"ID": BIAS}, or llama.cpp's list of pairs [ID, BIAS]. In both a text may stand
+ * in place of the id. */
 static bool read_biases(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *biases = json_object_get(body, "logit_bias");
@@ -203,12 +204,12 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
     return !own || add_stop(job, own, strlen(own)) || whit_api_fail_memory(reply);
 }
 
-/* Memory of a compiled grammar: a constant plus a number per byte of its text; an estimate, measured with an enum of
- * 90,000 words; masks are the larger part of small grammars. */
+/* A compiled grammar takes GRAMMAR_BYTES of memory and GRAMMAR_TEXT_BYTES per byte of its text. This is an estimate,
+ * measured with an enum of 90,000 words; masks take the larger part of the memory of small grammars. */
 enum { GRAMMAR_BYTES = 12 << 20, GRAMMAR_TEXT_BYTES = 8 };
 
-/* Compiles the grammar that all answers of the request share: response_format, json_schema (llama.cpp's), grammar or
- * calls. Its states begin with the jobs. */
+/* Compiles the grammar that all answers of the request share, from the members response_format, json_schema
+ * (llama.cpp's) or grammar, or from the calls. Each job begins with its own state of the grammar. */
 static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *reply)
 {
     const json_t *format, *grammar, *schema = json_object_get(body, "json_schema");
@@ -229,7 +230,8 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
-    bool calls = ask->calls.is_held || (ask->tools && (schema || object)); /* calls, or an answer of that form */
+    /* the answer consists of calls, or of a text in the wanted form */
+    bool calls = ask->calls.is_held || (ask->tools && (schema || object));
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
     if (!ask->api->vocabulary) return whit_field_refuse(reply, param, "the model's tokenizer cannot follow a grammar");
@@ -280,13 +282,14 @@ static bool open_form(const whit_ask *ask, whit_job *job, whit_web_reply *reply)
     if (!ask->grammar) return true;
     job->grammar = whit_shared_grammar_hold(ask->grammar);
     whit_status status = whit_grammar_state_open(whit_shared_grammar_get(job->grammar), &job->state, &error);
-    if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error); /* refused now, not midway */
+    /* an impossible grammar is refused now, not in the middle of the answer */
+    if (status == WHIT_OK) status = whit_grammar_mask(job->state, &bits, &error);
     if (status == WHIT_OK) return true;
     whit_api_fail(reply, 400, "invalid_request_error", ask->form_param, "%s", error.message);
     return false;
 }
 
-/* "program": a text that runs before every token. */
+/* Reads "program": the text of a program that runs before every token. */
 static bool read_program(const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, "program");
@@ -308,7 +311,8 @@ static bool read_program(const json_t *body, whit_job *job, whit_web_reply *repl
     return false;
 }
 
-/* "thinking_budget": most tokens of thinking. An answer that a schema constrains has no thinking. */
+/* Reads "thinking_budget": the maximum number of tokens of thinking. An answer that a schema constrains has no
+ * thinking. */
 static bool read_thinking_budget(const whit_ask *ask, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     double n_tokens = -1;
@@ -341,7 +345,7 @@ static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **
     return status == WHIT_OK;
 }
 
-/* Token ids of the prompts of one request. */
+/* holds the token ids of all prompts of one request */
 struct prompts {
     int32_t *ids[WHIT_API_MOST_ANSWERS];
     size_t n_ids[WHIT_API_MOST_ANSWERS];
@@ -361,7 +365,7 @@ static bool append_text_of(const whit_api *api, const int32_t *ids, size_t n_ids
     return ok;
 }
 
-/* Returns a text given as a string or as {"prompt_string": TEXT}; NULL for other values. */
+/* Returns a text given as a string or as {"prompt_string": TEXT}; NULL means that the value is neither. */
 static const json_t *prompt_string(const json_t *prompt)
 {
     const json_t *within = json_object_get(prompt, "prompt_string");
@@ -378,7 +382,7 @@ static bool has_integer(const json_t *list)
     return false;
 }
 
-/* A list of token ids, with texts between them. */
+/* Reads a list of token ids, with texts between them. */
 static bool read_list(whit_ask *ask, const json_t *list, int32_t **ids, size_t *n, whit_web_reply *reply)
 {
     size_t room = 0, n_new;
@@ -425,7 +429,7 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
         (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) || whit_api_fail_memory(reply));
 }
 
-/* A text, token ids with texts between them, or a list of either. */
+/* Reads a request's prompt: a text, token ids with texts between them, or a list of either. */
 static bool read_prompts(whit_ask *ask, const json_t *body, struct prompts *to, whit_web_reply *reply)
 {
     const json_t *prompt = json_object_get(body, "prompt");
@@ -455,8 +459,8 @@ static bool render_chat(whit_ask *ask, const json_t *body, struct prompts *to, w
 
 /* ---- a request --------------------------------------------------------------------------------- */
 
-/* "logprobs", a switch or a number of them, "top_logprobs", their number in chats, and llama.cpp's
- * "post_sampling_probs". */
+/* Reads "logprobs", which is a switch or a number of log-probabilities, "top_logprobs", their number in chats, and
+ * llama.cpp's "post_sampling_probs". */
 static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job, whit_web_reply *reply)
 {
     const json_t *given = json_object_get(body, "logprobs");
@@ -476,8 +480,8 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
         whit_field_refuse(reply, "post_sampling_probs", "only probabilities before sampling are supported");
 }
 
-/* Claims the memory that an answer takes until it is sent: ids twice, log-probabilities in the generation and in the
- * job. */
+/* Claims the memory that an answer takes until it is sent: its token ids count twice, and its log-probabilities count
+ * once in the generation and once in the job. */
 static bool claim_job(const whit_job *job, whit_web_reply *reply)
 {
     size_t n_all = job->n_ids + (size_t)job->n_tokens, n_logged = job->logprobs ? job->n_tokens : 0;
@@ -533,7 +537,7 @@ static bool refuse_full(whit_web_reply *reply)
 
 static bool submit_jobs(whit_ask *ask, whit_web_reply *reply)
 {
-    whit_shared_grammar_release(ask->grammar); /* from now on the engine's */
+    whit_shared_grammar_release(ask->grammar); /* from here on the engine owns the grammar */
     ask->grammar = NULL;
     return whit_engine_submit(ask->api->engine, ask->jobs, ask->n, NULL) == WHIT_OK || refuse_full(reply);
 }
@@ -589,7 +593,7 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     return true;
 }
 
-/* Returns whether the server can take that many answers, and the context each prompt. */
+/* Returns whether the server can take that many answers, and whether each prompt fits the context. */
 static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, whit_web_reply *reply)
 {
     uint32_t n_ctx = whit_engine_context_size(ask->api->engine), n = prompts->n * ask->n_each;
@@ -626,7 +630,8 @@ static bool fill_in(whit_ask *ask, const json_t *body, uint64_t key, whit_web_re
     return ok && submit_jobs(ask, reply);
 }
 
-/* Hashes the name by which clients and load balancers identify a conversation; 0 without a name. */
+/* Returns a hash of the name by which clients and load balancers identify a conversation, or 0 if the request has no
+ * name. */
 static uint64_t name_conversation(const whit_web_request *request)
 {
     static const char *const headers[] = {"x-session-id",       "x-claude-code-session-id",

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The body of a request, as JSON. */
+ * Parses the body of a request as JSON. */
 #include <stdio.h>
 #include <string.h>
 
 #include "server/body.h"
 #include "server/json_text.h"
 
-/* A value takes about 40 bytes of memory and two of text; a list or an object takes 250 and three, and counts as
- * HOLDER_VALUES values. MOST_VALUES values take 40 MB; a prompt with as many ids as the largest context holds takes an
- * eighth of that. */
+/* A JSON value takes about 40 bytes of memory and two of text; a list or an object takes 250 bytes of memory and three
+ * of text, and counts as HOLDER_VALUES values. MOST_VALUES values take 40 MB; a prompt with as many ids as the largest
+ * context holds takes an eighth of that. */
 enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8, VALUE_BYTES = 40 };
 
-/* The path to a value, from its end; of a deeper path only the number of steps is kept. */
+/* describes the path to a value, from its end; of a deeper path only the number of steps is kept */
 struct place {
     struct {
-        const char *key; /* NULL: an index of a list */
+        const char *key; /* NULL: the step is an index of a list */
         size_t i;
     } steps[MOST_STEPS];
     size_t n;
@@ -59,8 +59,8 @@ static void write_place(const struct place *place, char *text, size_t room)
     }
 }
 
-/* Estimates the number of JSON values in the text, weighting lists and objects by their memory; done before parsing,
- * which allocates that memory. */
+/* Estimates the number of JSON values in the text, and weights lists and objects by their memory. This is done before
+ * the text is parsed, because parsing allocates that memory. */
 static size_t count_values(const char *body, size_t n)
 {
     size_t n_values = 1;

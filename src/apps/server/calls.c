@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tools of a request: which calls are allowed or required, and the grammar that constrains answers to them. */
+ * Reads the tools of a request: which calls are allowed or required, and which grammar constrains answers to them. */
 #include <stdlib.h>
 #include <string.h>
 

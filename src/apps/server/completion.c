@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * llama.cpp's own API: POST /completion and /infill, which editors use. */
+ * Serves llama.cpp's own API: POST /completion and /infill, which editors use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
-/* Appends the text of a member of the request to `out`; it may be absent. */
+/* Appends the text of a member of the request to `out`; the member may be absent. */
 static bool append_text(const json_t *body, const char *key, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *own = json_object_get(body, key);
@@ -38,7 +38,7 @@ static bool read_prefix(const json_t *body, whit_buf *prefix, whit_web_reply *re
     return append_text(body, "input_prefix", prefix, reply) && append_text(body, "prompt", prefix, reply);
 }
 
-/* A list with a token id is one prompt. */
+/* Returns whether a prompt is a list of prompts. A list with a token id is one prompt. */
 static bool is_list(const json_t *prompt)
 {
     for (size_t i = 0; i < json_array_size(prompt); i++)
@@ -46,7 +46,7 @@ static bool is_list(const json_t *prompt)
     return json_array_size(prompt) > 1;
 }
 
-/* Translates the request into OpenAI's form; NULL: refused. */
+/* Translates the request into OpenAI's form. NULL means that the request was refused. */
 static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
 {
     json_t *own = json_copy((json_t *)body), *most = json_object_get(body, "n_predict");
@@ -74,10 +74,12 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
         ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
                                "several answers cannot be streamed, and have no n_probs");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
-    json_object_del(own, "n"); /* OpenAI's members n and echo: without n_cmpl there is one answer, without the prompt */
+    /* OpenAI's members n and echo must not act here: without n_cmpl there is one answer, without the prompt's text */
+    json_object_del(own, "n");
     if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));
     json_object_del(own, "echo");
-    if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed"); /* drawn */
+    /* the seed is drawn at random */
+    if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed");
     whit_buf_free(&prefix);
     whit_buf_free(&suffix);
     if (ok) return own;
@@ -104,7 +106,7 @@ static json_t *tokens_json(const whit_buf *tokens)
     return list;
 }
 
-/* Returns the settings of an answer, the drawn seed among them. */
+/* Returns the settings of an answer, with the seed that was drawn. */
 static json_t *settings_json(const whit_job *job)
 {
     json_t *settings = whit_settings_json(&job->sampling), *stops = json_array();
@@ -143,11 +145,11 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
     const json_t *text = json_object_get(choice, "text");
     const whit_job *job = ask->jobs[ask->state.i_job];
     json_t *own = finished(ask, piece(ask, json_string_value(text), json_string_length(text), true));
-    json_object_set_new(own, "tokens", tokens_json(&job->tokens)); /* empty without return_tokens */
+    json_object_set_new(own, "tokens", tokens_json(&job->tokens)); /* the list is empty without return_tokens */
     return own;
 }
 
-/* Sends the event, whose ownership it takes; pending log-probabilities are included. */
+/* Sends the event, whose ownership it takes, with the log-probabilities that are pending. */
 static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     whit_buf *logs = &ask->state.logs;
@@ -179,7 +181,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
 static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
-    /* Tokens that no event has sent: special tokens have no text. */
+    /* The last event has the tokens that no event has sent, because special tokens have no text. */
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     send_event(ask, own, out);
 }

@@ -31,7 +31,7 @@ void whit_embedder_close(whit_embedder *embedder)
     *embedder = (whit_embedder){0};
 }
 
-/* Returns the context for texts of this length: a power of two, at most `most`. */
+/* Returns the size of the context for texts of this length: a power of two, at most `most`. */
 static uint32_t context_for(size_t longest, uint32_t most)
 {
     uint32_t n = CTX_TOKENS_MIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Texts into vectors. */
+ * Serves embeddings: computes the vectors of texts and writes them in each vendor's form. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static bool refuse_input(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Returns the text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL: it is not a
- * text. */
+/* Returns the text of an input: a string, {"prompt_string": TEXT} or {"content": [{"text": TEXT}]}. NULL means that the
+ * input is not a text. */
 static const json_t *input_text(const json_t *one)
 {
     const json_t *string = json_object_get(one, "prompt_string"), *content = json_object_get(one, "content");
@@ -36,10 +36,11 @@ static const json_t *input_text(const json_t *one)
     return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
 }
 
-/* A prompt that precedes every text. */
+/* describes a prompt that precedes every text */
 struct prompt {
     const char *text; /* NULL: no prompt */
-    size_t n_ids;     /* number of its tokens including the special ones before it; 0: the pooling does not need it */
+    /* number of the prompt's tokens including the special tokens before them; 0: the pooling does not need it */
+    size_t n_ids;
 };
 
 /* Counts the tokens of a prompt and the special tokens before it, not those after it. */
@@ -59,7 +60,7 @@ static bool count_prompt(const whit_api *api, struct prompt *prompt, whit_web_re
     return ok;
 }
 
-/* The prompt that the request names, of those in the model's files. */
+/* Finds the prompt that the request names among the prompts in the model's files. */
 static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *prompt, whit_web_reply *reply)
 {
     const json_t *name;
@@ -75,7 +76,7 @@ static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *
     return false;
 }
 
-/* Appends the tokens of a text, with the prompt before it unless it is NULL, or one token by its id. */
+/* Appends the tokens of a text, with the prompt before it unless `prompt` is NULL, or one token by its id. */
 static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, bool first, int32_t *ids, size_t room,
                           size_t *n, whit_web_reply *reply)
 {
@@ -106,7 +107,7 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
     return true;
 }
 
-/* The tokens of one input, the caller's: a text, or a list of ids with texts between them. */
+/* Reads the tokens of one input: a text, or a list of ids with texts between them. The caller owns the list of ids. */
 static bool read_text(whit_api *api, const json_t *one, const char *prompt, int32_t **ids, size_t *n,
                       whit_web_reply *reply)
 {
@@ -117,7 +118,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     *n = 0;
     *ids = NULL;
     if (!whit_reply_claim(reply, (room + 1) * sizeof **ids))
-        return false; /* for each text: they do not add up to much */
+        return false; /* the memory is claimed for each text: the claims do not add up to much */
     *ids = malloc((room + 1) * sizeof **ids);
     if (!*ids) return whit_api_fail_memory(reply);
     if (!text && !n_parts) return refuse_input(reply, "expected a text, token ids, or a list of either");
@@ -129,7 +130,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     return false;
 }
 
-/* A list without a token id is a list of inputs. */
+/* Returns whether the input is a list of inputs: a list without a token id is one. */
 static bool is_several(const json_t *input)
 {
     for (size_t i = 0; i < json_array_size(input); i++)
@@ -137,7 +138,7 @@ static bool is_several(const json_t *input)
     return json_array_size(input) > 0;
 }
 
-/* A request with adapters is refused instead of answered without them. */
+/* Returns whether the request names no adapters. Otherwise it is refused, instead of answered without them. */
 bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_reply *reply)
 {
     whit_job job = {0};
@@ -148,7 +149,7 @@ bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_
     return false;
 }
 
-/* Computes the vectors of inputs [first, first + n) of a list, or of the only one. */
+/* Computes the vectors of inputs [first, first + n) of a list, or of the only input. */
 static bool embed_some(whit_api *api, const json_t *input, const struct prompt *prompt, bool several, size_t first,
                        size_t n, size_t width, float *values, size_t *n_tokens, whit_web_reply *reply)
 {
@@ -204,9 +205,10 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     return ok;
 }
 
-/* How each form is written: the reply's beginning, that of a vector up to its index and after it, and both ends. */
+/* Each form of a reply has these texts: the reply's beginning, a vector's beginning up to its index, the text after the
+ * index, and the ends of the vector and of the reply. */
 static const struct {
-    const char *begin, *vector, *after_index, *vector_end, *end; /* after_index NULL: without an index */
+    const char *begin, *vector, *after_index, *vector_end, *end; /* after_index NULL: the vectors have no index */
 } forms[] = {
     [WHIT_VECTORS_OPENAI] = {"{\"object\":\"list\",\"data\":[",
                              "{\"object\":\"embedding\",\"index\":", ",\"embedding\":", "}", "]"},
@@ -217,13 +219,13 @@ static const struct {
     [WHIT_VECTORS_GEMINI_ONE] = {"{\"embedding\":{\"values\":", "", NULL, "", "}"},
 };
 
-/* Vectors while they are written. */
+/* holds the vectors while they are written */
 struct vectors {
-    float *values;         /* (n, width) */
-    size_t n, width, i, k; /* i, k: the next value */
+    float *values;         /* (n, width): the numbers of the vectors, a row each */
+    size_t n, width, i, k; /* i, k: row and column of the next number */
     whit_vectors_form form;
     bool base64;
-    whit_buf end; /* the text after all of them */
+    whit_buf end; /* the text after all vectors */
 };
 
 static void free_vectors(void *user)
@@ -236,7 +238,8 @@ static void free_vectors(void *user)
 
 static void write_base64(const float *values, size_t width, whit_buf *out)
 {
-    size_t n_bytes = width * sizeof *values; /* little-endian floats, the byte order of all supported machines */
+    /* the vectors are little-endian floats, the byte order of all supported machines */
+    size_t n_bytes = width * sizeof *values;
     size_t room = sodium_base64_encoded_len(n_bytes, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(room);
     if (text) sodium_bin2base64(text, room, (const uint8_t *)values, n_bytes, sodium_base64_VARIANT_ORIGINAL);
@@ -287,7 +290,7 @@ void whit_reply_vectors(whit_web_reply *reply, whit_vectors_form form, bool base
     char *text = whit_json_write(rest);
     bool ok = v && text && n && width;
     if (v) *v = (struct vectors){.values = values, .n = n, .width = width, .form = form, .base64 = base64};
-    /* The other members follow the list: {"a": 1} becomes ],"a":1} */
+    /* The reply's other members follow the list of vectors: {"a": 1} becomes ],"a":1} */
     ok = ok && whit_buf_append_str(&v->end, forms[form].end);
     if (ok && form != WHIT_VECTORS_LIST) /* the form LIST has no other members */
         ok = whit_buf_append_str(&v->end, json_object_size(rest) ? "," : "") && whit_buf_append_str(&v->end, text + 1);
@@ -326,7 +329,7 @@ void whit_embeddings_post(whit_call *call)
     }
 }
 
-/* llama.cpp's own: a list of {"index", "embedding": [[...]]}. */
+/* Serves llama.cpp's POST /embedding, whose reply is a list of {"index", "embedding": [[...]]}. */
 void whit_embedding_post(whit_call *call)
 {
     whit_api *api = call->api;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Continuous batching: every step computes the next token of all generations, and as much of the waiting
- * prompts as fits its time budget. Sequences keep their tokens when a request ends; the next request reuses the longest
- * common prefix, of its own sequence or of another. */
+ * Runs the requests of one model by continuous batching: every step computes the next token of all generations, and as
+ * much of the waiting prompts as fits its time budget. Sequences keep their tokens when a request ends; the next
+ * request reuses the longest common prefix, of its own sequence or of another. */
 #include "server/engine.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
-/* Work for the engine's thread between two steps: texts to embed, or an action on a slot. It belongs to the thread
- * that waits for it. */
+/* describes work for the engine's thread between two steps: texts to embed, or an action on a slot. The errand belongs
+ * to the thread that waits for it. */
 typedef struct errand {
-    whit_slot_action *action; /* NULL: texts */
+    whit_slot_action *action; /* NULL: the errand is texts to embed */
     const whit_vector_work *work;
     whit_status status;
     whit_error *error;
@@ -29,18 +29,19 @@ typedef struct errand {
 } errand;
 
 typedef struct slot {
-    whit_job *job; /* NULL: free */
+    whit_job *job; /* NULL: the slot is free */
     whit_generation *generation;
     whit_sampler *sampler;
-    whit_stage stages[3]; /* a program's, a limit of thinking, then a grammar's, which has the last word */
+    /* stages of sampling: a program's, a limit of thinking's, then a grammar's, which decides last */
+    whit_stage stages[3];
     const whit_stage *stage_list[2];
-    int32_t *held; /* tokens in the sequence of a free slot */
+    int32_t *held; /* tokens in a free slot's sequence */
     size_t n_held;
-    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which they were computed */
+    whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the tokens were computed */
     size_t n_mounts;
-    bool is_kept;           /* saved in the cache folder, unchanged since */
+    bool is_kept;           /* the tokens are saved in the cache folder and unchanged since */
     bool is_prompt_counted; /* the prompt of the current job is in the counts already */
-    uint64_t used;          /* the step of its last use */
+    uint64_t used;          /* number of the step of the slot's last use */
     uint64_t conversation;  /* conversation of the job whose tokens the slot holds */
 } slot;
 
@@ -57,8 +58,8 @@ struct whit_engine {
     whit_embedder embedder;
     whit_keep keep;
     whit_engine_counts counts;
-    whit_error *opening; /* receives the reason if `run` cannot open the engine; NULL after the attempt */
-    whit_status status;  /* status of the opening */
+    whit_error *opening; /* receives the reason if `run` cannot open the session; NULL after the attempt */
+    whit_status status;  /* status of opening the session */
     bool stop, running;
 };
 
@@ -71,7 +72,8 @@ static size_t common_tokens(const int32_t *a, size_t n_a, const int32_t *b, size
     return i;
 }
 
-/* Returns the tokens of a slot's sequence. For a busy slot these are its generation's tokens that were fed so far. */
+/* Returns the tokens of a slot's sequence. For a busy slot these are the tokens of its generation that were fed so
+ * far. */
 static const int32_t *held_tokens(const whit_engine *e, uint32_t i, size_t *n)
 {
     const slot *s = &e->slots[i];
@@ -93,9 +95,10 @@ static bool mounts_same(const slot *s, const whit_job *job)
     return same;
 }
 
-/* Chooses a free slot: by its id where one was asked for, or by the conversation it holds; else by the longest common
- * beginning, then by the longest time without use. A named conversation takes no other's slot while it can have
- * another: their common beginning is found there, too. */
+/* Chooses a free slot: the slot whose id the job names or, failing that, a slot that holds the job's conversation;
+ * otherwise the slot whose tokens share the longest beginning with the prompt and, among equals, the slot that was used
+ * longest ago. A named conversation takes no other conversation's slot while another slot is free: a beginning that
+ * they share is found there, too. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;
@@ -166,10 +169,11 @@ static whit_status open_generation(whit_engine *e, uint32_t at, whit_job *job, w
     return whit_generation_open(e->session, s->sampler, job->ids, job->n_ids, &options, &s->generation, error);
 }
 
-/* Call with the lock held, in the engine's thread or after its end. */
+/* Records the end of a job. Must be called with the lock held, in the engine's thread or after its end. */
 static void finish_job(whit_engine *e, whit_job *job, whit_finish finish, const whit_error *error)
 {
-    whit_job_drop_grammar(job); /* others may still follow the grammar */
+    /* the job's hold on the grammar is dropped here; other jobs may still follow the grammar */
+    whit_job_drop_grammar(job);
     job->finish = finish;
     if (error) job->error = *error;
     job->finished = true;
@@ -221,8 +225,8 @@ static whit_job *next_job(whit_engine *e)
     return best;
 }
 
-/* Call with the lock held: ends waiting jobs whose client has left or whose deadline has passed, wherever in the
- * queue. */
+/* Ends waiting jobs whose client has left or whose deadline has passed, wherever they are in the queue. Must be called
+ * with the lock held. */
 static void sweep_queue(whit_engine *e)
 {
     uint64_t now_ns = e->first ? whit_now_ns() : 0;
@@ -246,7 +250,8 @@ static void sweep_queue(whit_engine *e)
     e->last = last;
 }
 
-/* Call with the lock held; it is released while a job is prepared, whose prompt may be long. */
+/* Moves waiting jobs into free slots. Must be called with the lock held, which is released while a job is prepared,
+ * because its prompt may be long. */
 static void start_jobs(whit_engine *e)
 {
     sweep_queue(e);
@@ -275,7 +280,7 @@ static void start_jobs(whit_engine *e)
     }
 }
 
-/* Notes how far the prompt of a slot is, once for each step that brought it on. */
+/* Records how much of a slot's prompt has been computed, once for each step that computed some of it. */
 static void note_progress(const whit_engine *e, const slot *s, bool is_done)
 {
     whit_job *job = s->job;
@@ -290,7 +295,7 @@ static void note_progress(const whit_engine *e, const slot *s, bool is_done)
     whit_buf_append(&job->progress, &last, sizeof last);
 }
 
-/* Call with the lock held: passes final text and tokens on; true if the job is over. */
+/* Passes final text and tokens to the job; returns true if the job is over. Must be called with the lock held. */
 static bool take_output(whit_engine *e, slot *s)
 {
     whit_job *job = s->job;
@@ -321,7 +326,7 @@ static bool take_output(whit_engine *e, slot *s)
     for (uint32_t i = job->n_generated; job->logprobs && i < result.n_generated_tokens; i++) {
         whit_logprob drawn[1 + WHIT_TOP_MAX];
         const whit_logprob *entries = job->logs_drawn ? drawn : whit_generation_logprobs(s->generation, i);
-        /* One token a step, because drafts are not supported with it. */
+        /* Each step gives one token here, because drafts are not supported with log-probabilities of drawn tokens. */
         if (job->logs_drawn) e->options.drawn(s->sampler, job->n_top, drawn);
         if (entries) whit_buf_append(&job->logprobs_of, entries, (1 + job->n_top) * sizeof *entries);
     }
@@ -347,7 +352,7 @@ static bool take_output(whit_engine *e, slot *s)
     return true;
 }
 
-/* Call with the lock held, in the engine's thread. */
+/* Updates the counts of the cache. Must be called with the lock held, in the engine's thread. */
 static void count_cache(whit_engine *e)
 {
     whit_mark_counts marks = {.struct_bytes = sizeof marks};
@@ -373,8 +378,8 @@ static size_t prompt_left(const whit_engine *e, uint32_t at)
     return position < n_ids ? n_ids - position : 0;
 }
 
-/* Lists the generations of busy slots, those with the fewest prompt tokens left first: the first prompt takes most of
- * what a step has for prompts, and a short question does not wait for a long document. Returns their number. */
+/* Lists the generations of busy slots, those with the fewest prompt tokens left first, and returns their number. The
+ * first prompt takes most of a step's budget for prompts, so a short question does not wait for a long document. */
 static size_t list_generations(const whit_engine *e, whit_generation **generations)
 {
     size_t n = 0, left[WHIT_ENGINE_MOST_SLOTS];
@@ -391,7 +396,7 @@ static size_t list_generations(const whit_engine *e, whit_generation **generatio
     return n;
 }
 
-/* Counts one step. Call with the lock held. */
+/* Adds one step to the counts. Must be called with the lock held. */
 static void count_step(whit_engine *e, size_t n_busy, const whit_step_report *report)
 {
     whit_engine_counts *c = &e->counts;
@@ -423,7 +428,8 @@ static void step_engine(whit_engine *e)
         whit_generations_step_within(e->session, generations, n, e->options.step_budget_ns, &report, &n_open, &error);
     if (status != WHIT_OK)
         for (size_t i = 0; i < n; i++) whit_generation_cancel(generations[i]);
-    whit_channel_publish(e->options.events); /* a client that has its answer can already request the events */
+    /* the events are published before the answers, so that a client that has its answer can already request them */
+    whit_channel_publish(e->options.events);
     pthread_mutex_lock(&e->lock);
     count_step(e, n, &report);
     for (uint32_t i = 0; i < e->options.n_slots; i++) {
@@ -447,7 +453,7 @@ static void step_engine(whit_engine *e)
 
 /* ---- errands ----------------------------------------------------------------------------------- */
 
-/* Returns the next errand, or NULL. Call with the lock held. */
+/* Removes the next errand from its queue and returns it, or NULL. Must be called with the lock held. */
 static errand *next_errand(whit_engine *e)
 {
     errand *first = e->first_errand;
@@ -456,7 +462,7 @@ static errand *next_errand(whit_engine *e)
     return first;
 }
 
-/* Marks an errand as finished. Call with the lock held. */
+/* Marks an errand as finished. Must be called with the lock held. */
 static void finish_errand(whit_engine *e, errand *one, whit_status status)
 {
     one->status = status;
@@ -490,7 +496,7 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     return status;
 }
 
-/* Hands the errand over and waits for its end. */
+/* Gives the errand to the engine's thread and waits for its end. */
 static whit_status wait_for(whit_engine *e, errand *one)
 {
     pthread_mutex_lock(&e->lock);
@@ -525,7 +531,7 @@ whit_status whit_engine_act(whit_engine *e, whit_slot_action *action, whit_error
 
 /* ---- KV events --------------------------------------------------------------------------------- */
 
-/* Bit mask of the mounted adapters, by their index in the options. */
+/* Returns a bit mask of the mounted adapters, by their index in the options. */
 static uint64_t adapter_bits(const whit_engine *e, const whit_mount *mounts, size_t n_mounts)
 {
     uint64_t bits = 0;
@@ -557,7 +563,7 @@ static void load_kept(whit_engine *e)
     }
 }
 
-/* Should a free slot be saved? Tokens computed with adapters are not. */
+/* Returns whether a free slot should be saved. Tokens computed with adapters are not saved. */
 static bool is_to_be_kept(const whit_engine *e, const slot *s)
 {
     return e->keep.prefix && !s->job && s->held && !s->is_kept && !s->n_mounts;
@@ -579,8 +585,8 @@ static uint32_t unsaved_slot(const whit_engine *e)
     return i;
 }
 
-/* Waits for work; after a while saves the contents of slots, one after another, until work arrives. Call with the
- * lock held and nothing to do. */
+/* Waits for work. After a while without work it saves the contents of slots, one after another, until work arrives.
+ * Must be called with the lock held and nothing to do. */
 static void wait_idle(whit_engine *e)
 {
     struct timespec until;
@@ -599,8 +605,8 @@ static void wait_idle(whit_engine *e)
     }
 }
 
-/* The session's workers are pinned to cores other than that of the thread that opens it. The same thread must step the
- * session: otherwise a worker could share the stepping thread's core. */
+/* Opens the session. Its workers are pinned to cores other than the core of the thread that opens it, so the same
+ * thread must step the session: otherwise a worker could share the stepping thread's core. */
 static bool open_session(whit_engine *e)
 {
     whit_session_options wanted = whit_engine_session_options(&e->options);
@@ -609,7 +615,8 @@ static bool open_session(whit_engine *e)
     whit_status status = whit_session_open_drafting(e->model, &wanted, drafter, &e->session, e->opening);
     if (status == WHIT_OK && e->options.expert_bytes) {
         status = whit_session_limit_experts(e->session, e->options.expert_bytes, e->opening);
-        if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK; /* no mixture, or one in memory */
+        /* the model has no experts, or all of them stay in memory */
+        if (status == WHIT_ERROR_UNSUPPORTED) status = WHIT_OK;
     }
     if (status == WHIT_OK)
         status = whit_keep_open(e->model, e->options.cache_dir, e->options.i_server, e->options.i_twin, &wanted,
@@ -768,7 +775,8 @@ uint32_t whit_engine_context_size(const whit_engine *e)
     return e->counts.n_ctx_tokens;
 }
 
-/* Returns whether the queue is full; jobs that free slots can take at once do not count. Call with the lock held. */
+/* Returns whether the queue is full; jobs that free slots can take at once do not count. Must be called with the lock
+ * held. */
 static bool is_full(const whit_engine *e, size_t n)
 {
     uint32_t n_free = e->options.n_slots - e->counts.n_busy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Answers of the Gemini API: whole, as events, or as a list of JSON objects that grows. */
+ * Writes answers in the form of the Gemini API: as one object, as events, or as a list of JSON objects that grows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static json_t *call_part(const whit_ask *ask, uint32_t i, json_t *name, json_t *
                      "name", name, "args", arguments ? arguments : json_object());
 }
 
-/* Makes a response of the parts, whose ownership it takes; `finish` NULL: more responses follow. */
+/* Makes a response of the parts, whose ownership it takes. `finish` is the reason why the answer ended; NULL means that
+ * more responses follow. */
 static json_t *response(const whit_ask *ask, json_t *parts, const char *finish)
 {
     const whit_job *job = ask->jobs[0];
@@ -60,7 +61,7 @@ static json_t *whole_answer(whit_ask *ask, const json_t *choice)
 
 /* ---- streams ------------------------------------------------------------------------------------- */
 
-/* Takes the event: a line of data, or the next item of the list. */
+/* Sends the event, whose ownership it takes, as a line of data or as the next item of the list. */
 static void send_event(whit_ask *ask, json_t *event, whit_buf *out)
 {
     char *text = event ? whit_json_write(event) : NULL;
@@ -173,7 +174,8 @@ void whit_gemini_count(whit_call *call)
 
 /* ---- vectors ------------------------------------------------------------------------------------- */
 
-/* Returns the text of a request's content, its title first, the caller's. NULL: refused. */
+/* Returns the text of a request's content, with its title first; the caller owns the text. NULL means that the request
+ * was refused. */
 static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *reply)
 {
     const json_t *title = whit_gemini_get(request, "title");
@@ -195,7 +197,7 @@ static json_t *text_to_embed(const json_t *request, size_t i, whit_web_reply *re
     return result;
 }
 
-/* The vectors of all requests, which have the number of dimensions of the first. */
+/* Computes the vectors of all requests. All vectors have the number of dimensions that the first request names. */
 static void embed_requests(whit_call *call, const json_t *requests, whit_vectors_form form)
 {
     size_t width = whit_model_embedding_size(call->api->model), n, n_tokens;

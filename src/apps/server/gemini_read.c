@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests of the Gemini API, https://ai.google.dev/api/generate-content: contents of parts, function declarations with
- * schemas in OpenAPI's form, settings. */
+ * Reads requests of the Gemini API, https://ai.google.dev/api/generate-content: contents of parts, function
+ * declarations with schemas in OpenAPI's form, settings. */
 #include <ctype.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static bool refuse_part(whit_web_reply *reply, size_t i, size_t k, const char *w
 
 static json_t *schema_at(const json_t *schema, int depth);
 
-/* Returns the type in small letters; with `nullable`, or null. */
+/* Returns a schema's type in small letters; with `nullable`, the type or null. */
 static json_t *schema_type(const json_t *type, bool nullable)
 {
     char text[16];
@@ -64,7 +64,7 @@ static json_t *schema_type(const json_t *type, bool nullable)
     return nullable ? json_pack("[s, s]", text, "null") : json_string(text);
 }
 
-/* The protocol writes 64-bit integers as texts. */
+/* Returns a number of a schema, because the protocol writes 64-bit integers as texts. */
 static json_t *schema_number(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -109,7 +109,8 @@ static json_t *schema_at(const json_t *schema, int depth)
     }
     json_object_foreach((json_t *)schema, key, value)
     {
-        const char *name = !strcmp(key, "any_of") ? "anyOf" : key; /* `key` itself leads to the next member */
+        /* the loop uses `key` itself to find the next member */
+        const char *name = !strcmp(key, "any_of") ? "anyOf" : key;
         if (is_among(key, dropped)) continue;
         if (!strcmp(key, "type"))
             value = schema_type(value, nullable);
@@ -138,16 +139,16 @@ static json_t *gemini_schema(const json_t *schema)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* One content while it is read. */
+/* holds the parts of one content while it is read */
 struct content {
     bool is_model;
     size_t i;
     whit_buf text, thinking;
-    json_t *calls, *results; /* messages of OpenAI's role tool */
-    json_t *open;            /* calls without a result, [id, name] each, of all contents so far */
+    json_t *calls, *results; /* calls: the model's function calls; results: messages with OpenAI's role "tool" */
+    json_t *open;            /* the calls of all contents so far that have no result yet, [id, name] each */
 };
 
-/* Text files arrive as base64 data. */
+/* Appends the text of a file, which arrives as base64 data. */
 static bool append_data(struct content *c, const json_t *data, size_t k, whit_web_reply *reply)
 {
     const char *type = json_string_value(whit_gemini_get(data, "mimeType"));
@@ -186,8 +187,8 @@ static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_
     return ok || refuse_part(reply, c->i, k, "a functionCall needs a name");
 }
 
-/* Removes the first call without a result from the list and returns its id: the call with the response's id, else
- * with its name. The caller owns the result. */
+/* Removes the first call without a result from the list and returns its id: the call with the response's id or, if the
+ * response has no id, the call with its name. The caller owns the result. */
 static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
 {
     size_t i;
@@ -202,7 +203,7 @@ static json_t *take_call(json_t *open, const json_t *id, const json_t *name)
     return id ? json_incref((json_t *)id) : json_string("");
 }
 
-/* Returns a function's response as text; an object whose only member is the string `output`, as clients send it, gives
+/* Returns a function's response as text. An object whose only member is the string `output`, as clients send it, gives
  * that string. */
 static json_t *response_text(const json_t *response)
 {
@@ -238,7 +239,7 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
     if (response && !c->is_model) return read_response(c, response, k, reply);
     if (json_is_string(text)) {
         whit_buf *out = is_thought ? &c->thinking : &c->text;
-        /* The parts of a model's content form one text. */
+        /* The parts of a model's content form one text, without line feeds between them. */
         if (!c->is_model && out->size_bytes) whit_buf_append_str(out, "\n");
         return whit_buf_append(out, json_string_value(text), json_string_length(text)) || whit_api_fail_memory(reply);
     }
@@ -332,8 +333,8 @@ static bool is_allowed(const json_t *names, const json_t *tool)
     return !json_array_size(names);
 }
 
-/* Tools that Google's server runs itself (googleSearch and the like) are ignored: the answer is one in which none
- * was called. */
+/* Reads the tools. Tools that Google's server runs itself (googleSearch and the like) are ignored: the answer is then
+ * one in which no such tool was called. */
 static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 {
     static const char *const modes[] = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED", NULL};
@@ -369,7 +370,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
-/* Constrains the answer to one of a schema's texts, verbatim: a grammar with one alternative for each. */
+/* Constrains the answer to one of a schema's texts, verbatim, by a grammar with one alternative for each text. */
 static bool read_choices(const json_t *schema, json_t *chat, whit_web_reply *reply)
 {
     json_t *one;

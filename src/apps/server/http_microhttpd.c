@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * HTTP by libmicrohttpd, loaded on first use, because it needs a TLS library that no other verb needs. */
+ * Serves HTTP by libmicrohttpd, which is loaded on first use, because it needs a TLS library that no other verb of the
+ * program needs. */
 #include "base/utf8.h"
 #include "server/http.h"
 #include "base/items.h"
@@ -16,9 +17,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The stack is large enough for JSON nested as deep as its parser allows (2,048 levels), also with sanitizers. */
+/* Each connection's thread has a stack large enough for JSON nested as deep as its parser allows (2,048 levels), also
+ * with sanitizers. */
 enum { HEADER_BYTES = 32768, STACK_BYTES = 8 << 20 };
-/* Connections beyond the limit, in whose place others are being closed; bytes of a refused body that are read. */
+/* SPARE_CONNECTIONS connections beyond the limit may be open, in whose place others are being closed; up to
+ * DROPPED_BYTES_MAX bytes of a refused body are read. */
 enum { SPARE_CONNECTIONS = 64, DROPPED_BYTES_MAX = 4 * WHIT_WEB_MAX_BODY_BYTES };
 
 struct api {
@@ -40,8 +43,9 @@ struct api {
     enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
 
-/* A connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its request is
- * refused or incomplete, and a new connection may take its place, beginning with the longest wait. */
+/* describes a connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its
+ * request is refused or incomplete, and a new connection may take its place, beginning with the connection that has
+ * waited longest. */
 struct client {
     struct client *previous, *next;
     int fd;
@@ -56,12 +60,12 @@ struct whit_web_server {
     whit_budget *budget;
     uint32_t timeout_s;
     atomic_uint n_in_flight;
-    pthread_mutex_t lock;  /* protects the following */
+    pthread_mutex_t lock;  /* protects the members below */
     struct client clients; /* head of the ring of connections, oldest first */
     uint32_t n_clients, n_clients_max;
 };
 
-/* State of one request. */
+/* holds the state of one request */
 struct exchange {
     whit_web_server *server;
     whit_claim claim;
@@ -69,7 +73,7 @@ struct exchange {
     bool is_too_long;
     size_t n_dropped;
     whit_claim_result body_claim;
-    whit_web_reply refusal; /* status 0: the headers were accepted */
+    whit_web_reply refusal; /* the reply to refused headers; status 0: the headers were accepted */
 };
 
 struct stream {
@@ -125,9 +129,9 @@ const char *whit_web_query(const whit_web_request *request, const char *name)
     return c->api->lookup(c->of, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* The library measures the time in which nothing was read or written, and checks it after a handler has run and before
- * the reply is sent: an answer that took longer than the timeout would be dropped. Setting the timeout to 0 and back
- * restarts the measurement. */
+/* Restarts the library's measurement of the time in which no byte was read or written, by setting the timeout to 0 and
+ * back. The library checks that time after a handler has run and before the reply is sent, so an answer that took
+ * longer than the timeout would be dropped. */
 static void restart_timeout(const whit_web_server *server, struct MHD_Connection *connection)
 {
     server->api.set_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
@@ -176,7 +180,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     if (reply->type) api->add_header(response, "Content-Type", reply->type);
     if (reply->id[0]) {
         api->add_header(response, "X-Request-Id", reply->id);
-        api->add_header(response, "request-id", reply->id); /* the name that Anthropic's libraries read */
+        api->add_header(response, "request-id", reply->id); /* Anthropic's libraries read this name */
     }
     for (size_t i = 0; i < reply->n_headers; i++)
         api->add_header(response, reply->headers[2 * i], reply->headers[2 * i + 1]);
@@ -185,13 +189,13 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     return result;
 }
 
-/* Framing of a request. If a proxy before this server understood it differently, a request could be hidden in another's
- * body (request smuggling), so only one plain form is accepted. The library hides some of the bytes: that a line ended
- * with LF alone, what followed a zero byte in a value, and chunk extensions, which are to be ignored (RFC 9112, 2.2 and
- * 7.1.1). */
+/* describes the framing of a request. If a proxy between the client and this server understood it differently, a
+ * request could be hidden in another request's body (request smuggling), so only one plain form is accepted. The
+ * library hides three things: that a line ended with LF alone, the bytes that followed a zero byte in a value, and
+ * chunk extensions, which are to be ignored (RFC 9112, 2.2 and 7.1.1). */
 struct framing {
     uint32_t n_lengths, n_codings, n_hosts;
-    bool is_odd;     /* a name or a value that can be read in more than one way */
+    bool is_odd;     /* a header's name or value can be read in more than one way */
     bool is_encoded; /* the body has a content encoding, which is not supported */
 };
 
@@ -217,7 +221,7 @@ static enum MHD_Result see_header(void *user, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* Returns why the headers are refused, or NULL. */
+/* Returns the reason why the headers are refused, or NULL. */
 static const char *find_oddity(const whit_web_server *server, struct MHD_Connection *connection, const char *version)
 {
     struct framing f = {0};
@@ -229,7 +233,7 @@ static const char *find_oddity(const whit_web_server *server, struct MHD_Connect
     return f.is_encoded ? "Bodies are read as they are: send this one without a Content-Encoding.\n" : NULL;
 }
 
-/* Do fields after a body contain something that is only allowed before it? */
+/* Returns whether the fields after a body contain one that is only allowed before the body. */
 static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection *connection)
 {
     struct framing f = {0};
@@ -237,7 +241,7 @@ static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection
     return f.is_odd || f.is_encoded || f.n_lengths || f.n_codings || f.n_hosts;
 }
 
-/* The library closes the connection after an answer that comes before the body. */
+/* Answers 400 before the body; the library then closes the connection. */
 static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_Connection *connection,
                                       const char *reason)
 {
@@ -261,14 +265,14 @@ static void append_client(whit_web_server *server, struct client *client)
     client->previous->next = server->clients.previous = client;
 }
 
-/* Closes the connection that has waited longest, but not the newest one. */
+/* Closes the connection that has waited longest, except the newest connection. */
 static void close_waiting_client(whit_web_server *server)
 {
     struct client *client = server->clients.next;
     while (client != server->clients.previous && (client->is_at_work || client->is_closing)) client = client->next;
     if (client == server->clients.previous) return;
     client->is_closing = true;
-    whit_socket_end(client->fd); /* its thread sees the end */
+    whit_socket_end(client->fd); /* the connection's thread sees the end */
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
@@ -290,7 +294,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     if (!begins) free(client);
 }
 
-/* Notes that a connection is at work, or waits from now on. */
+/* Records that a connection is at work or, if `is_at_work` is false, that it waits from now on. */
 static void note_work(whit_web_server *server, struct MHD_Connection *connection, bool is_at_work)
 {
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -322,7 +326,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
 {
     whit_web_server *server = user;
     struct exchange *x = *own;
-    if (!strcmp(method, "HEAD")) method = "GET"; /* the library leaves the body out */
+    if (!strcmp(method, "HEAD")) method = "GET"; /* the library leaves the body of the reply out */
     struct connection c = {&server->api, connection};
     if (!x) {
         const char *oddity = find_oddity(server, connection, version);
@@ -376,7 +380,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **o
     *own = NULL;
 }
 
-/* Replaces %41 by A, in place. %00 stays unchanged: a zero byte would end the path for readers of C strings. */
+/* Replaces escapes such as %41 by their characters, here A, in place. %00 stays unchanged: a zero byte would end the
+ * path for readers of C strings. */
 static size_t unescape(void *user, struct MHD_Connection *connection, char *text)
 {
     char *out = text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A build without libmicrohttpd: serving fails with an error. */
+ * Replaces HTTP in a build without libmicrohttpd: serving fails with an error. */
 #include "server/http.h"
 #include "server/server.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Jobs, and the grammars that they share. */
+ * Opens and closes jobs, which are answers to be generated, and the grammars that jobs share. */
 #include <stdlib.h>
 
 #include "server/engine.h"

@@ -12,8 +12,8 @@
 /* ---- integers beyond 63 bits --------------------------------------------------------------------- */
 
 struct wide {
-    double value;                          /* a double that represents the digits in the parsed JSON */
-    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the digits, with their sign */
+    double value;                          /* the double that represents the digits in the parsed JSON */
+    char digits[WHIT_WIDE_DIGITS_MAX + 2]; /* the integer's digits, with its sign */
 };
 
 static _Thread_local struct wide wides[WHIT_WIDE_MAX];
@@ -31,8 +31,8 @@ static const struct wide *find_value(double value)
     return NULL;
 }
 
-/* Returns the double that represents an integer: the nearest one, or a neighbour if that one represents another
- * integer already. */
+/* Chooses the double that represents an integer: the nearest double, or a neighbour of it if the nearest already
+ * represents another integer. Returns NAN if there is no room for the digits. */
 static double keep_digits(const char *digits, size_t n)
 {
     struct wide *next = &wides[n_wides];
@@ -56,7 +56,7 @@ static bool is_wide(const char *digits, size_t n, bool is_negative)
 
 /* ---- numbers in a text --------------------------------------------------------------------------- */
 
-/* A walk along the parts of a JSON text: numbers, and all that is between them. */
+/* describes a walk along the parts of a JSON text: a part is a number, or the text between two numbers */
 struct walk {
     const char *text;
     size_t n, at;
@@ -109,7 +109,8 @@ static void widen_text(const char *text, size_t n, whit_buf *out)
     }
 }
 
-/* The inverse: replaces numbers that represent wide integers by these integers. */
+/* Appends the text with the numbers that represent wide integers replaced by these integers: the inverse of
+ * widen_text. */
 static void restore_text(const char *text, size_t n, whit_buf *out)
 {
     for (struct walk w = {.text = text, .n = n}; w.at < n;) {
@@ -141,7 +142,7 @@ char *whit_json_write(const json_t *value)
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (!text || !n_wides) return text;
     whit_buf out = {0};
-    restore_text(text, strlen(text) + 1, &out); /* including the terminator */
+    restore_text(text, strlen(text) + 1, &out); /* the zero byte at the end is included */
     free(text);
     if (!out.failed) return WHIT_ITEMS(char, &out);
     whit_buf_free(&out);

@@ -99,7 +99,8 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     if (access(path, R_OK) != 0) return NULL;
     whit_status status = whit_keep_read(session, i, path, &ids, n_ids, &error);
     if (status == WHIT_OK) return ids;
-    /* The file may be in use by another server, or belong to a larger context; a damaged one is useless and removed. */
+    /* The file may be in use by another server, or belong to a larger context, and then it stays; a damaged file is
+     * useless and is removed. */
     if (status == WHIT_ERROR_FORMAT) unlink(path);
     complain(keep, "a beginning is not taken from the cache", error.message);
     return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Batches of KV events in MessagePack, as vLLM's KVEventBatch: [timestamp, [event, ...], rank], where an event is
- * [kind, field, ...]. */
+ * Writes batches of KV events in MessagePack, as vLLM's KVEventBatch: [timestamp, [event, ...], rank], where an event
+ * is [kind, field, ...]. */
 #include "server/kv_events.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static void write_double(whit_buf *out, double value)
     write_tagged(out, 0xcb, bits, 8);
 }
 
-/* Subscribers know hashes of 64 bits: the first eight bytes of the key. */
+/* Writes a hash of 64 bits, as subscribers expect it: the first eight bytes of the key. */
 static void write_hash(whit_buf *out, const uint8_t *key)
 {
     uint64_t hash = 0;
@@ -118,7 +118,7 @@ void whit_channel_publish(whit_event_channel *channel)
     channel->batch.size_bytes = 0;
     channel->batch.failed = false;
     channel->n_events = 0;
-    whit_events_send(channel, &whole); /* a batch that was lost for lack of memory is a gap, too */
+    whit_events_send(channel, &whole); /* a batch that was lost for lack of memory is sent as a gap, too */
 }
 
 void whit_channel_clear(whit_event_channel *channel)

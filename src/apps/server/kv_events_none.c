@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A build without libzmq: publishing KV events fails with an error. */
+ * Replaces the publisher of KV events in a build without libzmq: publishing fails with an error. */
 #include "server/kv_events.h"
 
 whit_status whit_events_open(const whit_server_options *options, const char *address, whit_events **events,

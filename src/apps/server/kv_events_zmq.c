@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The publisher of KV events by libzmq, opened at first use.
+ * Publishes KV events by libzmq, a library that is opened at first use.
  *
- * Messages are those of vLLM's publisher. PUB socket: [topic, number, batch], the number as 8 bytes, most significant
- * first. ROUTER socket for replays: a request [first number], or [first number, topic], preceded by an empty frame, is
- * answered by messages [number, batch] and at the end [-1, ""]. Without a topic it means the first model.
+ * The messages are those of vLLM's publisher. The PUB socket sends [topic, number, batch], with the number as 8 bytes,
+ * most significant first. The ROUTER socket serves replays: a request [first number], or [first number, topic],
+ * preceded by an empty frame, is answered by messages [number, batch] and at the end [-1, ""]. A request without a
+ * topic means the first model.
  *
- * The sockets listen before the sandbox closes; libzmq gets their descriptors (ZMQ_USE_FD) in it. */
+ * The sockets listen before the server enters its sandbox; inside it libzmq gets their descriptors (ZMQ_USE_FD). */
 #include "base/phrase.h"
 #include "base/sockets.h"
 #include "server/kv_events.h"
@@ -21,7 +22,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-/* Limits of the batches kept for replays. KEPT_MAX is a power of two. */
+/* These are the limits of the batches kept for replays. KEPT_MAX is a power of two. */
 enum { KEPT_MAX = 1 << 14, KEPT_BYTES_MAX = 32 << 20, IDENTITY_BYTES = 256, TOPIC_BYTES = 1024 };
 
 struct zmq {
@@ -48,13 +49,14 @@ struct whit_events {
     struct zmq zmq;
     void *context, *publisher, *router;
     int publisher_fd, router_fd; /* listening sockets until libzmq takes them; -1 otherwise */
-    int wake[2];                 /* pipe: a byte is written after a batch was kept, and at the end */
+    /* the two ends of a pipe, into which a byte is written after a batch was kept, and at the end */
+    int wake[2];
     pthread_t thread;
     bool is_running;
     pthread_mutex_t lock; /* guards the following members */
-    struct kept *kept;    /* (KEPT_MAX) ring buffer: batch i has entry i mod KEPT_MAX */
-    uint64_t begin, end;  /* the kept batches, counted over all channels */
-    uint64_t sent;        /* batches before this one were sent */
+    struct kept *kept;    /* (KEPT_MAX) ring buffer: batch i is in place i mod KEPT_MAX */
+    uint64_t begin, end;  /* range of the kept batches, counted over all channels */
+    uint64_t sent;        /* the batches before this number were sent */
     size_t kept_bytes;
     bool is_ending;
     whit_event_channel *channels; /* (n_channels) */
@@ -115,7 +117,8 @@ static whit_status listen_on(const char *endpoint, int *fd, whit_error *error)
     return whit_listen_tcp(host, (uint32_t)port, "give another port", fd, ignored, sizeof ignored, error);
 }
 
-/* The address that topics name: HOST:PORT of this server, with the machine's name for "all addresses". */
+/* Writes the address that topics name: HOST:PORT of this server, with the machine's name if the address means "all
+ * addresses". */
 static void name_server(const whit_server_options *options, const char *address, char name[300])
 {
     const char *plain = strstr(address, "://") ? strstr(address, "://") + 3 : address;
@@ -203,7 +206,7 @@ static void write_number(uint64_t number, uint8_t bytes[8])
     for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(number >> (56 - 8 * i));
 }
 
-/* Sends the batches that were not sent yet. Sending never blocks: libzmq drops what a slow subscriber cannot
+/* Sends the batches that were not sent yet. Sending never blocks: libzmq drops a batch that a slow subscriber cannot
  * receive, and the subscriber sees the gap. */
 static void send_new(whit_events *e)
 {
@@ -221,14 +224,14 @@ static void send_new(whit_events *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* A request for a replay. */
+/* holds a request for a replay */
 struct request {
     uint8_t identity[IDENTITY_BYTES], first[8];
     char topic[TOPIC_BYTES];
     int n_identity, n_first, n_topic;
 };
 
-/* Receives the next request; false if no request waits, or if it is malformed. */
+/* Receives the next request; returns false if no request waits, or if it is malformed. */
 static bool receive_request(whit_events *e, struct request *request)
 {
     struct {
@@ -265,8 +268,9 @@ static bool send_reply(whit_events *e, const struct request *request, uint64_t n
         e->zmq.send(e->router, batch->data, batch->size_bytes, ZMQ_DONTWAIT) >= 0;
 }
 
-/* Copies the next kept batch of a channel from ring position *at on, with a number of at least `first`; false after
- * the last. Only copying holds the lock, so that a long replay does not keep an engine waiting. */
+/* Copies the next kept batch of a channel from ring position *at on, with a number of at least `first`; returns false
+ * after the last batch. The lock is held only while a batch is copied, so that a long replay does not keep an engine
+ * waiting. */
 static bool copy_next(whit_events *e, const whit_event_channel *channel, uint64_t first, uint64_t *at, uint64_t *number,
                       whit_buf *batch)
 {
@@ -308,10 +312,11 @@ static void *send_batches(void *user)
         char ignored[64];
         struct request request;
         if (e->zmq.poll(items, e->router ? 2 : 1, -1) < 0 && errno != EINTR) break;
-        while (read(e->wake[0], ignored, sizeof ignored) > 0) { /* a byte for each time that it was woken */
+        /* the pipe has a byte for each time that the thread was woken */
+        while (read(e->wake[0], ignored, sizeof ignored) > 0) {
         }
         send_new(e);
-        /* One request, so that many requests do not delay batches. */
+        /* One request is answered in each turn, so that many requests do not delay batches. */
         if (e->router && receive_request(e, &request)) replay(e, &request);
         pthread_mutex_lock(&e->lock);
         is_ending = e->is_ending && e->sent == e->end;

@@ -14,7 +14,7 @@ enum { PIECE_TOKENS = 32 };
 
 /* ---- tokens -------------------------------------------------------------------------------------- */
 
-/* Returns the bytes that a token adds to a text, to be freed. */
+/* Returns the bytes that a token adds to a text; the caller frees them. */
 static whit_buf api_token_bytes(const whit_api *api, int32_t id)
 {
     uint8_t few[64];
@@ -52,7 +52,8 @@ void whit_write_piece(const whit_api *api, int32_t id, whit_buf *out)
     whit_buf_free(&bytes);
 }
 
-/* Parts of characters as OpenAI writes them, bytes:\xe2\x80: a replacement would be the same for all. */
+/* Writes a token's text. Parts of characters are written as OpenAI does, bytes:\xe2\x80, since a replacement character
+ * would be the same for all of them. */
 static void write_token(const whit_buf *bytes, whit_buf *out)
 {
     if (is_text(bytes)) {
@@ -79,7 +80,7 @@ const whit_buf *whit_ask_prompt_text(const whit_ask *ask, uint32_t i)
     return &ask->prompt_texts[i / ask->n_each];
 }
 
-/* Returns whether bytes end within a character. */
+/* Returns whether the bytes end within a character. */
 static bool ends_within(const whit_buf *bytes)
 {
     size_t n = bytes->size_bytes, n_back = 0;
@@ -106,14 +107,16 @@ size_t whit_text_place_take(const whit_api *api, whit_text_place *place, int32_t
     bool begins = ends_within(&bytes), was_within = place->is_within;
     place->is_within = n ? begins : was_within || begins;
     place->n_chars += whit_count_chars(text, n);
-    /* Bytes that were held back may be invalid UTF-8, and each of them was replaced. */
+    /* Bytes at the end of an incomplete character were held back; they may have been invalid UTF-8, and then each of
+     * them was replaced by a character. */
     size_t n_own = whit_count_chars(bytes.data, bytes.size_bytes);
     if (was_within && n && is_text(&bytes) && place->n_chars > n_before + n_own) n_before = place->n_chars - n_own;
     whit_buf_free(&bytes);
     return n_before;
 }
 
-/* The answer's text continues the prompt's, decoded as by the generation's own detokenizer. */
+/* Begins the places of the tokens in an answer's text, which continues the prompt's text and is decoded as by the
+ * generation's own detokenizer. */
 void whit_text_place_open(const whit_ask *ask, uint32_t i, whit_text_place *place)
 {
     const whit_job *job = ask->jobs[i];
@@ -131,7 +134,7 @@ void whit_text_place_close(whit_text_place *place)
     place->detokenizer = NULL;
 }
 
-/* Returns whether the text lacks the token that was put before it. */
+/* Returns whether the token was put before the text, so that the text lacks it. */
 static bool is_put_before(const whit_ask *ask, int32_t id, const whit_buf *text)
 {
     if (id != whit_model_bos(ask->api->model)) return false;
@@ -166,7 +169,7 @@ static size_t count_tokens(const whit_logs *logs)
     return (logs->first_id >= 0) + logs->n_parts[0] + logs->n_parts[1];
 }
 
-/* Returns the entries of a token; NULL for a first token without log-probabilities. */
+/* Returns the entries of a token; NULL means that it is a first token without log-probabilities. */
 static const whit_logprob *entries_at(const whit_logs *logs, size_t i)
 {
     if (logs->first_id >= 0 && i-- == 0) return NULL;
@@ -182,7 +185,7 @@ static void write_value(float logprob, whit_buf *out)
     if (!text[strcspn(text, ".e")]) whit_buf_append_str(out, ".0");
 }
 
-/* "token": ..., "logprob" or "prob": ..., "bytes": [...], "id": ... */
+/* Writes the members of an entry: "token": ..., "logprob" or "prob": ..., "bytes": [...], "id": ... */
 static void write_entry(const whit_logs *logs, whit_logprob entry, whit_buf *out)
 {
     bool is_prob = logs->form == WHIT_LOGS_PROBS;
@@ -210,7 +213,8 @@ static void write_chat_token(const whit_logs *logs, const whit_logprob *entries,
     whit_buf_append_str(out, "]}");
 }
 
-/* Tokens of the same text are one member, of the likelier. */
+/* Returns whether an earlier entry, which is likelier, has the same text: tokens of the same text are one member of the
+ * reply. */
 static bool is_repeated(const whit_logs *logs, const whit_logprob *entries, uint32_t k)
 {
     bool found = false;
@@ -294,7 +298,8 @@ bool whit_logs_write(whit_logs *logs, whit_buf *out)
 
 /* ---- an answer ----------------------------------------------------------------------------------- */
 
-/* Offsets of all tokens: no token begins after the end of the text, as those of a stop string would. */
+/* Returns the offsets of all tokens in the text. An offset is at most the text's length, since the tokens of a stop
+ * string would begin after its end. */
 static size_t *find_places(const whit_ask *ask, uint32_t i, const whit_logs *logs)
 {
     const whit_job *job = ask->jobs[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Anthropic's Messages API, https://docs.anthropic.com/en/api/messages. */
+ * Serves Anthropic's Messages API, https://docs.anthropic.com/en/api/messages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ json_t *whit_dialect_arguments(const json_t *text)
 {
     const char *bytes = json_string_value(text);
     size_t n = json_string_length(text);
-    if (bytes && (!n || !strcmp(bytes, "null"))) return json_object(); /* a call of a function without parameters */
+    /* a call of a function without parameters has no arguments */
+    if (bytes && (!n || !strcmp(bytes, "null"))) return json_object();
     json_error_t ignored;
     json_t *own = bytes ? whit_json_read(bytes, n, &ignored) : NULL;
     if (json_is_object(own)) return own;
@@ -42,7 +43,7 @@ json_t *whit_dialect_arguments(const json_t *text)
 
 /* ---- replies ------------------------------------------------------------------------------------- */
 
-/* Did the answer end by itself or at a stop string, rather than at a limit? */
+/* Returns whether the answer ended by itself or at a stop string, rather than at a limit. */
 static bool has_ended(const whit_job *job)
 {
     return job->finish == WHIT_FINISH_END || job->finish == WHIT_FINISH_STOP;
@@ -56,7 +57,7 @@ static const char *stop_reason(const whit_ask *ask, bool calls)
     return job->stopped_by ? "stop_sequence" : "end_turn";
 }
 
-/* Returns the requested stop string that ended the answer, if one did. */
+/* Returns the requested stop string that ended the answer, or null. */
 static json_t *stop_text(const whit_ask *ask, bool calls)
 {
     const whit_job *job = ask->jobs[0];
@@ -73,7 +74,7 @@ static json_t *usage(const whit_ask *ask)
                      "speed");
 }
 
-/* Makes the id of a call, the same in whole and streamed answers. */
+/* Makes the id of a call, which is the same in whole and in streamed answers. */
 static json_t *call_id(const whit_ask *ask, uint32_t i)
 {
     return json_sprintf("toolu_%s_%u", ask->id, (unsigned)i);

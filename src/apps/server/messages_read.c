@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests of Anthropic's Messages API: blocks of contents and tools, the typed ones among them. */
+ * Reads requests of Anthropic's Messages API: the blocks of contents, and tools, also those whose type the vendor
+ * defines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* The place of a content within the request, for errors: messages[2].content, system. */
+/* describes the place of a content within the request, for errors: messages[2].content, system */
 typedef struct place {
-    const json_t *outer; /* the outer block, for a content within a block's content; else NULL */
+    const json_t *outer; /* the outer block, for a content within a block's content; NULL otherwise */
     size_t i_message, i_outer;
     bool is_system;
 } place;
@@ -48,7 +49,7 @@ static bool append_string(const json_t *text, whit_buf *out)
     return json_is_string(text) && whit_buf_append(out, json_string_value(text), json_string_length(text));
 }
 
-/* A line "name: value" before a document's text. */
+/* Appends a line "name: value", which stands before a document's text. */
 static void append_label(const json_t *block, const char *name, whit_buf *out)
 {
     const json_t *value = json_object_get(block, name);
@@ -58,7 +59,7 @@ static void append_label(const json_t *block, const char *name, whit_buf *out)
     whit_buf_append_str(out, "\n");
 }
 
-/* The text of each block of a list, a line each. False: `content` has another block. */
+/* Appends the text of each block of a list, a line each; returns false if `content` has a block of another type. */
 static bool append_texts(const json_t *content, whit_buf *out)
 {
     size_t i;
@@ -72,7 +73,7 @@ static bool append_texts(const json_t *content, whit_buf *out)
     return json_is_array(content);
 }
 
-/* Errors for block types that have no text. */
+/* These are the errors for block types that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -89,7 +90,8 @@ static const struct {
     {"tool_search_tool_result", "the result of another server's search: name the tools in `tools`"},
 };
 
-/* The text of a block that any content may have: text, document, search_result. False: refused. */
+/* Appends the text of a block that any content may have: text, document or search_result. Returns false if the block
+ * was refused. */
 static bool append_block(const json_t *block, const place *at, size_t i, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *source = json_object_get(block, "source");
@@ -119,7 +121,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
     return refuse_block(reply, at, i, "a kind of content that is not served; text, documents and search results are");
 }
 
-/* Returns the text of a content: a string, or blocks with text. NULL: refused. */
+/* Returns the text of a content: a string, or blocks with text. NULL means that the content was refused. */
 static json_t *content_text(const json_t *content, const place *at, whit_web_reply *reply)
 {
     whit_buf text = {0};
@@ -142,13 +144,13 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
 
 /* ---- messages ------------------------------------------------------------------------------------ */
 
-/* The parts of one message while they are read. */
+/* holds the parts of one message while they are read */
 struct parts {
     const char *role;
     bool is_assistant;
     whit_buf text, thinking;
-    size_t n_texts;          /* blocks of the text */
-    json_t *calls, *results; /* messages of OpenAI's role tool */
+    size_t n_texts;          /* number of blocks of the text */
+    json_t *calls, *results; /* calls: the assistant's calls; results: messages with OpenAI's role "tool" */
     place at;
 };
 
@@ -186,7 +188,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
         return append_string(json_object_get(block, "thinking"), &parts->thinking) ||
             refuse_block(reply, &parts->at, i, "thinking: expected a text");
     if (parts->is_assistant && has_type(block, "redacted_thinking")) return true;
-    if (parts->is_assistant && has_type(block, "compaction")) { /* a summary of earlier messages */
+    if (parts->is_assistant && has_type(block, "compaction")) { /* the block is a summary of earlier messages */
         parts->n_texts++;
         return append_string(json_object_get(block, "content"), &parts->text) ||
             refuse_block(reply, &parts->at, i, "content: expected a text");
@@ -198,7 +200,7 @@ static bool read_block(struct parts *parts, const json_t *block, size_t i, whit_
     return append_block(block, &parts->at, i, &parts->text, reply);
 }
 
-/* Converts one message to one or more: tool results become separate messages. */
+/* Converts one message to one or more messages, because tool results become separate messages. */
 static bool read_blocks(const json_t *blocks, const char *role, size_t i_message, json_t *messages,
                         whit_web_reply *reply)
 {
@@ -228,7 +230,8 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
     return ok;
 }
 
-/* Coding agents send the role system between the others, too: a remark of the program, not of the person. */
+/* Returns whether the role is known. Coding agents also send the role "system" between the others: a remark of the
+ * program, not of the person. */
 static bool is_known_role(const char *role)
 {
     return role && (!strcmp(role, "user") || !strcmp(role, "assistant") || !strcmp(role, "system"));
@@ -269,8 +272,8 @@ static bool read_messages(const json_t *body, json_t *messages, whit_web_reply *
 
 /* ---- tools --------------------------------------------------------------------------------------- */
 
-/* Tools whose schemas the vendor defines and whose calls the client runs, by the prefix of their types; a date
- * follows it. */
+/* These are tools whose schemas the vendor defines and whose calls the client runs, by the prefix of their types; a
+ * date follows the prefix. */
 static const struct {
     const char *type, *about, *schema;
 } typed[] = {
@@ -294,7 +297,7 @@ static const struct {
      "\"items\":{\"type\":\"integer\"}}},\"required\":[\"command\"]}"},
 };
 
-/* Tools that the vendor's server runs itself are ignored: the answer is one in which none was called. */
+/* Tools that the vendor's server runs itself are ignored: the answer is then one in which no such tool was called. */
 static const char *const server_run[] = {"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_",
                                          "mcp_toolset"};
 
@@ -307,7 +310,8 @@ static bool begins_with(const char *text, const char *beginning)
 static void add_tool(json_t *list, const json_t *tool, const json_t *name, const char *about, json_t *schema)
 {
     const json_t *own_about = json_object_get(tool, "description");
-    /* In the order of OpenAI's members: templates write members in the given order, and models were trained on it. */
+    /* The members are in the order of OpenAI's: templates write members in the given order, and models were trained on
+     * that order. */
     json_t *function = json_pack("{s:O}", "name", name);
     if (json_is_string(own_about))
         json_object_set(function, "description", (json_t *)own_about);
@@ -394,7 +398,7 @@ static bool read_tools(const json_t *body, json_t *own, whit_web_reply *reply)
 
 /* ---- the whole request --------------------------------------------------------------------------- */
 
-/* The form of the answer: output_config.format, or output_format, as it was called at first. */
+/* Reads the form of the answer: output_config.format, or output_format, which is the older name. */
 static bool read_format(const json_t *body, json_t *own, whit_web_reply *reply)
 {
     const json_t *format = json_object_get(json_object_get(body, "output_config"), "format");
@@ -442,7 +446,7 @@ json_t *whit_anthropic_read(const json_t *body, bool counting, whit_web_reply *r
                             json_pack("{s:b}", "enable_thinking", !strcmp(thinking, "enabled")));
     json_t *budget = json_object_get(wanted, "budget_tokens");
     if (thinking && !strcmp(thinking, "enabled") && budget) json_object_set(own, "thinking_budget", budget);
-    /* The beginning of an answer is continued. */
+    /* If the last message is the beginning of an answer, the model continues it. */
     const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
     const char *role = json_string_value(json_object_get(last, "role"));
     if (ok && role && !strcmp(role, "assistant") && !json_object_get(last, "tool_calls"))

@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bucket bounds in the printed unit; scale: number of added units in one printed unit. */
+/* The bounds of each kind of histogram are in the printed unit; `scale` is the number of added units in one printed
+ * unit. */
 static const struct {
     double bounds[WHIT_HISTOGRAM_BOUNDS], scale;
 } kinds[WHIT_HISTOGRAM_KINDS] = {
@@ -81,7 +82,8 @@ void whit_request_log_write(const whit_request_log *log, json_t *line)
     json_object_update(whole, line);
     char *text = whole ? whit_json_write(whole) : NULL;
     if (text && whit_buf_append_str(&out, text) && whit_buf_append(&out, "\n", 1))
-        if (write(log->fd, out.data, out.size_bytes) < 0) { /* a full disk, or nobody reads any more */
+        /* the write fails on a full disk, or if nobody reads the log any more */
+        if (write(log->fd, out.data, out.size_bytes) < 0) {
         }
     free(text);
     whit_buf_free(&out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GET /metrics: Prometheus' text. Every line names its model; counters of one that was closed stay. */
+ * Serves GET /metrics in Prometheus' text format. Every line names its model; the counters of a model that was closed
+ * stay. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +15,7 @@ enum { N_ROWS = 31 };
 
 static const struct {
     const char *name, *type, *help;
-    const char *vllm; /* the name that dashboards and routers for vLLM expect; NULL: none */
+    const char *vllm; /* the name that dashboards and routers for vLLM expect; NULL: vLLM has no such name */
 } rows[N_ROWS] = {
     {"prompt_tokens_total", "counter", "Prompt tokens computed."},
     {"prompt_tokens_cached_total", "counter", "Prompt tokens that were there already."},
@@ -96,7 +97,8 @@ static void append_label(whit_buf *out, const char *text)
     }
 }
 
-/* Appends the names of the adapters whose bits are set and that the request's key may use, separated by commas. */
+/* Appends the names of the adapters whose bits are set in `bits` and that the request's key may use, separated by
+ * commas. */
 static void append_adapters(const whit_call *call, uint64_t bits, whit_buf *out)
 {
     const whit_server_options *options = call->site->options;
@@ -138,7 +140,7 @@ void whit_metrics_get(whit_call *call)
 {
     whit_site *site = call->site;
     whit_web_reply *reply = call->reply;
-    size_t n_models = site->models->n, n = 0; /* n: models that the request's key may use */
+    size_t n_models = site->models->n, n = 0; /* n: number of models that the request's key may use */
     whit_engine_counts *counts = calloc(n_models, sizeof *counts);
     double(*values)[N_ROWS] = calloc(n_models, sizeof *values);
     whit_buf *names = calloc(n_models, sizeof *names), *out = &reply->body;

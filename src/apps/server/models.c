@@ -16,7 +16,7 @@
 #include "server/replies.h"
 #include "whit/steps.h"
 
-enum { MOST_ADDED = 256 }; /* models of the store in the life of a server */
+enum { MOST_ADDED = 256 }; /* maximum number of models of the store that a server adds while it runs */
 
 /* ---- one model ----------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void add_counts(whit_engine_counts *to, const whit_engine_counts *c)
     if (c->n_ctx_tokens > to->n_ctx_tokens) to->n_ctx_tokens = c->n_ctx_tokens;
 }
 
-/* Adds the counters of a model that is being closed to its entry. Call with the lock held. */
+/* Adds the counters of a model that is being closed to its entry. Must be called with the lock held. */
 static void keep_counts(whit_models *models, const whit_api *api)
 {
     whit_engine_counts one;
@@ -72,7 +72,7 @@ static void close_api(whit_api *api)
     free(api);
 }
 
-/* Takes the model over, also on failure. */
+/* Makes the state with which a model is served. Takes ownership of the model, also on failure. */
 static whit_status make_api(whit_site *site, const char *name, whit_model *model, whit_api **api, whit_error *error)
 {
     *api = calloc(1, sizeof **api);
@@ -82,7 +82,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     }
     **api = (whit_api){
         .site = site, .name = name, .model = model, .options = site->options, .stop = site->stop, .log = site->log};
-    whit_status status = whit_model_set_name(model, name, error); /* clients see no paths */
+    whit_status status = whit_model_set_name(model, name, error); /* clients see the name and no path */
     if (status == WHIT_OK) status = whit_api_open(*api, error);
     if (status == WHIT_OK) return WHIT_OK;
     close_api(*api);
@@ -90,7 +90,7 @@ static whit_status make_api(whit_site *site, const char *name, whit_model *model
     return status;
 }
 
-/* Adds the sizes of the adapters' files and the memory that mounting them together takes. */
+/* Adds the sizes of the adapters' files, and the memory that mounting the adapters together takes. */
 static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_error *error)
 {
     whit_mount mounts[WHIT_MOUNTS_MAX];
@@ -114,7 +114,7 @@ static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_e
                      entry->options->name, entry->n_bytes >> 20, api->options->max_memory_mb);
 }
 
-/* As make_api; also counts the memory of the model's adapters. */
+/* Makes the state with which a model is served, as make_api does, and counts the memory of the model's adapters. */
 static whit_status make_counted(whit_site *site, whit_entry *entry, whit_model *model, whit_api **api,
                                 whit_error *error)
 {
@@ -155,7 +155,8 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     WHIT_TRY(whit_session_predict_bytes(model, &session, NULL, 0, &n_arena, error));
     WHIT_TRY(
         whit_session_predict_drafter_bytes(model, &session, whit_engine_drafter(model, &engine), &n_drafter, error));
-    WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error)); /* opened when it is needed */
+    /* the embedder's session is opened when it is needed */
+    WHIT_TRY(whit_session_predict_bytes(model, &embedder, NULL, 0, &n_embedder, error));
     const char *family = whit_model_metadata(model, "general.architecture");
     snprintf(entry->family, sizeof entry->family, "%s", whit_or_empty(family));
     entry->n_parameters = whit_model_number(model, "parameters");
@@ -175,7 +176,7 @@ static whit_status note_facts(whit_site *site, whit_entry *entry, const whit_mod
     return WHIT_OK;
 }
 
-/* Memory of the model's session with all slots. */
+/* Returns the memory that the model's session takes with all slots. */
 static size_t session_bytes(const whit_site *site, const whit_entry *entry)
 {
     return entry->n_one_bytes + entry->n_slot_bytes * (site->options->n_parallel - 1);
@@ -201,8 +202,8 @@ static void describe_cost(const whit_site *site, const whit_entry *entry, char *
         snprintf(text + n, text_bytes - (size_t)n, ": choose a smaller -c, or --kv k4v2");
 }
 
-/* Prints the cost where it is more than is free: the system hands memory out as it is used, and may end the server
- * then. */
+/* Warns if a model's session takes more memory than is free: the system hands memory out as it is used, and may end the
+ * server then. */
 static void warn_of_cost(const whit_site *site, const whit_entry *entry)
 {
     char text[256];
@@ -221,7 +222,7 @@ static void free_added(const whit_server_model *model)
 
 /* ---- all of them --------------------------------------------------------------------------------- */
 
-/* Every adapter must fit one model at least. */
+/* Refuses an adapter that fits no model. */
 static whit_status check_adapters(const whit_site *site, whit_api *const *apis, size_t n, whit_error *error)
 {
     for (size_t k = 0; k < site->options->n_adapters; k++) {
@@ -251,7 +252,7 @@ whit_status whit_models_open(whit_site *site, whit_error *error)
     if (!models || !apis || !models->entries)
         status = whit_fail_memory(error, "the models", options->n_models * sizeof *models->entries);
     if (models) {
-        models->n_free_bytes = whit_memory_available(); /* the sandbox closes /proc */
+        models->n_free_bytes = whit_memory_available(); /* the number is read now, because the sandbox hides /proc */
         pthread_mutex_init(&models->lock, NULL);
         pthread_cond_init(&models->changed, NULL);
     }
@@ -304,7 +305,8 @@ void whit_models_close(whit_site *site)
     site->models = NULL;
 }
 
-/* Call with the lock held; it is released meanwhile. Closes idle models until n_bytes more fit. */
+/* Closes idle models until n_bytes more fit; returns false if they do not. Must be called with the lock held, which is
+ * released meanwhile. */
 static bool make_room(whit_site *site, size_t n_bytes)
 {
     whit_models *models = site->models;
@@ -348,8 +350,8 @@ bool whit_is_named(const char *own, const char *name)
     return !strncmp(own, name, n) && (!name[n] || !strcmp(name + n, ":latest"));
 }
 
-/* Finds a model by its exact name, by Ollama's name with ":latest", or by an adapter's name, which stands for its
- * first model. Call with the lock held. */
+/* Finds a model by its exact name, by Ollama's name with ":latest", or by an adapter's name, which stands for the first
+ * model that the adapter fits. Must be called with the lock held. */
 static whit_entry *find_locked_entry(const whit_site *site, const char *name)
 {
     whit_models *models = site->models;
@@ -379,7 +381,8 @@ static size_t bytes_before_latest(const char *name)
     return n > 7 && !strcmp(name + n - 7, ":latest") ? n - 7 : n;
 }
 
-/* Opens a pulled model once, to know its facts, and puts it into the list, closed. NULL with the reason. */
+/* Opens a pulled model once, to read its facts, and adds its entry to the list as a closed model. Returns NULL with the
+ * reason in `error` on failure. */
 static whit_entry *add_stored(whit_site *site, const char *name, whit_error *error)
 {
     whit_models *models = site->models;
@@ -399,7 +402,8 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     if (status == WHIT_OK) status = note_facts(site, &next, model, error);
     whit_model_close(model);
     pthread_mutex_lock(&models->lock);
-    if (status == WHIT_OK) place = find_locked_entry(site, options->name); /* added by another request meanwhile */
+    /* another request may have added the model meanwhile */
+    if (status == WHIT_OK) place = find_locked_entry(site, options->name);
     if (status == WHIT_OK && !place && models->n == models->n_places)
         status = whit_fail(error, WHIT_ERROR_LIMIT, "over %d models were used; restart the server", MOST_ADDED);
     if (status == WHIT_OK && !place) {
@@ -439,7 +443,7 @@ bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply
     return !is_own && !busy;
 }
 
-/* Returns the next model of the store whose file is gone; NULL after the last. The caller holds the lock. */
+/* Returns the next model of the store whose file is gone; NULL after the last. The caller must hold the lock. */
 static whit_entry *find_absent(const whit_site *site)
 {
     whit_models *models = site->models;
@@ -457,7 +461,7 @@ void whit_models_forget_absent(whit_site *site)
     pthread_mutex_lock(&models->lock);
     while ((entry = find_absent(site)) != NULL) {
         whit_api *idle = entry->api && entry->api->n_users == 0 ? entry->api : NULL;
-        entry->is_gone = true; /* an answer in work is finished; make_room closes its model later */
+        entry->is_gone = true; /* an answer that is being computed is finished; make_room closes its model later */
         if (!idle) continue;
         entry->api = NULL;
         keep_counts(models, idle);
@@ -475,7 +479,8 @@ static void refuse_name(const char *name, whit_web_reply *reply)
     whit_api_set_code(reply, "model_not_found");
 }
 
-/* May the key use the model that a request names? A name that is not listed may be one of the store. */
+/* Returns whether the key may use the model that a request names. A name that is not listed may be a model of the
+ * store. */
 static bool may_use_entry(const whit_site *site, uint64_t key, const whit_entry *entry, const char *name)
 {
     if (entry) return whit_key_may_use(site, key, entry->options->name);
@@ -515,7 +520,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
             continue;
         }
         bool fits = make_room(site, entry->n_bytes);
-        if (entry->api || entry->is_opening) continue; /* opened by another request while the lock was released */
+        /* another request opened the model while the lock was released */
+        if (entry->api || entry->is_opening) continue;
         if (!fits) {
             status = whit_fail(&error, WHIT_ERROR_LIMIT,
                                "all other models are answering requests, and there is no memory for another");
@@ -524,7 +530,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
         entry->is_opening = true;
         pthread_mutex_unlock(&models->lock);
         status = open_entry(site, entry, &api, &error);
-        if (status != WHIT_OK) { /* the reason names the file */
+        /* the error message names the model's file, so the log has it and the client does not */
+        if (status != WHIT_OK) {
             fprintf(stderr, "whit: %s is not opened: %s\n", entry->options->name, error.message);
             whit_fail(&error, status, "the model %s could not be opened; the server's stderr says why",
                       entry->options->name);
@@ -593,7 +600,7 @@ void whit_models_release(whit_api *api)
     if (over) close_api(api);
 }
 
-/* Call with the lock held: copies the facts about the new file from `next` to `entry`. */
+/* Copies the facts about the new file from `next` to `entry`. Must be called with the lock held. */
 static void take_facts(whit_entry *entry, const whit_entry *next)
 {
     entry->n_bytes = next->n_bytes;
@@ -609,7 +616,8 @@ static void take_facts(whit_entry *entry, const whit_entry *next)
     memcpy(entry->digest, next->digest, sizeof entry->digest);
 }
 
-/* A closed model stays closed: only its file is looked at. False: not yet, it was opened meanwhile. */
+/* Reads a model's new file. A closed model stays closed: only its file is looked at. Returns false if the model was
+ * opened meanwhile, and the reload must be tried again. */
 static bool reload(whit_site *site, whit_entry *entry)
 {
     whit_models *models = site->models;

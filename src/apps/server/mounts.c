@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapters of a request: selected by the name of its model, or listed with strengths. */
+ * Reads the adapters of a request, which are selected by the name of its model, or listed with strengths. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
     return true;
 }
 
-/* The strengths of POST /lora-adapters. */
+/* Adds the adapters whose strengths POST /lora-adapters has set. */
 static void add_usual(const whit_api *api, whit_job *job)
 {
     for (size_t k = 0; k < api->options->n_adapters; k++) {
@@ -66,7 +66,7 @@ bool whit_mounts_read(const whit_api *api, const json_t *body, whit_job *job, wh
     {
         if (!add_mount(api, find_adapter(api, name), strength, job, reply)) return false;
     }
-    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's form, by number */
+    for (size_t i = 0; i < json_array_size(lora); i++) { /* llama.cpp's form names adapters by number */
         const json_t *one = json_array_get(lora, i), *id = json_object_get(one, "id");
         json_int_t k = json_is_integer(id) ? json_integer_value(id) : -1;
         bool known = k >= 0 && (size_t)k < api->options->n_adapters && api->adapters[k];

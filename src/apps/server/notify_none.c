@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Systems without systemd: notifications have no effect. */
+ * Replaces notifications on systems without systemd: they have no effect. */
 #include "server/notify.h"
 
 int whit_notify_open(void)

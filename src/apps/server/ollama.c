@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Ollama's API: its requests into OpenAI's form, and lines of JSON back. */
+ * Serves Ollama's API: converts its requests to OpenAI's form, and answers to lines of JSON. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static json_t *changed_text(const whit_entry *entry)
     return entry->changed.tv_sec ? time_text(entry->changed) : now_text();
 }
 
-/* Ollama represents a call's arguments as an object, OpenAI as text. A truncated call has no complete arguments and is
- * left out: readers would take {} for its whole arguments. */
+/* Converts calls from OpenAI's form to Ollama's, which represents a call's arguments as an object instead of a text. A
+ * truncated call has no complete arguments and is left out: readers would take {} for its whole arguments. */
 static json_t *calls_json(const json_t *calls)
 {
     json_t *list = json_array();
@@ -94,7 +94,8 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
     return false;
 }
 
-/* Refuses parameters of /api/generate that would change the answer but cannot be part of the prompt. */
+/* Returns whether every parameter of /api/generate has an effect; refuses parameters that would change the answer but
+ * cannot be part of the prompt. */
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     static const whit_field_unserved always[] = {
@@ -106,10 +107,10 @@ static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
     return whit_fields_lack(body, always, reply) && (!raw || whit_fields_lack(body, bare, reply));
 }
 
-/* Maximum number of calls in one message that are matched by name; results of further calls need ids. */
+/* This is the maximum number of calls in one message that are matched by name; results of further calls need ids. */
 #define OPEN_CALLS_MAX 256
 
-/* The calls of a message, [id, name] each, as those without a result. */
+/* Replaces the list of calls without a result by the calls of a message, [id, name] each. */
 static void open_calls(json_t *open, const json_t *calls)
 {
     size_t k;
@@ -123,8 +124,8 @@ static void open_calls(json_t *open, const json_t *calls)
     }
 }
 
-/* Ollama's results name only the function, but some templates need the call's id: a result gets the id of the first
- * call without a result, preferably of that name. */
+/* Gives a result the id of the first call without a result, preferably of a call with the result's name. Ollama's
+ * results name only the function, but some templates need the call's id. */
 static void find_call(json_t *open, json_t *message)
 {
     json_t *tool = json_object_get(message, "tool_name"), *given = json_object_get(message, "tool_call_id"), *entry;
@@ -144,7 +145,8 @@ static void find_call(json_t *open, json_t *message)
     json_array_remove(open, found);
 }
 
-/* Converts messages to OpenAI's form: arguments of calls as text, thinking under its other name, ids. */
+/* Converts messages to OpenAI's form: arguments of calls become text, thinking gets its other name, and calls get
+ * ids. */
 static bool read_messages(json_t *messages, whit_web_reply *reply)
 {
     size_t i, k;
@@ -177,7 +179,7 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
     return ok;
 }
 
-/* The settings under `options`, and the form of the answer. NULL: refused. */
+/* Reads the settings under `options`, and the form of the answer. NULL means that the request was refused. */
 static json_t *read_settings(const json_t *body, whit_web_reply *reply)
 {
     static const char *const same[] = {
@@ -187,7 +189,8 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     static const char *const ours[] = {"model", "adapters", "program"};
     const json_t *options, *format = json_object_get(body, "format");
     json_t *think = json_object_get(body, "think");
-    bool level = json_string_length(think) > 0, stream = true; /* level: low, medium, high */
+    /* level: the effort of thinking is "low", "medium" or "high" */
+    bool level = json_string_length(think) > 0, stream = true;
     if (!whit_field_object(body, "options", &options, reply) || !whit_field_switch(body, "stream", &stream, reply))
         return NULL;
     if (whit_field_is_given(think) && !level && !json_is_boolean(think)) {
@@ -199,7 +202,8 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_t *value = json_object_get(options, same[i]);
         if (value) json_object_set(own, same[i], value);
     }
-    if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed"); /* drawn */
+    /* the seed is drawn at random */
+    if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed");
     json_t *most = json_object_get(options, "num_predict");
     if (most && !json_is_null(most) && !(json_is_number(most) && json_number_value(most) < 0))
         json_object_set(own, "max_tokens", most);
@@ -231,7 +235,8 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     return own;
 }
 
-/* "keep_alive": 0, or a time of no length, closes the model afterwards; other times change nothing. */
+/* Returns whether the model should be closed after the request: "keep_alive" is 0, or a time of no length. Other times
+ * change nothing. */
 static bool closes_model(const json_t *body)
 {
     const json_t *keep = json_object_get(body, "keep_alive");
@@ -301,7 +306,7 @@ void whit_ollama_chat(whit_call *call)
     answer_call(call, true);
 }
 
-/* `older`: /api/embeddings, of one text. */
+/* Serves /api/embed or, with `older`, /api/embeddings, which takes one text. */
 static void embed_call(whit_call *call, bool older)
 {
     whit_api *api = call->api;
@@ -321,7 +326,8 @@ static void embed_call(whit_call *call, bool older)
     if (wanted > 0) width = (size_t)wanted;
     const char *key = older ? "prompt" : "input";
     const json_t *input = json_object_get(body, key);
-    if (input && !json_is_number(input) && !whit_field_is_given(input)) { /* the request only opens the model */
+    /* without a text the request only opens the model */
+    if (input && !json_is_number(input) && !whit_field_is_given(input)) {
         json_t *empty = older
             ? json_pack("{s:[]}", "embedding")
             : json_pack("{s:s, s:[], s:I, s:i, s:i}", "model", api->name, "embeddings", "total_duration",
@@ -349,7 +355,7 @@ void whit_ollama_embeddings(whit_call *call)
 
 /* ---- the model --------------------------------------------------------------------------------- */
 
-/* Returns a number of parameters as Ollama writes it: 8.0B, 262.1K. */
+/* Returns a number of parameters in Ollama's form: 8.0B, 262.1K. */
 static json_t *size_text(double n)
 {
     static const char units[] = {0, 'K', 'M', 'B', 'T'};
@@ -370,7 +376,7 @@ static json_t *details_json(const char *family, double n_parameters, const char 
                      "families", family, "parameter_size", size_text(n_parameters), "quantization_level", type);
 }
 
-/* Returns the model's numbers under their GGUF key names. */
+/* Returns the model's numbers under the names of their GGUF keys. */
 static json_t *model_info(const whit_model *model, const char *family)
 {
     static const struct {
@@ -411,7 +417,7 @@ static json_t *model_info(const whit_model *model, const char *family)
     return info;
 }
 
-/* Lists all models, or the open ones. */
+/* Lists all models or, with `open`, only the open models. */
 static void list_models(const whit_call *call, bool open)
 {
     whit_entry entry;
@@ -443,7 +449,7 @@ void whit_ollama_ps(whit_call *call)
     list_models(call, true);
 }
 
-/* Returns the defaults of sampling, a line each. */
+/* Returns the default settings of sampling, a line each. */
 static json_t *parameters_text(void)
 {
     whit_sampler_options usual = whit_sampler_options_default();
@@ -461,7 +467,7 @@ static json_t *parameters_text(void)
     return result;
 }
 
-/* Returns whether the template knows a switch for thinking, or a mark of its end. */
+/* Returns whether the template's source has a switch for thinking, or a mark that ends the thinking. */
 static bool knows_thinking(const char *source, size_t n)
 {
     return n && (memmem(source, n, "enable_thinking", 15) || memmem(source, n, "</think>", 8));

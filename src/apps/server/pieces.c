@@ -10,7 +10,7 @@ struct pieces {
     whit_piece_fn *next;
     void (*end)(void *user);
     void *user;
-    whit_buf out; /* written, from n_sent on not sent yet */
+    whit_buf out; /* the reply's text; the bytes from n_sent on are not sent yet */
     size_t n_sent;
     bool is_over;
 };

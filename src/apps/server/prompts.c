@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Messages into prompts. */
+ * Renders messages as prompts, by the model's chat template. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "server/fields.h"
 #include "server/json_text.h"
 
-/* Returns the variables of a template: chat_template_kwargs, OpenAI's reasoning_effort. NULL: refused. */
+/* Returns the variables of a template, which are chat_template_kwargs and OpenAI's reasoning_effort. NULL means that
+ * the request was refused. */
 static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_web_reply *reply)
 {
     const json_t *given, *effort;
@@ -30,9 +31,9 @@ static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_
 
 /* ---- rendering ----------------------------------------------------------------------------------- */
 
-/* The texts of a request to the template. */
+/* holds the texts that a template gets */
 struct texts {
-    char *tools, *variables; /* NULL: none */
+    char *tools, *variables; /* NULL: the request has no tools or no variables */
     whit_chat_request request;
 };
 
@@ -49,7 +50,8 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
     return status;
 }
 
-/* Memory for rendering per byte of a request: values, the text, its ranges and its tokens. */
+/* Rendering takes RENDER_BYTES bytes of memory per byte of a request: for values, the text, its ranges and its
+ * tokens. */
 enum { RENDER_BYTES = 12 };
 
 static bool claim_rendering(const struct texts *texts, const json_t *messages, whit_web_reply *reply)

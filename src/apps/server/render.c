@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * POST /v1/chat/completions/render and /v1/completions/render: the exact prompt of a request, as text and as tokens.
- * Ids have both names that readers of vLLM's renderers use. */
+ * Serves POST /v1/chat/completions/render and /v1/completions/render: the reply has the exact prompt of a request, as
+ * text and as tokens. The token ids have both names that readers of vLLM's renderers use. */
 #include "server/ask.h"
 #include "server/chat_tools.h"
 #include "server/endpoints.h"

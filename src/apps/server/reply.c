@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Answers as JSON: complete, or as server-sent events while they are generated. */
+ * Writes answers as JSON: complete, or as server-sent events while they are generated. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static json_t *usage_json(const whit_ask *ask)
 {
     json_int_t prompt = 0, generated = 0, cached = 0;
     for (uint32_t i = 0; i < ask->n; i++) generated += ask->jobs[i]->n_generated;
-    for (uint32_t i = 0; i < ask->n; i += ask->n_each) { /* a prompt counts once */
+    for (uint32_t i = 0; i < ask->n; i += ask->n_each) { /* the tokens of a prompt count once for all its answers */
         prompt += (json_int_t)ask->jobs[i]->n_ids;
         cached += ask->jobs[i]->n_cached;
     }
@@ -60,10 +60,12 @@ json_t *whit_ask_timings(const whit_ask *ask)
 {
     const whit_job *job = ask->jobs[0];
     double prompt_ms = (double)(job->first_ns - job->started_ns) / 1e6;
-    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns; /* the end so far, while the answer is generated */
+    /* while the answer is generated, the time of its last token stands for its end */
+    uint64_t last_ns = job->done_ns ? job->done_ns : job->last_ns;
     double rest_ms = (double)(last_ns - job->first_ns) / 1e6;
     double n_prompt = (double)(job->n_ids - job->n_cached),
-           n_rest = job->n_generated - 1.0; /* the prompt's last step gives the first token */
+           /* the prompt's last step gives the first token, so that token does not count here */
+        n_rest = job->n_generated - 1.0;
     double prompt_rate = prompt_ms > 0 ? n_prompt / prompt_ms * 1e3 : 0;
     double rest_rate = rest_ms > 0 ? n_rest / rest_ms * 1e3 : 0;
     return json_pack("{s:I, s:I, s:f, s:f, s:I, s:f, s:f}", "cache_n", (json_int_t)job->n_cached, "prompt_n",
@@ -71,7 +73,7 @@ json_t *whit_ask_timings(const whit_ask *ask)
                      (json_int_t)job->n_generated, "predicted_ms", rest_ms, "predicted_per_second", rest_rate);
 }
 
-/* A line of the log, once all is answered or the client has left. */
+/* Writes a line of the log, once the whole reply is sent or the client has left. */
 static void log_ask(const whit_ask *ask, int status)
 {
     const whit_api *api = ask->api;
@@ -135,7 +137,7 @@ static const whit_chat_prompt *prompt_of(const whit_ask *ask)
     return ask->is_formed ? NULL : ask->prompt;
 }
 
-/* Gives calls ids as in a stream: unique over all answers. */
+/* Gives the calls of a message the ids that they have in a stream, which are unique over all answers. */
 static void name_calls(const whit_ask *ask, json_t *message)
 {
     const json_t *calls = json_object_get(message, "tool_calls");
@@ -190,18 +192,19 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
         json_object_set_new(choice, "text", text_or_null(whit_chars(&text), text.size_bytes));
         whit_buf_free(&text);
     }
-    if (!job->logprobs)
-        json_object_set_new(choice, "logprobs", json_null()); /* otherwise they are written after the other members */
+    if (!job->logprobs) /* if there are log-probabilities, they are written after the other members */
+        json_object_set_new(choice, "logprobs", json_null());
     json_object_set_new(choice, "finish_reason", json_string(finish_name(job, calls)));
     return choice;
 }
 
-/* A reply with log-probabilities, written piece by piece: texts alternate with the log-probabilities of each answer. */
+/* holds a reply with log-probabilities, which is written piece by piece: texts alternate with the log-probabilities of
+ * each answer */
 struct long_reply {
     whit_ask *ask;
     whit_logs_form form;
     whit_buf texts[WHIT_API_MOST_ANSWERS + 1];
-    uint32_t n_texts, i_text; /* i_text: to be written next */
+    uint32_t n_texts, i_text; /* i_text: index of the text to be written next */
     whit_logs logs;
     size_t *offsets;
     bool in_logs;
@@ -243,8 +246,8 @@ void whit_append_open(whit_buf *out, const json_t *object)
     free(text);
 }
 
-/* Takes over the body and the ask; `name` is the member of log-probabilities in each object of `choices`, or in the
- * body if there are no choices. */
+/* Begins a long reply; takes ownership of `body` and `ask`. `name` is the member of log-probabilities in each object of
+ * `choices`, or in `body` if there are no choices. */
 static void reply_long(whit_ask *ask, json_t *body, const json_t *choices, const char *name, whit_web_reply *reply)
 {
     struct long_reply *r = calloc(1, sizeof *r);
@@ -307,7 +310,7 @@ static void reply_whole(whit_ask *ask, whit_web_reply *reply)
             json_decref(choices);
             return;
         }
-    } else if (ask->dialect && ask->n > 1) { /* llama.cpp's: a list */
+    } else if (ask->dialect && ask->n > 1) { /* llama.cpp's reply with several answers is a list */
         body = json_array();
         for (uint32_t i = 0; i < ask->n; i++) {
             ask->state.i_job = i;
@@ -346,15 +349,15 @@ struct stream {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
-        size_t n_taken, n_chars; /* bytes of its text, and characters of the reply's */
+        size_t n_taken, n_chars; /* bytes taken from the job's text, and characters sent of the reply's */
         size_t n_logged;         /* number of tokens whose log-probabilities were written */
-        size_t n_prompt_logged;  /* the same of the prompt's */
-        size_t *prompt_places;   /* (n_ids) NULL until needed */
+        size_t n_prompt_logged;  /* number of the prompt's tokens whose log-probabilities were written */
+        size_t *prompt_places;   /* (n_ids) offsets of the prompt's tokens in its text; NULL until needed */
         size_t n_token_bytes;    /* number of bytes of `tokens` that were sent */
         size_t n_progress_bytes; /* number of bytes of `progress` that were sent */
-        whit_text_place place;   /* the next token's that is logged */
+        whit_text_place place;   /* place of the next token whose log-probabilities are written */
         uint32_t n_calls;
-        bool begun, over, in_custom; /* in_custom: within a call of a custom tool */
+        bool begun, over, in_custom; /* in_custom: the part is within a call of a custom tool */
     } parts[WHIT_API_MOST_ANSWERS];
     uint64_t last_ns;
     bool over;
@@ -377,7 +380,8 @@ static void send_event(struct stream *s, json_t *event)
     s->last_ns = whit_now_ns();
 }
 
-/* Sends a chunk with a delta (chat) or a text, which is taken over, and log-probabilities as JSON (may be NULL). */
+/* Sends a chunk with log-probabilities as JSON (may be NULL) and with `piece`, a delta (chat) or a text, whose
+ * ownership it takes. */
 static void send_chunk(struct stream *s, uint32_t i, json_t *piece, const whit_buf *logs, const char *finish)
 {
     json_t *event = envelope(s->ask, true);
@@ -426,7 +430,8 @@ static bool on_event(void *user, const whit_chat_event *event)
         s->parts[part->i].n_calls++;
         s->parts[part->i].in_custom = whit_chat_is_custom(s->ask->state.kinds, event->text, event->text_bytes);
     }
-    if (event->kind >= WHIT_CHAT_CALL_BEGIN && s->parts[part->i].in_custom) { /* sent whole, at the end */
+    /* calls of custom tools are sent whole, at the end */
+    if (event->kind >= WHIT_CHAT_CALL_BEGIN && s->parts[part->i].in_custom) {
         json_decref(text);
         return true;
     }
@@ -460,7 +465,7 @@ static void send_error(struct stream *s, const whit_error *error)
                              "param", "code"));
 }
 
-/* The end of an answer for Ollama's clients: its calls, and a line with the counts. */
+/* Sends the end of an answer to Ollama's clients: its calls, and a line with the counts. */
 static void end_ollama(struct stream *s, uint32_t i)
 {
     size_t n = 0;
@@ -493,7 +498,7 @@ static void send_custom_calls(struct stream *s, uint32_t i)
     json_decref(message);
 }
 
-/* The beginning of an answer: before its first token, or of the echo of its prompt. */
+/* Sends the beginning of an answer, before its first token or the echo of its prompt. */
 static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
 {
     const whit_buf *prompt = whit_ask_prompt_text(s->ask, i);
@@ -507,7 +512,7 @@ static void begin_part(struct stream *s, uint32_t i, const whit_buf *logs)
         send_chunk(s, i, text_or_null(whit_chars(prompt), prompt->size_bytes), logs, NULL);
 }
 
-/* The end of an answer, after all of its text. */
+/* Sends the end of an answer, after all of its text. */
 static void finish_part(struct stream *s, uint32_t i)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -553,10 +558,10 @@ static void send_part(struct stream *s, uint32_t i, const char *text, size_t n, 
         send_chunk(s, i, text_or_null(text, n), logs, NULL);
 }
 
-/* Log-probabilities of the prompt's next tokens; the first chunk has the prompt's text. */
+/* Sends log-probabilities of the prompt's next tokens; the first chunk has the prompt's text. */
 static void send_prompt_logs(struct stream *s, uint32_t i)
 {
-    const whit_job *job = s->ask->jobs[i]; /* the engine writes all of these at once */
+    const whit_job *job = s->ask->jobs[i]; /* the engine writes the prompt's log-probabilities all at once */
     size_t at = s->parts[i].n_prompt_logged, n_left = job->n_ids - at,
            n = n_left < CHUNK_TOKENS ? n_left : CHUNK_TOKENS;
     if (!at) s->parts[i].prompt_places = whit_ask_prompt_places(s->ask, i);
@@ -605,16 +610,16 @@ static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
     }
 }
 
-/* A copy of the new part of an answer, made with the engine's lock held. */
+/* holds a copy of the new part of an answer, made with the engine's lock held */
 struct news {
     char *text;
     size_t n;
     whit_logprob *entries;
-    size_t n_entries, n_all; /* to be logged now; with those before and after */
-    bool is_finished;        /* the job is */
-    whit_buf progress;       /* the prompt's */
+    size_t n_entries, n_all; /* number of entries to be sent now, and of all entries so far */
+    bool is_finished;        /* the job is finished */
+    whit_buf progress;       /* progress of the prompt */
     bool has_prompt;         /* the prompt's log-probabilities are available, or not requested */
-    bool logs_prompt;        /* they are available, but not completely sent */
+    bool logs_prompt;        /* the prompt's log-probabilities are available, but not completely sent */
 };
 
 static struct news take_news(struct stream *s, uint32_t i)
@@ -649,8 +654,8 @@ static struct news take_news(struct stream *s, uint32_t i)
     return news;
 }
 
-/* Writes log-probabilities of new tokens; for completions only of tokens whose text has been sent, since a stop string
- * would revoke the others. Returns whether there are any. */
+/* Writes log-probabilities of new tokens; for completions only those of tokens whose text has been sent, since a stop
+ * string would revoke the others. Returns whether it wrote any. */
 static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news, whit_buf *out)
 {
     const whit_job *job = s->ask->jobs[i];
@@ -682,7 +687,7 @@ static bool write_new_logs(struct stream *s, uint32_t i, const struct news *news
     return true;
 }
 
-/* Sends the new part of one answer; if there is nothing new and `waits`, waits a little. */
+/* Sends the new part of one answer. If there is no new part and `waits` is true, it waits a little. */
 static void look_at_part(struct stream *s, uint32_t i, bool waits)
 {
     whit_engine *engine = s->ask->api->engine;
@@ -695,7 +700,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
     whit_engine_unlock(engine);
     if (!s->ask->ollama) send_progress(s, i, &news.progress);
     if (news.logs_prompt) {
-        send_prompt_logs(s, i); /* the answer's text waits */
+        send_prompt_logs(s, i); /* the answer's text is sent after the prompt's */
     } else if (news.has_prompt) {
         whit_buf logs = {0};
         if (!s->parts[i].n_taken && !s->parts[i].n_chars) {
@@ -715,7 +720,7 @@ static void look_at_part(struct stream *s, uint32_t i, bool waits)
     whit_buf_free(&news.progress);
 }
 
-/* Looks for news of every answer. */
+/* Sends the new part of every answer. */
 static void look(struct stream *s)
 {
     bool all = true;
@@ -770,8 +775,9 @@ static void end_stream(void *user)
     free(s);
 }
 
-/* Waits until an answer has begun or failed, or PING_MS have passed. A request that waits for a slot has no status
- * yet, so that a load balancer may send it to another server if this one dies. False: it waited for too long. */
+/* Waits until an answer has begun or failed, or PING_MS have passed. A request that waits for a slot gets no status
+ * yet, so that a load balancer may send it to another server if this one dies. Returns false if the request waited for
+ * too long. */
 static bool wait_for_start(const whit_ask *ask)
 {
     bool refused = false;
@@ -855,7 +861,7 @@ void whit_ask_reply(whit_ask *ask, whit_web_reply *reply)
         reply->headers[2 * reply->n_headers++ + 1] = "1";
     } else if (failed)
         whit_api_fail_error(reply, &failed->error);
-    /* a client that closed only its sending half gets this error, never a partial answer that looks complete */
+    /* A client that closed only its sending half gets this error, never a partial answer that looks complete. */
     else if (left)
         whit_api_fail(reply, 499, "invalid_request_error", NULL, "the client closed the connection before the answer");
     else if (ended)

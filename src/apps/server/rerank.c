@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Documents ordered by their scores for a query, in the form of Jina and Cohere ("documents"), and in that of text
- * embeddings inference ("texts"). */
+ * Orders documents by their scores for a query, in the form of Jina and Cohere (member "documents"), and in the form of
+ * text embeddings inference (member "texts"). */
 #include <stdlib.h>
 
 #include "server/ask.h"
@@ -21,13 +21,13 @@ static bool refuse_member(whit_web_reply *reply, const char *key, const char *wh
 struct ranking {
     whit_api *api;
     const json_t *query, *documents;
-    const char *key; /* name of the documents' member */
+    const char *key; /* name of the member with the documents */
     whit_rerank_options options;
     float *scores;
     size_t n, n_tokens;
 };
 
-/* A document is a text, or {"text": TEXT}. */
+/* Returns the text of a document: the document itself, or TEXT of {"text": TEXT}. */
 static const json_t *document_text(const json_t *document)
 {
     const json_t *text = json_is_object(document) ? json_object_get(document, "text") : document;
@@ -51,7 +51,7 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
         text->ids = ids;
         whit_status status =
             whit_rerank_tokens(r->api->model, &pair, ids, capacity, &text->n_ids, &text->n_first, &error);
-        /* A query that alone exceeds the context is tokenized once, not once for each document. */
+        /* A query that exceeds the context by itself is tokenized once, not once for each document. */
         if (status == WHIT_OK && text->n_ids > pair.n_ids_max)
             return refuse_member(reply, "query", "has more tokens than the context");
         if (status == WHIT_OK) return text->n_ids > 0 || refuse_member(reply, r->key, "a document has no tokens");
@@ -82,7 +82,7 @@ static bool score_some(struct ranking *r, size_t first, size_t n, whit_web_reply
     return ok;
 }
 
-/* Returns the results, the best first, at most n_top of them. */
+/* Returns the results, best first, at most n_top of them. */
 static json_t *results_json(const struct ranking *r, size_t n_top, bool with_texts)
 {
     const bool bare = r->key[0] == 't';
@@ -118,8 +118,8 @@ static bool read_request(struct ranking *r, const json_t *body, double *n_top, b
     return whit_api_has_no_adapters(r->api, body, reply) && whit_reply_claim(reply, r->n * sizeof *r->scores);
 }
 
-/* Memory to make the tokens of the longest pair: copies of its text, and at most a token for each byte in three lists
- * that grow by doubling. */
+/* Returns the memory in which the tokens of the longest pair are made: copies of its text, and at most a token for each
+ * byte in three lists that grow by doubling. */
 static size_t tokenizing_bytes(const struct ranking *r)
 {
     enum { BYTES_EACH = 2 + 3 * 2 * sizeof(int32_t) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tools of the Responses API. To the model all are functions; the table says how others are offered, and how their
- * calls are read back.
+ * Converts the tools of the Responses API. To the model all of them are functions; the table lists how the other kinds
+ * are offered and how their calls are read back.
  *
  *     function in a namespace   the function NAMESPACE__NAME
  *     custom                    a function with one text, `input`
@@ -19,8 +19,8 @@ static bool refuse_field(whit_web_reply *reply, const char *param, const char *w
     return false;
 }
 
-/* Tools with a schema that the vendor defines and that the client runs. `least` contains the members that an item's
- * `member` must have, also while the call is being written and if it was cut off. */
+/* These are the tools with a schema that the vendor defines and that the client runs. `least` contains the members that
+ * an item's `member` must have, also while the call is being written and if it was cut off. */
 static const struct {
     const char *type, *call, *output, *member, *least, *about, *schema;
 } known[] = {
@@ -42,7 +42,7 @@ static const struct {
 };
 enum { N_KNOWN = sizeof known / sizeof known[0] };
 
-/* Tools that the vendor's server runs itself are ignored: the answer is one in which none was called. */
+/* Tools that the vendor's server runs itself are ignored: the answer is then one in which no such tool was called. */
 static const char *const server_run[] = {
     "web_search",  "web_search_preview", "web_search_2025_08_26", "web_search_preview_2025_03_11",
     "file_search", "code_interpreter",   "image_generation",      "mcp",
@@ -99,7 +99,7 @@ bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json
     return false;
 }
 
-/* Adds a function to the list; takes `name` and `function` over. */
+/* Adds a function to the list; takes ownership of `name` and `function`. */
 static void add_function(json_t *list, json_t *name, json_t *function)
 {
     json_object_set_new(function, "name", name);
@@ -199,7 +199,8 @@ static bool read_tool(const json_t *tool, size_t i, json_t *list, json_t *kinds,
 
 /* ---- the choice ---------------------------------------------------------------------------------- */
 
-/* Returns the offered name of the tool that a choice means; NULL: the choice is of a kind that is not offered. */
+/* Returns the offered name of the tool that a choice means; NULL means that the choice is of a kind that is not
+ * offered. */
 static json_t *chosen_name(const json_t *choice)
 {
     const char *type = type_of(choice);
@@ -337,7 +338,7 @@ json_t *whit_response_call_item(const json_t *kinds, const char *name, const cha
     } else {
         json_t *values = whit_dialect_arguments(text);
         int k = find_known(type);
-        if (k < 0) { /* a text that is not wrapped is the input itself */
+        if (k < 0) { /* a text without the member "input" is the input itself */
             json_t *input = json_object_get(values, "input");
             result = json_pack("{s:s, s:s, s:O}", "type", "custom_tool_call", "name", name, "input",
                                json_is_string(input) ? input : text);

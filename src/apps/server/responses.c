@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Answers of OpenAI's Responses API, https://platform.openai.com/docs/api-reference/responses: texts, calls,
- * reasoning, whole and as events. */
+ * Writes answers in the form of OpenAI's Responses API, https://platform.openai.com/docs/api-reference/responses:
+ * texts, calls and reasoning, whole or as events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)
     return json_incref(own);
 }
 
-/* Returns the tools of the request; functions have `strict`, which OpenAI's schema wants. */
+/* Returns the tools of the request; each function gets `strict`, which OpenAI's schema wants. */
 static json_t *repeated_tools(const whit_ask *ask)
 {
     size_t i;
@@ -48,13 +48,14 @@ static json_t *repeated_tools(const whit_ask *ask)
     return list;
 }
 
-/* Did a limit end the answer? Then its last item lacks its end. */
+/* Returns whether a limit ended the answer, whose last item then lacks its end. */
 static bool is_cut(const whit_ask *ask)
 {
     return ask->jobs[0]->finish != WHIT_FINISH_END && ask->jobs[0]->finish != WHIT_FINISH_STOP;
 }
 
-/* `output` is not taken; NULL: the response is still in progress. */
+/* Makes a response with `output`, whose ownership stays with the caller; NULL means that the response is still in
+ * progress. */
 static json_t *response(const whit_ask *ask, json_t *output)
 {
     bool cut = output && is_cut(ask);
@@ -117,7 +118,7 @@ static json_t *message_item(const whit_ask *ask, int i, json_t *content, const c
                      "role", "assistant", "content", content);
 }
 
-/* `name` is the tool's name in the prompt. */
+/* Makes the item of a call; `name` is the tool's name in the prompt. */
 static json_t *call_item(const whit_ask *ask, int i, const char *name, const void *arguments, size_t n_arguments,
                          const char *status)
 {
@@ -125,7 +126,7 @@ static json_t *call_item(const whit_ask *ask, int i, const char *name, const voi
     json_object_set_new(item, "id", item_id(ask, "fc", i));
     json_object_set_new(item, "call_id", item_id(ask, "call", i));
     const char *type = json_string_value(json_object_get(item, "type"));
-    /* The item apply_patch_call has no status "incomplete", as in OpenAI's API. */
+    /* The item apply_patch_call has no status "incomplete" in OpenAI's API. */
     bool has_no_end = type && !strcmp(type, "apply_patch_call") && !strcmp(status, "incomplete");
     json_object_set_new(item, "status", json_string(has_no_end ? "in_progress" : status));
     return item;
@@ -258,7 +259,7 @@ static void open_item(whit_ask *ask, whit_chat_event_kind kind, whit_buf *out)
         item = call_item(ask, state->index, state->name, "", 0, "in_progress");
     send_event(ask, "response.output_item.added", json_pack("{s:i, s:o}", "output_index", state->index, "item", item),
                out);
-    /* OpenAI's libraries add a delta to a part, of thinking as of text. */
+    /* OpenAI's libraries add a delta to a part of the item, for thinking as for text. */
     json_t *part = NULL;
     if (kind == WHIT_CHAT_TEXT)
         part = text_part(json_string(""));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Requests of OpenAI's Responses API: items into messages, settings into those of a chat. Nothing is stored, so a
- * reference to something stored is refused. */
+ * Reads requests of OpenAI's Responses API: converts items to messages, and settings to the settings of a chat. The
+ * server stores no items, so a reference to a stored item is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,8 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
     return false;
 }
 
-/* Returns a text, or a list of parts with texts; NULL: refused. */
+/* Returns the text of a content, which is a text or a list of parts with texts. NULL means that the content was
+ * refused. */
 static json_t *content_text(const json_t *content, size_t i, whit_web_reply *reply)
 {
     whit_buf text = {0};
@@ -64,7 +65,7 @@ static json_t *content_text(const json_t *content, size_t i, whit_web_reply *rep
 
 /* ---- items --------------------------------------------------------------------------------------- */
 
-/* Adds a call, whose ownership it takes: consecutive calls, and a text before them, form one message of the
+/* Adds a call, whose ownership it takes. Consecutive calls, and a text before them, form one message of the
  * assistant. */
 static void add_call(json_t *messages, json_t *call)
 {
@@ -80,7 +81,7 @@ static void add_call(json_t *messages, json_t *call)
                           json_pack("{s:s, s:s, s:[o]}", "role", "assistant", "content", "", "tool_calls", call));
 }
 
-/* Adds a message of that role with that content. */
+/* Adds a message with this role and content. */
 static bool add_message(json_t *messages, const char *role, const json_t *id, const json_t *content, size_t i,
                         whit_web_reply *reply)
 {
@@ -90,12 +91,12 @@ static bool add_message(json_t *messages, const char *role, const json_t *id, co
     return true;
 }
 
-/* Items without anything that a template writes: thinking, and notes of tools that OpenAI's server ran, without their
- * results. */
+/* Returns whether an item contains nothing that a template writes: thinking, and notes of tools that OpenAI's server
+ * ran, without their results. */
 static bool is_passed_over(const char *type, const json_t *item)
 {
     static const struct {
-        const char *type, *result; /* NULL: never with a result */
+        const char *type, *result; /* NULL: the note never has a result */
     } notes[] = {{"reasoning", NULL},
                  {"web_search_call", NULL},
                  {"mcp_list_tools", NULL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of endpoints, and the way of a request through it. */
+ * Holds the table of endpoints, and finds and runs the endpoint of a request. */
 #include "server/routes.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum {
 #define OLLAMA    WHIT_VENDOR_OLLAMA
 #define GEMINI    WHIT_VENDOR_GEMINI
 
-/* Rows without a method give the error format of unknown paths below a prefix. */
+/* A row without a method sets the error format of unknown paths that begin with the row's path. */
 const whit_route whit_routes[] = {
     {"GET", "/", whit_page_get, PUBLIC, OPENAI},
     {"GET", "/manifest.webmanifest", whit_manifest_get, PUBLIC | BARE, OPENAI},
@@ -107,13 +107,13 @@ static bool path_matches(const char *pattern, const char *path, const char **res
     return true;
 }
 
-/* The rows of a path, for one method. */
+/* holds the rows of a path, as far as one method needs them */
 struct match {
-    const whit_route *route; /* the row with the request's method; NULL: there is not one */
+    const whit_route *route; /* the row with the request's method; NULL: the path has no such row */
     const char *rest;
     size_t n_rest;
     bool takes_get, takes_post;
-    const char *other; /* the path's method other than GET and POST; NULL: none */
+    const char *other; /* the path's method other than GET and POST; NULL: the path has no such method */
     whit_vendor vendor;
 };
 
@@ -141,7 +141,7 @@ static struct match find_route(const char *method, const char *path)
     return found;
 }
 
-/* 404 for an unknown path, 405 with Allow for another method than a path's own. */
+/* Replies 404 to an unknown path, and 405 with the header Allow to a method that the path does not have. */
 static void refuse_route(const whit_site *site, const struct match *found, const whit_web_request *request,
                          whit_web_reply *reply)
 {
@@ -166,7 +166,7 @@ static void refuse_route(const whit_site *site, const struct match *found, const
 
 /* ---- a request ----------------------------------------------------------------------------------- */
 
-/* Finds the model that a request names: in its path or body; without a body, in its query. */
+/* Finds the model that a request names in its path or body, or in its query if it has no body. */
 static whit_api *choose_model(const whit_call *call)
 {
     const json_t *model = json_object_get(call->body, "model"), *name = json_object_get(call->body, "name");
@@ -209,7 +209,7 @@ static void serve_call(whit_call *call)
     json_decref(body);
 }
 
-/* Returns whether the request may be served; else the reply says why not. */
+/* Returns whether the request may be served; if not, the reply contains the reason. */
 static bool admit_request(const whit_site *site, const whit_web_request *request, const struct match *found,
                           uint64_t *key, whit_web_reply *reply)
 {
@@ -269,7 +269,7 @@ void whit_site_handle(void *user, const whit_web_request *request, whit_web_repl
     }
     whit_api_translate_error(found.vendor, reply);
     bool refused = request->headers_only && reply->status;
-    /* The next request needs a new connection, which a load balancer makes to another server. */
+    /* The client needs a new connection for its next request, and a load balancer makes that to another server. */
     if ((refused || !request->headers_only) && *site->stop) whit_reply_header(reply, "Connection", "close");
     if ((refused || !request->headers_only) && !reply->is_logged && site->log.fd >= 0) {
         json_t *line = json_pack("{s:s, s:o, s:o, s:i, s:I}", "id", reply->id, "method",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Listening, running and ending. */
+ * Starts the server, runs it and ends it. */
 #include "base/phrase.h"
 #include "server/server.h"
 
@@ -24,11 +24,11 @@
 #include "server/store.h"
 
 enum { MOST_CONNECTIONS = 256, IDLE_SECONDS = 120, LAST_SECONDS = 10, TRIM_SECONDS = 20 };
-enum { STOP_SECONDS = 120 }; /* for answers after the draining, as in deploy/whit.service */
+enum { STOP_SECONDS = 120 }; /* seconds for answers after the draining, as in deploy/whit.service */
 
 enum { MOST_FOLDERS = 128 };
 
-/* Folders that contain given files. */
+/* holds the folders of files that the options name */
 typedef struct folders {
     char *paths[MOST_FOLDERS + 1];
     size_t n;
@@ -52,8 +52,8 @@ static void free_folders(folders *list)
     for (size_t i = 0; i < list->n; i++) free(list->paths[i]);
 }
 
-/* Confines the server: descriptors that are open stay usable, the folders of models and adapters can be read, and the
- * folders of converted models and of the cache changed. */
+/* Confines the server to a sandbox: descriptors that are open stay usable, the folders of models and adapters can be
+ * read, and the folders of converted models and of the cache can be changed. */
 static whit_status confine(const whit_site *site, whit_error *error)
 {
     const whit_server_options *options = site->options;
@@ -86,8 +86,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
     return status;
 }
 
-/* Returns a request's memory to the system after the request: bodies are mapped on their own, and the connection
- * threads share few arenas. */
+/* Makes a request's memory return to the system after the request: large blocks, such as bodies, are mapped on their
+ * own, and the connections' threads share few arenas of malloc. */
 static void keep_memory_flat(void)
 {
     whit_malloc_map_from(256 << 10);
@@ -105,7 +105,7 @@ static void trim_memory(void)
 
 static const struct timespec LOOK_PAUSE = {.tv_nsec = 50000000};
 
-/* Until the server is told to end: gives free memory back to the system, and opens replaced files. */
+/* Gives free memory back to the system and opens replaced files, until the server is told to end. */
 static void look_after(whit_site *site, atomic_int *reload)
 {
     for (uint64_t trimmed_ns = whit_now_ns(); *site->stop == 0; nanosleep(&LOOK_PAUSE, NULL)) {
@@ -122,7 +122,7 @@ static void look_after(whit_site *site, atomic_int *reload)
 }
 
 /* Accepts and answers requests for drain_s more seconds, in which a load balancer learns from /health that it should
- * send no more. A second signal ends this. */
+ * send no more. A second signal ends this time. */
 static void drain(whit_site *site)
 {
     const uint64_t end_ns = whit_now_ns() + site->options->drain_s * 1000000000ull;
@@ -130,8 +130,8 @@ static void drain(whit_site *site)
     site->is_refusing = true;
 }
 
-/* Tells systemd that the service stops, and may take the draining and then STOP_SECONDS more for answers, whatever the
- * unit's TimeoutStopSec says. */
+/* Tells systemd that the service stops, and that it may take the time of the draining and then STOP_SECONDS more for
+ * answers, whatever the unit's TimeoutStopSec says. */
 static void tell_stopping(int notify, uint32_t drain_s)
 {
     char state[80];
@@ -165,7 +165,8 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     if (status == WHIT_OK && !options->is_unconfined) status = confine(&site, error);
     if (status == WHIT_OK) status = whit_events_start(site.events, error);
     if (status == WHIT_OK) status = whit_models_start(&site, error);
-    const size_t n_bytes = status == WHIT_OK ? site.models->entries[0].n_bytes : 0; /* requests change the entry */
+    /* the size is copied now, because requests change the entry */
+    const size_t n_bytes = status == WHIT_OK ? site.models->entries[0].n_bytes : 0;
     if (status == WHIT_OK)
         status =
             whit_web_serve(fd, MOST_CONNECTIONS, IDLE_SECONDS, &site.budget, whit_site_handle, &site, &server, error);
@@ -182,11 +183,11 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     look_after(&site, reload);
     tell_stopping(notify, options->drain_s);
     drain(&site);
-    /* Removed before the socket closes, since another server may take its name afterwards. In the sandbox it cannot be
-     * removed, and the next server replaces it. */
+    /* The socket's file is removed before the socket closes, since another server may take its name afterwards. In the
+     * sandbox it cannot be removed, and the next server replaces it. */
     if (options->socket_path) unlink(options->socket_path);
     whit_web_quiesce(server);
-    /* The last replies go out; a client that reads or sends too slowly is not waited for. */
+    /* The last replies are sent; a client that reads or sends too slowly is not waited for. */
     for (uint64_t idle_ns = 0; *stop == 1; nanosleep(&LOOK_PAUSE, NULL)) {
         bool idle = whit_models_are_idle(&site);
         if (idle && !whit_web_in_flight(server)) break;

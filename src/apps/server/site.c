@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opening and closing the server's state and its models. */
+ * Opens and closes the server's state and its models. */
 #include "server/site.h"
 
 #include <sodium.h>
@@ -72,7 +72,8 @@ whit_status whit_api_open(whit_api *api, whit_error *error)
     if (whit_grammar_vocabulary_open(api->model, &api->vocabulary, &why) != WHIT_OK) api->vocabulary = NULL;
     for (size_t k = 0; k < api->options->n_adapters; k++)
         if (whit_adapter_open(api->model, api->options->adapters[k].path, &api->adapters[k], &why) != WHIT_OK)
-            api->adapters[k] = NULL; /* made for another model; whit_models_open refuses adapters that fit no model */
+            /* the adapter was made for another model; whit_models_open refuses adapters that fit no model */
+            api->adapters[k] = NULL;
     if (api->vocabulary && api->chat && whit_chat_template_takes_tools(api->chat) &&
         whit_chat_template_keep_special(api->chat))
         return whit_call_vocabulary_open(api->chat, &api->call_vocabulary, error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * llama.cpp's POST /slots/ID?action=save, restore, erase: what a slot holds, as a session file in --cache-dir. */
+ * Serves llama.cpp's POST /slots/ID?action=save, restore or erase, which act on a slot's tokens and on their session
+ * file in --cache-dir. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 
 enum { NAME_BYTES_MAX = 100, PATH_BYTES = 4096 };
 
-/* A file's name without a folder: letters, digits, ".", "_" and "-", not "." first. */
+/* Returns whether a name is a file's name without a folder: letters, digits, ".", "_" and "-", and no "." at the
+ * beginning. */
 static bool is_file_name(const char *name)
 {
     size_t n = strlen(name);
@@ -19,7 +21,8 @@ static bool is_file_name(const char *name)
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
 }
 
-/* Builds the path of the session file that `filename` of the request names, in the folder of the server's own files. */
+/* Builds the path of the session file that the member `filename` of the request names, in the folder of the server's
+ * own files. */
 static bool read_path(const whit_call *call, char path[PATH_BYTES], const char **name)
 {
     const json_t *given;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * State of the server and its models: GET /v1/models, /health, /slots, /props. */
+ * Serves the state of the server and its models: GET /v1/models, /health, /slots and /props. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,7 +62,7 @@ static size_t find_model(const json_t *list, const char *id)
     return i;
 }
 
-/* Pages of at most `limit` models after one or before one. */
+/* Replies with a page of at most `limit` models, after the model after_id or before the model before_id. */
 static void reply_anthropic_list(whit_call *call, const json_t *list)
 {
     const char *after = whit_web_query(call->request, "after_id"), *before = whit_web_query(call->request, "before_id");
@@ -111,7 +111,7 @@ void whit_models_get(whit_call *call)
     free(id);
 }
 
-/* Adds the state to a reply of /health. */
+/* Adds the server's state to a reply of /health. */
 static void set_state(whit_web_reply *reply, const char *state)
 {
     json_error_t ignored;
@@ -144,7 +144,8 @@ void whit_health_get(whit_call *call)
         set_state(reply, "draining");
         return;
     }
-    /* No model may be open between two: one is opened for the next request. */
+    /* Without slots no model is open, as between the closing of one and the opening of another. That is no failure: the
+     * next request opens a model. */
     if (strict && c.n_slots && c.n_busy + c.n_queued >= c.n_slots) {
         whit_api_fail(reply, 503, "unavailable_error", NULL, "no slot is free");
         return;
@@ -155,7 +156,7 @@ void whit_health_get(whit_call *call)
                              (json_int_t)c.n_busy));
 }
 
-/* Counts of the slots of all models that the request's key may use. */
+/* Adds up the counts of the slots of all models that the request's key may use. */
 static void count_slots(const whit_call *call, whit_engine_counts *sum)
 {
     whit_entry entry;
@@ -204,7 +205,8 @@ void whit_props_get(whit_call *call)
                              "chat_template", whit_or_empty(source), n));
 }
 
-/* The name of POST /models/load and /models/unload; NULL: the reply says that it lacks. */
+/* Returns the name in the body of POST /models/load and /models/unload. NULL means that the name is missing, as the
+ * reply tells. */
 static const char *wanted_model(const whit_call *call)
 {
     const char *name = json_string_value(json_object_get(call->body, "model"));

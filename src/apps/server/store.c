@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The server's side: requests that change the store, handed to the helper (store_helper.c). */
+ * Serves requests that change the store of models: the server's thread hands them to the helper process
+ * (store_helper.c). */
 #include "server/store.h"
 
 #include <errno.h>
@@ -15,15 +16,16 @@
 
 /* ---- the server's side --------------------------------------------------------------------------- */
 
-/* A request to the helper; the site's `store_lock` is held until the helper's last line. */
+/* describes a request to the helper; the site's `store_lock` is held until the helper has written its last line */
 struct errand {
     whit_site *site;
-    char line[WHIT_STORE_LINE_BYTES]; /* the last line of the helper */
+    char line[WHIT_STORE_LINE_BYTES]; /* the helper's newest line */
     size_t n_line, n_sent;
     bool is_over, has_failed;
 };
 
-/* Reads the next line of the helper, with its line feed. At the end, or if the helper is gone, is_over is set. */
+/* Reads the next line of the helper, with its line feed. After the last line, or if the helper is gone, is_over is
+ * set. */
 static void next_line(struct errand *e)
 {
     static const char gone[] = "{\"error\":\"the helper process ended\"}\n";
@@ -58,7 +60,7 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
         whit_api_fail(call->reply, 503, "server_error", NULL, "out of memory");
     } else {
         e->site = site;
-        /* The next read notices if the helper has ended. */
+        /* If the helper has ended, the next read notices it. */
         if (whit_write_all(site->store_fd, text, strlen(text))) (void)!whit_write_all(site->store_fd, "\n", 1);
     }
     free(text);
@@ -92,7 +94,7 @@ static void end_stream(void *user)
     end_errand(user);
 }
 
-/* Replies with the result of an errand, when it is there. */
+/* Waits for the result of an errand and replies with it. */
 static void reply_errand(whit_call *call, struct errand *e, bool with_status)
 {
     if (!e) return;
@@ -108,7 +110,7 @@ static void reply_errand(whit_call *call, struct errand *e, bool with_status)
     end_errand(e);
 }
 
-/* Returns whether this request may change the store; otherwise the reply says why not. */
+/* Returns whether this request may change the store; if not, the reply contains the reason. */
 static bool may_change(whit_call *call)
 {
     if (call->site->store_fd < 0)
@@ -121,7 +123,8 @@ static bool may_change(whit_call *call)
     return false;
 }
 
-/* Returns the text of a member, or of its older name; NULL: the reply says that it is missing. */
+/* Returns the text of a member, or of the member's older name. NULL means that the text is missing, as the reply
+ * tells. */
 static const char *text_of(whit_call *call, const char *key, const char *older)
 {
     const char *text = json_string_value(json_object_get(call->body, key));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * Runs the helper process, which changes the store of models. A connection's thread and the helper exchange lines:
  *
  *     connection's thread                       helper
  *     {"do": "pull", "name": NAME}     ->       store->pull
@@ -38,7 +39,8 @@ static bool say_line(const struct helper *h, json_t *line)
     return ok;
 }
 
-/* Says progress now and then. False stops the download: the client or the server left. */
+/* Sends a line of progress from time to time. Returns false, which stops the download, if the client or the server
+ * left. */
 static bool say_progress(void *user, const char *file, uint64_t done_bytes, uint64_t total_bytes)
 {
     struct helper *h = user;
@@ -74,7 +76,7 @@ static void serve_request(struct helper *h, const char *text)
                                : json_pack("{s:o}", "error", whit_api_any_text(error.message)));
 }
 
-/* Reads a line at most `room` - 1 bytes long; empty lines, which only stop a download, are left out. */
+/* Reads a line at most `room` - 1 bytes long. Empty lines are left out, because they only stop a download. */
 static bool read_request(int fd, char *line, size_t room)
 {
     for (size_t n = 0; n + 1 < room;) {
@@ -96,7 +98,7 @@ static void serve_store(int socket, void *user)
     struct helper *helper = user;
     char *line = malloc(WHIT_STORE_LINE_BYTES);
     helper->fd = socket;
-    signal(SIGTERM, SIG_DFL); /* ends a download that waits for the hub */
+    signal(SIGTERM, SIG_DFL); /* the signal then ends a download that waits for the hub */
     while (line && read_request(socket, line, WHIT_STORE_LINE_BYTES)) serve_request(helper, line);
     free(line);
 }

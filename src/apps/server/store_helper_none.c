@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Where no process can be forked, the store is not changed over HTTP. */
+ * Replaces the store's helper on systems where no process can be forked: the store is not changed over HTTP. */
 #include "server/store.h"
 
 whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error *error)

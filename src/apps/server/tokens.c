@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Texts into tokens, tokens into texts, messages into a prompt. */
+ * Serves the conversions of texts to tokens, of tokens to texts, and of messages to a prompt. */
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -13,7 +13,7 @@
 
 enum { PIECE_TOKENS = 1024 };
 
-/* The tokens of a text, while they are written. */
+/* holds the tokens of a text while they are written */
 struct listed {
     const whit_api *api;
     int32_t *ids;
@@ -77,11 +77,11 @@ void whit_tokenize_post(whit_call *call)
     l->api = api;
     l->ids = ids;
     l->with_pieces = with_pieces;
-    whit_models_keep(api); /* until the reply is sent */
+    whit_models_keep(api); /* the model stays open until the reply is sent */
     whit_reply_pieces(reply, list_tokens, free_listed, l);
 }
 
-/* The text of a list of tokens, detokenised as it is written. */
+/* holds the text of a list of tokens, which is detokenised as it is written */
 struct spelt {
     whit_api *api;
     json_t *tokens;
