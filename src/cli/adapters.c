@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * --adapter FILE[:SCALE], repeatable: adapters are opened for a model and mounted on a session. */
+ * SPDX-License-Identifier: MIT
+ * Opens the adapters of --adapter FILE[:SCALE], which may be repeated, for a model and mounts them on a session. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ const cli_option cli_adapter_options[] = {
 };
 #undef AT
 
-/* Cuts a scale such as ":0.5" off the end. Text after the last colon that is not a number stays in the name. */
+/* Splits a scale such as ":0.5" off the end of a name. If the text after the last colon is not a number, it stays in
+ * the name. */
 static bool take_scale(char *name, float *scale)
 {
     char *colon = strrchr(name, ':'), *end;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit agent: patches are shown before they are written, and turns can be undone. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit agent: patches are shown before they are written, and turns can be undone. */
 #include "agent/changes.h"
 #include "base/items.h"
 #include "agent/hunks.h"
@@ -65,13 +66,13 @@ static const cli_option options[] = {
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-/* Lines of both sides that are left of a hunk. */
+/* The lines of both sides of a hunk that are still to come. */
 struct hunk_left {
     size_t n_old, n_new;
 };
 
-/* The sequence that begins a line of a diff. Within a hunk a removed "-- a/x" or an added "++ b/x" is a line, and no
- * name of a file. */
+/* Returns the escape sequence for the colour of a line of a diff. Within a hunk a line such as "-- a/x" or "++ b/x"
+ * after its mark is content, not the name of a file. */
 static const char *colour_of(const char *line, size_t n, struct hunk_left *left)
 {
     const char kind = n ? line[0] : ' ';
@@ -119,13 +120,13 @@ whit_status cli_agent_show(cli_call *call, const whit_change *c, whit_error *err
 
 bool cli_agent_asks_elsewhere(cli_call *call)
 {
-    /* a stdout on another terminal than the session's counts as elsewhere, too */
+    /* stdout counts as elsewhere also if it is on another terminal than the session's */
     return ((const struct agent_values *)call->values)->json || tcgetsid(STDOUT_FILENO) != getsid(0);
 }
 
 /* ---- apply ---------------------------------------------------------------------------------- */
 
-/* Reports how each file was found, and drops changes without an effect. */
+/* Reports how each file was found, and drops changes that have no effect. */
 static void drop_unchanged(cli_call *call, whit_changes *set)
 {
     const struct agent_values *values = call->values;
@@ -176,7 +177,7 @@ whit_status cli_agent_show_all(cli_call *call, const whit_changes *set, whit_buf
     return WHIT_OK;
 }
 
-/* Asks for approval if it is needed; CLI_OK if it was given or is not needed. */
+/* Asks for approval if it is needed; CLI_OK if it is given or not needed. */
 static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *shown, const char *project)
 {
     const struct agent_values *values = call->values;
@@ -337,7 +338,7 @@ int cli_agent_latest(cli_call *call, const char *project)
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Joins operands to a task: several words, or one text with blanks. False if they are not a task. */
+/* Joins the operands to a task, which is several words or one text with blanks; false if they are not a task. */
 static bool join_task(const cli_call *call, whit_buf *task)
 {
     bool is_task = call->n_operands > 1 || strpbrk(call->operands[0], " \t\n");
@@ -350,7 +351,7 @@ static int run_task(cli_call *call, const char *project)
 {
     struct agent_values *values = call->values;
     whit_found_server found = {.url = NULL};
-    const bool finds = !values->url && !values->local && !values->acp && !values->preview; /* --acp: for each session */
+    const bool finds = !values->url && !values->local && !values->acp && !values->preview; /* --acp: each session */
     whit_error error;
     int status = CLI_OK;
     if (finds) {

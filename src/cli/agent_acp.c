@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit agent --acp: the models and conversations of an editor's sessions (agent/acp.h). */
+ * SPDX-License-Identifier: MIT
+ * Implements whit agent --acp: the models and conversations of an editor's sessions (agent/acp.h). */
 #include <unistd.h>
 
 #include "agent/acp.h"
@@ -9,10 +10,11 @@
 struct hosted {
     cli_call *call;
     struct cli_tasks tasks;
-    whit_found_server found; /* the server that was found, if the options name none */
+    whit_found_server found; /* the server that was found, if no option names a server */
 };
 
-/* Names the model's server in the options, if they name no model. Errors: argument (no server answers). */
+/* Puts the address of the server that was found into the options if they name no model. Errors: argument (no server
+ * answers). */
 static whit_status find_server(void *user, whit_error *error)
 {
     struct hosted *h = user;

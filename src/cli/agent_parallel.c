@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * whit agent -j N: several tasks at once.
+ * SPDX-License-Identifier: MIT
+ * Implements whit agent -j N, which runs several tasks at once.
  *
- * Every task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h), with one
- * endpoint for all. A snapshot of hashes says what the copy was. In the order of the tasks the files that a task
- * changed are put on the project, checked by the gate there, shown, asked about and written as one turn. If another
- * task has changed one of these files meanwhile, or the gate refuses them, the task is run once more on the project as
- * it is then, and told why. */
+ * Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks use
+ * one endpoint. A snapshot of hashes records the state of the copy before the task. In the order of the tasks, the
+ * files that a task changed are put on the project, checked there by the gate (the project's checks), shown, approved
+ * by the person and written as one turn. If another task has changed one of these files meanwhile, or the gate refuses
+ * them, the task runs once more on the project's current state, and the model is told why. */
 #include "agent/folders.h"
 #include "agent/gate.h"
 #include "agent/guard.h"
@@ -36,9 +37,9 @@ struct task {
     pid_t pid;
     int exit_status;
     whit_scratch scratch;
-    bool is_open; /* scratch is open */
+    bool is_open; /* `scratch` is open */
     whit_snapshot before;
-    whit_buf reason; /* reason for running it again; empty if it was run at most once */
+    whit_buf reason; /* the reason for running the task again; empty if it ran at most once */
 };
 
 struct parallel {
@@ -49,8 +50,8 @@ struct parallel {
     size_t n_tasks, n_running;
     whit_agent_config config;
     whit_runner runner;
-    cli_text file;    /* content of the file of tasks, to which they point */
-    pid_t server_pid; /* whit serve with the model of -m; 0: not started */
+    cli_text file;    /* content of the file of tasks; the tasks point into it */
+    pid_t server_pid; /* whit serve with the model of -m; 0 if it was not started */
     char server_url[128];
 };
 
@@ -61,7 +62,7 @@ static void close_task(struct task *task)
     whit_snapshot_free(&task->before);
 }
 
-/* Copies the project's settings into the copy if it lacks them, since ignored files are not copied: the checks
+/* Copies the project's settings into the copy if the copy lacks them, since ignored files are not copied: the checks
  * inside a task must equal the checks that run afterwards. */
 static whit_status copy_config(const struct parallel *p, const char *tree, whit_error *error)
 {
@@ -79,7 +80,7 @@ static whit_status copy_config(const struct parallel *p, const char *tree, whit_
     return status;
 }
 
-/* Opens a copy of the project for a task; the same copy if it is run again. */
+/* Opens a copy of the project for a task; a task that runs again gets the same copy. */
 static whit_status open_copy(struct parallel *p, struct task *task, whit_error *error)
 {
     char name[32];
@@ -94,11 +95,11 @@ static whit_status open_copy(struct parallel *p, struct task *task, whit_error *
     return whit_snapshot_take(&task->before, task->scratch.tree, error);
 }
 
-/* In a new process: becomes `program` with these arguments, its output in `log`. */
+/* Replaces a new process by this program with other arguments; the output is written to `log`. */
 static void become(char *const arguments[], int log)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    setsid(); /* without a terminal, no questions are asked */
+    setsid(); /* the program has no terminal, so it asks no questions */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0)
@@ -141,7 +142,8 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
         if (values->hides_key) unsetenv("WHIT_API_KEY");
-        /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files. */
+        /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files, so the
+         * task gets other folders. */
         setenv("XDG_CACHE_HOME", cache, 1);
         setenv("XDG_STATE_HOME", state, 1);
         become((char *const *)arguments, fd);
@@ -155,7 +157,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     return WHIT_OK;
 }
 
-/* Repeats the last line of a failed task's output. */
+/* Prints the last line of a failed task's output. */
 static void note_failure(const struct parallel *p, const struct task *task)
 {
     char path[PATH_MAX + 32];
@@ -175,7 +177,7 @@ static void note_failure(const struct parallel *p, const struct task *task)
 
 /* ---- applying ------------------------------------------------------------------------------- */
 
-/* Runs a failed task again, or gives it up after the second failure. */
+/* Runs a failed task again, or gives the task up after its second failure. */
 static void retry_task(struct parallel *p, struct task *task, const char *reason)
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
@@ -184,14 +186,15 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
-/* The changes that a check is to run on. */
+/* The changes that a check would run on. */
 struct checked {
     const struct parallel *parallel;
     const whit_changes *set;
-    bool is_refused; /* a person did not agree to a check */
+    bool is_refused; /* the person refused a check */
 };
 
-/* Is the check to run? Outside the sandbox a person is asked, after the changes that it is to run on were shown. */
+/* Returns whether the check may run. Without a sandbox the person is asked first, after seeing the changes that the
+ * check would run on. */
 static bool may_check(void *user, const char *line)
 {
     struct checked *checked = user;
@@ -209,7 +212,7 @@ static bool may_check(void *user, const char *line)
     return is_agreed;
 }
 
-/* Puts what an ended task changed on the project. */
+/* Puts the changes of an ended task on the project. */
 static void apply_task(struct parallel *p, struct task *task)
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
@@ -284,7 +287,7 @@ static int run_tasks(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
     whit_error error;
-    size_t at = 0; /* all tasks before this one are finished: applied, or failed */
+    size_t at = 0; /* all tasks before this one are finished: applied or failed */
     while (at < p->n_tasks && !*cli_cancelled()) {
         for (size_t i = at; i < p->n_tasks && p->n_running < values->n_jobs; i++) {
             if (p->tasks[i].state != TASK_WAITS || start_task(p, &p->tasks[i], &error) == WHIT_OK) continue;
@@ -315,8 +318,8 @@ static int add_task(struct parallel *p, const char *text)
     return CLI_OK;
 }
 
-/* Reads the tasks: the lines of the file that is the only operand, except empty lines and comments ('#'); else every
- * operand is a task. */
+/* Reads the tasks. If the only operand is a file, each of its lines is a task, except empty lines and comments ('#');
+ * otherwise each operand is a task. */
 static int read_tasks(struct parallel *p)
 {
     cli_call *call = p->call;
@@ -342,7 +345,7 @@ static int read_tasks(struct parallel *p)
     return status;
 }
 
-/* Serves the model of -m for all tasks: they share prefixes and one queue. */
+/* Starts a server with the model of -m for all tasks, so that they share prefixes and one queue. */
 static int start_server(struct parallel *p)
 {
     const struct agent_values *values = p->call->values;
@@ -369,7 +372,7 @@ static int start_server(struct parallel *p)
         if (said) fclose(said);
         return cli_fail(p->call, CLI_FAILED, "the model's server did not start: %s", line);
     }
-    /* The pipe stays open until this program ends, since the server writes a few lines more into it. */
+    /* The pipe stays open until this program ends, because the server writes some more lines into it. */
     p->url = p->server_url;
     return CLI_OK;
 }

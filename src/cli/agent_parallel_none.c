@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit agent -j on systems without fork: refused. */
+ * SPDX-License-Identifier: MIT
+ * Refuses whit agent -j on systems without fork. */
 #include "cli/agent.h"
 
 int cli_agent_parallel(cli_call *call, const char *project)

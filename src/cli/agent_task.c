@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit agent's tasks: a model, in this process or at an endpoint, a runner, and their messages. */
+ * SPDX-License-Identifier: MIT
+ * Runs whit agent's tasks: a model, which is in this process or at an endpoint, a runner, and their messages. */
 #include "agent/folders.h"
 #include "agent/light.h"
 #include "base/clock.h"
@@ -14,8 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Ends the line of an answer that is being shown, before other output: held-back text must not appear between a
- * change and its question. */
+/* Ends the line of an answer that is being shown before other output appears, because held-back text must not appear
+ * between a change and its question. */
 static void end_view(struct cli_tasks *t)
 {
     if (t->is_viewing) cli_view_end(&t->view);
@@ -33,7 +34,7 @@ static whit_status task_show(void *user, const whit_change *change, whit_error *
     return WHIT_OK;
 }
 
-/* Shows a hunk on stdout, and also on the terminal of the question if that is another one. False where it could not. */
+/* Shows a hunk on stdout and, if the question is asked on another terminal, there too; false if this failed. */
 static bool show_hunk(void *user, const whit_hunk *hunk)
 {
     struct cli_tasks *t = user;
@@ -48,7 +49,7 @@ static whit_status task_choose(void *user, const whit_hunks *hunks, uint8_t *tak
     (void)error;
     end_view(t);
     for (size_t i = 0; i < hunks->n; i++)
-        if (!show_hunk(user, &hunks->list[i])) return WHIT_OK; /* nothing is taken that was not shown */
+        if (!show_hunk(user, &hunks->list[i])) return WHIT_OK; /* a hunk that was not shown is never taken */
     whit_light_choose(hunks, show_hunk, user, true, taken, &t->why);
     return WHIT_OK;
 }
@@ -105,7 +106,7 @@ static void note_no_tools(const char *said)
     cli_note("%s; the tools are described in the prompt instead, and the model calls them by JSON in its text", said);
 }
 
-/* Shows an answer while it is generated, on a terminal. */
+/* Shows an answer on a terminal while the model generates it. */
 static void task_text(void *user, const char *text, size_t n)
 {
     struct cli_tasks *t = user;
@@ -168,7 +169,7 @@ whit_status cli_tasks_keep(const struct cli_tasks *t, whit_error *error)
     return whit_agent_messages_save(&t->messages, t->kept, error);
 }
 
-/* Keeps the conversation while a task runs; an error is reported when the task ends. */
+/* Saves the conversation while a task runs; an error is reported when the task ends. */
 static void task_keep(void *user)
 {
     whit_error ignored;
@@ -203,8 +204,8 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     return WHIT_OK;
 }
 
-/* Adds the configuration's servers to the editor's. Where both have a name, the editor's server is taken: each of its
- * calls is asked about, while a configured one may be called without a question. */
+/* Adds the configuration's servers to the editor's. If both have a server of the same name, the editor's is taken: the
+ * person is asked before each of its calls, whereas a configured server may be called without a question. */
 static bool add_servers(struct cli_tasks *t)
 {
     const char *name;
@@ -332,7 +333,7 @@ int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);
     if (ran != WHIT_OK) end_view(t);
     int status = ran == WHIT_OK ? print_report(t) : cli_fail_error(t->call, &error);
-    /* Save the conversation after a failure, too. */
+    /* The conversation is saved after a failure, too. */
     if (cli_tasks_keep(t, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tasks typed to whit agent, and its commands. */
+ * SPDX-License-Identifier: MIT
+ * Handles the tasks and commands that a person types to whit agent. */
 #include "agent/guard.h"
 #include "agent/light.h"
 #include "base/items.h"
@@ -22,13 +23,13 @@ enum { ATTACHED_MAX = 256 << 10, OUTPUT_MAX = 16 << 10 };
 
 /* ---- additions to the next task --------------------------------------------------------------- */
 
-/* Returns the bytes that may still be attached. */
+/* Returns how many more bytes may be attached. */
 static size_t room_left(const struct cli_tasks *t)
 {
     return t->attached.size_bytes < ATTACHED_MAX ? ATTACHED_MAX - t->attached.size_bytes : 0;
 }
 
-/* Attaches a file of the project to the next task. Returns false with a message if it could not. */
+/* Attaches a file of the project to the next task; prints a message and returns false if it could not. */
 static bool attach_file(struct cli_tasks *t, const char *path)
 {
     whit_buf content = {0};
@@ -62,7 +63,7 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     return is_attached;
 }
 
-/* Attaches the files that words of the task name: @src/main.c. */
+/* Attaches the files that words of the task name, such as @src/main.c. */
 static void attach_named(struct cli_tasks *t, const char *task)
 {
     for (const char *at = strchr(task, '@'); at; at = strchr(at + 1, '@')) {
@@ -74,7 +75,7 @@ static void attach_named(struct cli_tasks *t, const char *task)
     }
 }
 
-/* Attaches the end of what a command printed, without controls: the text of a task is one C string in UTF-8. */
+/* Attaches the end of a command's output without control characters, because a task is one C string in UTF-8. */
 static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
 {
     char how[40] = "it was ended by a signal", *plain;
@@ -98,7 +99,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     cli_note("%s; what it printed goes with the next task (/clear drops it)", how);
 }
 
-/* Runs a line of shell in the project for the person, who typed it: with the person's rights. */
+/* Runs a shell line in the project with the rights of the person who typed it. */
 static int run_line(struct cli_tasks *t, const char *line)
 {
     whit_buf output = {0};
@@ -139,8 +140,8 @@ static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-/* Asks the server for the names of its models. NULL or empty if it does not tell them; servers of other machines are
- * not asked. */
+/* Asks the server for the names of its models. NULL or empty if the server does not tell them; servers on other
+ * machines are not asked. */
 static json_t *ask_names(const struct agent_values *values)
 {
     char address[200];
@@ -170,7 +171,7 @@ static bool is_called(const char *id, const char *name)
     return strncmp(id, name, n) == 0 && (!id[n] || strcmp(id + n, ":latest") == 0);
 }
 
-/* Says that the server lacks a model, with its names that are near, or else all of them. */
+/* Tells the person that the server lacks a model, and lists similar names or, without any, all names of the server. */
 static void say_lacks_model(const json_t *names, const char *name)
 {
     enum { LINE_BYTES = 400 };
@@ -287,7 +288,7 @@ static int do_help(struct cli_tasks *t, const char *nothing);
 
 static const struct {
     const char *name, *argument, *help;
-    int (*run)(struct cli_tasks *t, const char *argument); /* NULL: leave */
+    int (*run)(struct cli_tasks *t, const char *argument); /* NULL: the command leaves the program */
 } commands[] = {
     {"/plan", "TASK", "let the model read and make a plan, and write nothing", do_plan},
     {"/add", "FILE...", "let the model read files with the next task; so does @FILE in it", do_add},
@@ -329,8 +330,8 @@ static const char *const *command_words(void)
     return words;
 }
 
-/* Runs a typed line. is_person: it was typed at a terminal; other input may be a text that nobody has read, so it
- * cannot run commands. *over: the line is a command that ends the program. */
+/* Runs a typed line. is_person says that it was typed at a terminal; other input may be a text that nobody has read, so
+ * it cannot run commands. *over is set if the line is a command that ends the program. */
 static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over)
 {
     size_t n_name = strcspn(line, " \t"), i = 0;
@@ -353,7 +354,7 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
     return *line ? run_attached(t, line, false) : CLI_OK;
 }
 
-/* A failure ends a script; a person has seen the message. */
+/* Reads and runs lines. A failure ends a script, but not a person's session: the person has seen the message. */
 int cli_tasks_type(struct cli_tasks *t)
 {
     cli_input *input = cli_input_open(true);

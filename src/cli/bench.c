@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit bench: how fast models run here, and how far that is from what the machine allows (bench/bench.h). */
+ * SPDX-License-Identifier: MIT
+ * Implements whit bench, which measures how fast models run here and how far that is from the machine's limits
+ * (bench/bench.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +21,7 @@ struct bench_values {
     uint32_t n_prompt, n_decode, n_batch_tokens, n_rounds, n_columns, adapter_rank;
     uint32_t n_guesses;
     const char *depths, *threads, *draft;
-    int kv, act; /* act: 0 is i8, 1 q2 */
+    int kv, act; /* act: 0 is i8, 1 is q2 */
     bool steal, exact_head, kernels, arrays, profile, json, csv, md;
 };
 enum { BATCH_TOKENS = 512 };
@@ -73,7 +75,7 @@ static const cli_option options[] = {
 
 #define LIST_MAX 64
 
-/* Parses "0,2048"; returns the number of values, 0 if the text is not such a list. */
+/* Parses a list such as "0,2048"; returns the number of values, or 0 if the text is not such a list. */
 static size_t parse_list(const char *text, uint32_t most, uint32_t list[LIST_MAX])
 {
     size_t n = 0;
@@ -97,7 +99,7 @@ struct bench {
     const struct bench_values *values;
     bench_model *models;
     size_t n_models;
-    const char *draft; /* as in bench_test, with the file's path found */
+    const char *draft; /* as in bench_test, after its path was found */
     char draft_path[BENCH_PATH_BYTES];
     bench_test *tests;
     bench_result *results;
@@ -127,7 +129,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
     return WHIT_OK;
 }
 
-/* Under mpirun: rank 0 makes the models first; then the other ranks find them in the cache if they share it. */
+/* Makes the models under mpirun: rank 0 first; then the other ranks find the models in the cache if they share it. */
 static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, whit_error *error)
 {
     uint8_t is_made = 1;
@@ -137,7 +139,7 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
-/* Makes a test of every combination, and a second one with a stolen core if requested. */
+/* Makes a test of every combination and, if requested, a second one with a stolen core. */
 static whit_status make_tests(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;
@@ -199,7 +201,7 @@ static void free_bench(struct bench *b)
     free(b->results);
 }
 
-/* Under mpirun: the ranks run one model together. */
+/* Runs one model on all ranks together under mpirun. */
 static int run_ranks(struct bench *b, bench_form form, bool all)
 {
     const struct bench_values *v = b->values;

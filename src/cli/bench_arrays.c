@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --arrays: the table. */
+ * SPDX-License-Identifier: MIT
+ * Prints the table of whit bench --arrays. */
 #include "cli/bench_report.h"
 
 static void report_rows(cli_call *call, bench_form form, const bench_array *rows, size_t n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --kernels: the table. */
+ * SPDX-License-Identifier: MIT
+ * Prints the table of whit bench --kernels. */
 #include "cli/bench_report.h"
 
 static void report_kernels(cli_call *call, bench_form form, const bench_kernels *list)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench under mpirun: a model that several ranks run, and the table. */
+ * SPDX-License-Identifier: MIT
+ * Runs whit bench under mpirun: several ranks run a model, and rank 0 prints the table. */
 #include "cli/bench_report.h"
 
 #include <math.h>

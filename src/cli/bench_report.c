@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Results as a Markdown table, as CSV or as JSON: the same columns in each, stated once. */
+ * SPDX-License-Identifier: MIT
+ * Prints results as a Markdown table, CSV or JSON with the same columns, which are listed once. */
 #include <math.h>
 #include <stdio.h>
 
@@ -136,7 +137,7 @@ static json_t *make_json(const bench_table *table, size_t row)
     return object;
 }
 
-/* Prints the profile, longest time first. */
+/* Prints the profile with the longest times first. */
 static void print_profile(cli_call *call, const bench_result *r)
 {
     double all = 0;

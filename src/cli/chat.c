@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit chat: a conversation in the terminal, or from a script on stdin. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit chat: a conversation in the terminal, or a script on stdin. */
 #include "cli/chat.h"
 #include "base/items.h"
 #include "base/system.h"
@@ -88,7 +89,7 @@ void cli_chat_fail_error(cli_chat *chat, const whit_error *error)
     cli_chat_remember(chat, cli_fail_error(chat->call, error));
 }
 
-/* Ctrl-C ends a script; at a terminal the chat continues. */
+/* Handles Ctrl-C: it ends a script; at a terminal the chat continues. */
 static void interrupted(cli_chat *chat)
 {
     if (cli_input_is_terminal(chat->input) && cli_take_interrupt()) return;
@@ -108,7 +109,7 @@ static void explain(cli_chat *chat, whit_status status, const whit_answer *answe
     if (chat->verbose) cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
 }
 
-/* Generates one answer; false if none was added to the messages. */
+/* Generates one answer; false if no answer was added to the messages. */
 static bool answer_once(cli_chat *chat)
 {
     cli_sampler_flags flags = chat->sampler;
@@ -116,7 +117,7 @@ static bool answer_once(cli_chat *chat)
     whit_answer answer = whit_answer_default();
     whit_error error;
     uint64_t seed;
-    flags.seed += (int64_t)chat->n_answers; /* another seed, so that a repeated question gets another answer */
+    flags.seed += (int64_t)chat->n_answers; /* the seed changes, so that a repeated question gets another answer */
     int opened = cli_stage_begin(chat->call, &chat->stage, NULL, 0);
     if (opened == CLI_OK) opened = cli_open_sampler(chat->call, &flags, chat->talk.model, &seed, &sampler);
     if (opened == CLI_OK) opened = cli_restart_grammar(chat->call, &chat->grammar);
@@ -156,7 +157,7 @@ static bool answer_once(cli_chat *chat)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* Reads the next line; false if the chat is over or Ctrl-C came. */
+/* Reads the next line; false if the chat is over or the person pressed Ctrl-C. */
 static bool next_line(cli_chat *chat, const char *prompt, const char **line, size_t *n_bytes)
 {
     switch (cli_input_next(chat->input, prompt, line, n_bytes)) {
@@ -181,7 +182,8 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
 #define REFUSED "error: the person did not allow this call"
 enum { ROUNDS_MAX = 20 };
 
-/* Shows a call, and gets its result from the person or the tool. False if the person or the input ended. */
+/* Shows a call and gets its result from the person or the tool; false if the person ended the chat or the input
+ * ended. */
 static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit_buf *result)
 {
     const cli_tool_kind kind = cli_chat_tool_kind(&chat->tools, call->name);
@@ -195,7 +197,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
     const bool is_whole = json_is_object(arguments);
     json_decref(arguments);
-    if (!is_whole) { /* malformed: cut off, or written by a small model */
+    if (!is_whole) { /* the call is malformed: cut off, or written by a small model */
         whit_buf_append_str(result, "error: the arguments are not a JSON object");
         return true;
     }
@@ -203,7 +205,7 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
         cli_chat_tool_run(&chat->tools, call, result);
         return true;
     }
-    /* Input typed before the question is not an answer. */
+    /* Input that was typed before the question is discarded, because it is not an answer. */
     if (kind == CLI_TOOL_ASKED && cli_input_is_terminal(chat->input)) (void)tcflush(STDIN_FILENO, TCIFLUSH);
     if (!next_line(chat, kind == CLI_TOOL_ASKED ? "run it? y, n, or its result: " : "its result: ", &line, &n))
         return false;
@@ -216,7 +218,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     return true;
 }
 
-/* Gives every call of the last answer a result. False if the person or the input ended: then the rest is refused. */
+/* Gives every call of the last answer a result. False if the person ended the chat or the input ended; the remaining
+ * calls are then refused. */
 static bool answer_calls(cli_chat *chat)
 {
     whit_conversation *conversation = chat->talk.conversation;
@@ -338,7 +341,7 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     if (status == CLI_OK) status = cli_keep_resume(chat->call, &chat->keep, chat->talk.conversation);
     if (status != CLI_OK) return status;
     cli_fill_sampler(&chat->sampler, chat->talk.model);
-    if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw(); /* short enough to type again */
+    if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw(); /* short enough to type */
     chat->input = cli_input_open(!values->no_history);
     if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
     cli_input_words(chat->input, cli_chat_words);
@@ -350,7 +353,8 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     return CLI_OK;
 }
 
-/* Sets the options that neither the command line nor /set changed to the advice of the next model's authors. */
+/* Changes the sampling options from the advice of the previous model's authors to the advice of the next model's,
+ * except options that the command line or /set changed. */
 static void advise_sampler(cli_sampler_flags *now, const cli_sampler_flags *given, const whit_model *before,
                            const whit_model *next)
 {

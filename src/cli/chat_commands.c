@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Commands of a chat: lines that begin with '/'. */
+ * SPDX-License-Identifier: MIT
+ * Runs the commands of a chat, which are lines that begin with '/'. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static void show_context(cli_chat *chat)
         cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all of them fit\n" : "\n");
 }
 
-/* A message's text and calls; contents in parts are shown as JSON. */
+/* Shows a message's text and calls; contents in parts are shown as JSON. */
 static void show_message(cli_chat *chat, const json_t *message)
 {
     const json_t *content = json_object_get(message, "content"), *calls = json_object_get(message, "tool_calls");
@@ -268,7 +269,7 @@ static void set_quiet(cli_chat *chat, const char *nothing)
     cli_note("stats: off");
 }
 
-/* /format: what every answer must be. */
+/* Runs /format, which sets the form of every answer. */
 static void set_format(cli_chat *chat, const char *text)
 {
     cli_grammar wanted;
@@ -314,7 +315,7 @@ static const struct {
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
-/* Splits off the first word; returns the text after it and its blanks. */
+/* Splits off the first word; returns the text after the word and its blanks. */
 static char *next_word(char *text)
 {
     char *end = text + strcspn(text, " \t");
@@ -379,7 +380,7 @@ static void clear(cli_chat *chat, char *nothing)
     cli_chat_keep_messages(chat);
 }
 
-/* Answers again; the previous answer stays until the new one is complete. */
+/* Generates the last answer again; the previous answer stays until the new one is complete. */
 static void answer_again(cli_chat *chat, char *nothing)
 {
     (void)nothing;
@@ -418,10 +419,11 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
-/* Largest file for /read; the context is usually smaller, which the answer then reports. */
+/* The largest file for /read. The context is usually smaller, and a file that is too large for it is refused at the
+ * answer. */
 enum { READ_BYTES_MAX = 4 << 20 };
 
-/* Makes a message from a file, after the words that follow its name. */
+/* Makes a message from the words after a file's name, followed by the file. */
 static void read_message(cli_chat *chat, char *path)
 {
     char *words = next_word(path);
@@ -480,7 +482,7 @@ static void help(cli_chat *chat, char *nothing);
 
 static const struct {
     const char *name, *argument, *help;
-    void (*run)(cli_chat *chat, char *argument); /* argument: "" if not given */
+    void (*run)(cli_chat *chat, char *argument); /* argument is "" if it was not given */
 } commands[] = {
     {"set", "NAME VALUE", "change a parameter: temp, top-k, seed, ..., predict", set_parameter},
     {"set", "system TEXT", "what the model is told first; \"\"\" begins several lines", set_parameter},

@@ -10,7 +10,7 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Makes the item of a parsed line; false with the reason if the line is not an item. */
+/* Makes the item of a parsed line. If the line is not an item, returns false and sets the reason. */
 static bool read_item(cli_chat_item *item, const char **reason)
 {
     const char *prompt = json_string_value(json_object_get(item->object, "prompt"));
@@ -129,7 +129,7 @@ static bool keep_text(void *user, const char *text, size_t n_bytes)
     return whit_buf_append(user, text, n_bytes);
 }
 
-/* Returns the parameters of the tool of this name; *is_known: there is such a tool. */
+/* Returns the parameters of the tool with a name; *is_known tells whether there is such a tool. */
 static const json_t *find_parameters(const json_t *tools, const char *name, bool *is_known)
 {
     size_t i;
@@ -171,7 +171,7 @@ static int judge_call(cli_call *call, const cli_chat_item *item, const char *pat
     return CLI_OK;
 }
 
-/* Judges the calls of the last answer; each gets an empty result, so that the next can be read. */
+/* Judges the calls of the last answer; each call gets an empty result, so that the next call can be read. */
 static int judge_calls(cli_call *call, const cli_chat_item *item, const char *path, whit_conversation *conversation,
                        cli_chat_answer *answer)
 {
@@ -207,7 +207,7 @@ static int generate_answer(cli_call *call, const cli_chat_item *item, whit_conve
     answer->is_held = made.is_held;
     if (!whit_buf_append(&answer->ids, ids, n * sizeof *ids) || !whit_buf_append(&answer->text, "", 1))
         return cli_fail(call, CLI_LIMIT, "out of memory");
-    answer->text.size_bytes--; /* terminated */
+    answer->text.size_bytes--; /* the added zero byte terminates the text */
     answer->is_right = item->wanted && strstr(whit_chars(&answer->text), item->wanted);
     return CLI_OK;
 }

@@ -13,7 +13,7 @@
 #include "base/plain.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, RESULT_BYTES_MAX = 1 << 20, WORDS_MAX = 63, CANNOT_START = 127 };
-enum { END_MS = 10000 }; /* limit for a program that has closed its output but does not end */
+enum { END_MS = 10000 }; /* time for a program to end after it has closed its output */
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ static const char *name_of(const json_t *tool)
     return json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
 }
 
-/* Moves a tool's command, which is not for the model, to the list of commands. */
+/* Moves a tool's command, which the model must not see, to the list of commands. */
 static bool take_command(cli_chat_tools *tools, json_t *tool)
 {
     json_t *command = json_object_get(tool, "command");
@@ -127,7 +127,7 @@ bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation
     return ok && (!command || whit_buf_append_str(text, "\n"));
 }
 
-/* Writes the part of the input that the program accepts; closes the pipe after the last byte or an error. */
+/* Writes as much of the input as the program accepts; closes the pipe after the last byte or an error. */
 static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, size_t *n_written)
 {
     while (child->in >= 0 && *n_written < n_bytes) {
@@ -139,7 +139,7 @@ static void write_input(whit_piped *child, const char *bytes, size_t n_bytes, si
     whit_piped_close_input(child);
 }
 
-/* Gives the program its input, and reads the output up to its limit; false if cancelled or without memory. */
+/* Writes the program's input and reads its output up to the limit; false if cancelled or out of memory. */
 static bool exchange(whit_piped *child, const char *input, size_t n_bytes, whit_buf *result)
 {
     char part[4096];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit compare: tables of compressed models' differences from their original. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit compare, which prints how compressed models differ from their original. */
 #include "cli/compare.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static const cli_option options[] = {
 
 /* ---- subjects ------------------------------------------------------------------------------- */
 
-/* Reads the file's record of its calibration text. */
+/* Reads the sketch of the calibration text that is stored in a model's file. */
 static void read_sketch(cli_subject *subject)
 {
     whit_value value;
@@ -63,7 +64,7 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;
-    /* Windows are short by default, chats as long as the model's context. */
+    /* By default, windows are short and chats are as long as the model's context. */
     if (values->chats && !values->session.n_ctx) {
         const uint32_t n_usual = cli_usual_context(subject->model);
         if (n_usual > c->n_ctx) wanted.n_ctx_tokens = n_usual;
@@ -88,7 +89,7 @@ static void close_subjects(cli_comparison *c)
 
 /* ---- windows -------------------------------------------------------------------------------- */
 
-/* Scores the predictions of a slice: the logits of tokens [done, done + n_slice) of n. */
+/* Scores the predictions of a slice from the logits of tokens [done, done + n_slice) of n. */
 static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t done, size_t n_slice, size_t n)
 {
     const size_t n_vocab = whit_model_vocab_size(c->subjects[0].model);
@@ -107,7 +108,7 @@ static bool score_slice(cli_comparison *c, const whit_step_token *tokens, size_t
     return true;
 }
 
-/* Returns the predictions of a score from `before` on. */
+/* Returns the sums of the predictions in a score since its state `before`. */
 static cli_unit unit_since(const cli_score *score, const cli_score *before)
 {
     cli_unit unit = {.n = (double)(score->n - before->n),
@@ -151,7 +152,8 @@ void cli_compare_clear(cli_comparison *c)
     }
 }
 
-/* Sets the share of a text that lies in passages of the text that each file was made with, or -1 if unknown. */
+/* Sets, for each model file, the share of a text that lies in passages of the text that the file was made with; -1 if
+ * unknown. */
 static void find_overlaps(const cli_comparison *c, const cli_text *text, double *overlaps)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -172,7 +174,7 @@ static int score_text(cli_comparison *c, const char *path, double *overlaps)
     if (status == CLI_OK)
         status = cli_tokenize(c->call, c->subjects[0].model, text.data, text.size_bytes, true, false, &ids, &n_ids);
     if (status == CLI_OK) find_overlaps(c, &text, overlaps);
-    /* The last, shorter window counts too, unless only second halves do. */
+    /* The last, shorter window counts too, unless only the second halves of windows count. */
     size_t n_windows = n_ids / c->n_ctx + (c->all && n_ids % c->n_ctx > 1);
     if (c->n_chunks && n_windows > c->n_chunks) n_windows = c->n_chunks;
     if (status == CLI_OK && !n_windows)
@@ -221,7 +223,7 @@ static int run_compare(cli_call *call)
     if (!values->texts.n && !values->copies && !values->chats)
         return cli_fail(call, CLI_USAGE, "a text is wanted: -f %s; or --copies TEXT, or --chat FILE",
                         call->n_operands > 2 ? call->operands[call->n_operands - 1] : "TEXT");
-    const uint32_t least = 2u + !values->all; /* in a shorter window nothing would be scored */
+    const uint32_t least = 2u + !values->all; /* a shorter window has no token to score */
     if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < call->n_operands; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * whit compare --chat: answers of all models to the same chats.
+ * SPDX-License-Identifier: MIT
+ * Implements whit compare --chat, which compares the answers of all models to the same chats.
  *
- * Each model answers greedily. Then all models read the original's answer, which gives the agreement of greedy tokens
- * and the divergence at each of its tokens, whatever a model has written itself. */
+ * Each model answers greedily. Then all models read the original model's answer, which gives the agreement of greedy
+ * tokens and the divergence at each token of that answer, independently of each model's own answer. */
 #include "cli/compare.h"
 
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 #include "base/items.h"
 #include "cli/chat_items.h"
 
-/* Sums over the chats, of one model. */
+/* The sums over the chats for one model. */
 struct chat_sums {
     cli_chat_tally tally;
-    size_t n_equal;    /* texts equal to the original's */
-    whit_buf prefixes; /* cli_unit[]: in n_same, the share of the original's tokens before the first
-                                          difference; in n_right, whether the answer is right */
+    size_t n_equal;    /* number of texts equal to the original's */
+    whit_buf prefixes; /* cli_unit[]: n_same is the share of the original's tokens before the first difference, n_right
+                        * whether the answer is right */
 };
 
 struct chat_run {
@@ -27,7 +28,7 @@ struct chat_run {
     json_t *answers;
 };
 
-/* Returns the number of tokens before the answers differ, and writes how many the original has. */
+/* Returns the number of tokens before the answers differ; *n_all is the number of the original's tokens. */
 static size_t find_difference(const cli_chat_answer *original, const cli_chat_answer *other, size_t *n_all)
 {
     const int32_t *a = WHIT_ITEMS(const int32_t, &original->ids), *b = WHIT_ITEMS(const int32_t, &other->ids);
@@ -44,7 +45,7 @@ static bool is_equal_text(const cli_chat_answer *a, const cli_chat_answer *b)
     return a->text.size_bytes == b->text.size_bytes && !memcmp(a->text.data, b->text.data, a->text.size_bytes);
 }
 
-/* Adds the answers to the sums. False: out of memory. */
+/* Adds the answers to the sums; false if out of memory. */
 static bool add_answers(struct chat_run *run, const cli_chat_item *item, const cli_chat_answer *answers)
 {
     bool ok = true;
@@ -63,7 +64,7 @@ static bool add_answers(struct chat_run *run, const cli_chat_item *item, const c
     return ok;
 }
 
-/* Makes a JSON string of a text: bytes that are not UTF-8 become U+FFFD, as in paths. */
+/* Makes a JSON string of a text; bytes that are not UTF-8 become U+FFFD, as in paths. */
 static json_t *text_to_json(const cli_chat_answer *answer)
 {
     return cli_json_path(whit_chars(&answer->text));
@@ -86,7 +87,7 @@ static void keep_answers(struct chat_run *run, const cli_chat_item *item, const 
                                     text_to_json(&answers[0]), "files", files));
 }
 
-/* Lets all models read the original's answer. */
+/* Runs all models on the original's answer. */
 static int read_answer(cli_comparison *c, const cli_chat_answer *answer)
 {
     const int32_t *ids = WHIT_ITEMS(const int32_t, &answer->ids);
@@ -122,7 +123,7 @@ static cli_interval percent_of(size_t n_right, size_t n)
     return cli_interval_scale(cli_interval_share(n_right, n), 100);
 }
 
-/* Means over chats, in pairs with the original where `other` is given. */
+/* Returns the mean over chats; if `other` is given, the mean of the differences from the original's values. */
 static cli_interval mean_of(const struct chat_sums *sums, const struct chat_sums *other, size_t offset)
 {
     const cli_subject subject = {.units = sums->prefixes}, base = {.units = other ? other->prefixes : (whit_buf){0}};
@@ -154,7 +155,7 @@ static json_t *make_row(const struct chat_run *run, size_t i)
     return row;
 }
 
-/* The columns of the table: key, heading, decimals. */
+/* The columns of the table. */
 static const struct {
     const char *key, *title;
     int decimals;

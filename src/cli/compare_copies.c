@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * whit compare --copies: how far back models see.
+ * SPDX-License-Identifier: MIT
+ * Implements whit compare --copies, which measures how far back models see.
  *
- * A window is a piece of the text, and then a copy of PASSAGE tokens that stand in the piece at some depth. A model
- * that still sees the passage continues its copy: after CUE tokens of it, each further token that is the likeliest
- * counts. */
+ * A window is a piece of the text followed by a copy of PASSAGE tokens that occur in the piece at some depth. A model
+ * that still sees the passage continues the copy: after CUE tokens of the copy, each further token counts if the model
+ * finds it the likeliest. */
 #include "cli/compare.h"
 
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 enum { PASSAGE = 32, CUE = 8, DEPTHS = 5, WINDOW_MIN = 4 * PASSAGE };
 
-/* Depth d of a passage: 0 stands at the beginning of the window, DEPTHS - 1 right before its copy. */
+/* Returns where the passage of a depth begins: depth 0 is the beginning of the window, DEPTHS - 1 lies directly before
+ * the copy. */
 static size_t passage_begin(size_t n_piece, size_t depth)
 {
     return (n_piece - PASSAGE) * depth / (DEPTHS - 1);
@@ -24,7 +26,7 @@ static int measure_window(cli_comparison *c, const int32_t *ids, whit_step_token
     for (size_t depth = 0; depth < DEPTHS; depth++) {
         for (size_t i = 0; i < n_piece; i++) tokens[i] = (whit_step_token){.id = ids[i]};
         if (c->bos >= 0) tokens[0].id = c->bos;
-        /* With BOS, the first passage begins after it. */
+        /* If the window begins with BOS, the first passage begins after it. */
         const size_t from = passage_begin(n_piece, depth) + (depth == 0 && c->bos >= 0);
         for (size_t i = 0; i < PASSAGE; i++)
             tokens[n_piece + i] = (whit_step_token){.id = tokens[from + i].id, .want_logits = i + 1 >= CUE};
@@ -34,7 +36,7 @@ static int measure_window(cli_comparison *c, const int32_t *ids, whit_step_token
     return CLI_OK;
 }
 
-/* Returns the units of one depth: a view of every DEPTHS-th. */
+/* Returns the units of one depth, which are every DEPTHS-th unit. */
 static cli_subject pick_depth(const cli_subject *subject, size_t depth)
 {
     cli_subject picked = {.path = subject->path};
@@ -49,7 +51,7 @@ static cli_interval find_right(const cli_subject *subject, const cli_subject *ot
     return cli_interval_scale(cli_compare_interval(subject, other, offsetof(cli_unit, n_right)), 100);
 }
 
-/* Sums each window over all depths; the windows are the independent units. */
+/* Sums each window over all depths, because only windows are independent of each other. */
 static cli_subject join_depths(const cli_subject *subject)
 {
     cli_subject joined = {.path = subject->path};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit compare: rows of files, intervals, differences in pairs, texts beside each other. */
+ * SPDX-License-Identifier: MIT
+ * Prints the results of whit compare: rows of files, intervals, differences in pairs, and texts beside each other. */
 #include "cli/compare.h"
 
 #include <math.h>
@@ -11,8 +12,8 @@
 #include "hub/choose.h"
 #include "runtime/model.h"
 
-/* The least share of a text in the text that a file was made with for which the file is named: parts of one book have
- * fewer passages of 48 bytes in common. */
+/* If at least this share of a text occurs in the text that a file was made with, the report names the file. Parts of
+ * one book have fewer passages of 48 bytes in common. */
 static const double OVERLAP_NAMED = 0.02;
 
 static int by_size(const void *a, const void *b)
@@ -21,8 +22,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Bytes on disk of the given model, including further parts of an .ndf; for a folder or a GGUF in parts, those of its
- * conversion. */
+/* Returns the bytes on disk of a model, including further parts of an .ndf; for a folder or a GGUF in parts, the bytes
+ * of its conversion. */
 static uint64_t file_bytes(const whit_model *model, const char *words)
 {
     char path[CLI_PATH_BYTES];
@@ -84,7 +85,7 @@ static json_t *make_row(const cli_comparison *c, cli_subject *s, double overlap)
     cli_score *score = &s->score;
     const double n = (double)score->n;
     cli_interval ratio = cli_interval_exp(INTERVAL(s, NULL, log_ratio)), kl = INTERVAL(s, NULL, kl);
-    /* The values are those of `whit perplexity`, to the bit: sums over tokens, not over windows. */
+    /* The values equal the output of `whit perplexity` bit by bit, because sums are over tokens, not over windows. */
     ratio.value = exp((score->sum - score->base_sum) / n);
     kl.value = 0;
     for (size_t i = 0; i < score->n; i++) kl.value += score->divergences[i];
@@ -134,7 +135,7 @@ static void print_row(cli_call *call, const char *path, const json_t *row)
                   cli_interval_read_half(row, "top1"));
 }
 
-/* Differences from the first file, in pairs of windows. */
+/* Prints the differences from the first compressed model, in pairs of windows. */
 static void print_pairs(const cli_comparison *c, const json_t *rows)
 {
     cli_print(c->call, "against %s, window by window: KL mean, top-1 %%\n", c->subjects[1].path);

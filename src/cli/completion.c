@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Completion scripts for bash, zsh and fish, made from the verbs' tables. */
+ * SPDX-License-Identifier: MIT
+ * Prints completion scripts for bash, zsh and fish from the tables of the verbs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 
-/* Prints text in single quotes of a shell: ' becomes '\''. */
+/* Prints text in a shell's single quotes; ' becomes '\''. */
 static void quoted(cli_call *call, const char *text)
 {
     cli_print(call, "'");
@@ -33,7 +34,7 @@ static void words_of(cli_call *call, const char *choice)
     for (; *choice; choice++) cli_write(call, *choice == '|' ? " " : choice, 1);
 }
 
-/* Prints the verbs whose operand is a model, separated by '|'. */
+/* Prints the verbs that take a model as operand, with `between` between them. */
 static void model_verbs(cli_call *call, const char *between)
 {
     bool first = true;
@@ -46,7 +47,7 @@ static void model_verbs(cli_call *call, const char *between)
     }
 }
 
-/* For each verb whose operand has words, prints: texts[0], the verb's name, texts[1], the operand's position among the
+/* Prints, for each verb whose operand has words: texts[0], the verb's name, texts[1], the operand's position among the
  * words of the line (`n_before` for the verb's first operand), texts[2], the words, texts[3]. */
 static void operand_words(cli_call *call, const char *const texts[4], unsigned n_before)
 {

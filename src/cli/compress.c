@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit compress: a float model rounded to signs, trits or four levels. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit compress, which rounds a float model to signs, trits or four levels. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +38,9 @@ static const struct compress_values defaults = {
     .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
-/* Matrices that b1 stores as t within its budget: a fifth to a quarter of the weights. */
+/* The matrices that b1 stores as t within its budget; they are a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
-/* Options that --bits replaces. */
+/* The options that --bits replaces. */
 static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
                                         "--scales", "--outliers", "--plane", "--rank"};
 static const char *const scale_types[] = {"f16", "u8"};
@@ -125,7 +126,7 @@ struct listener {
     cli_call *call;
     bool verbose;
     json_t *matrices; /* NULL without --json */
-    json_t *choice;   /* lines of a budget's choice; NULL: no budget, or no --json */
+    json_t *choice;   /* lines of a budget's choice; NULL without a budget or --json */
     whit_buf *rows;   /* rows of the page; NULL without --report */
     double seconds;   /* time of the compression, without tuning */
     _Atomic uint64_t multiply_adds;
@@ -164,7 +165,7 @@ static void on_matrix(void *user, const whit_compress_report *r)
                   r->rotated ? ", rotated" : "");
 }
 
-/* Prints what a budget chose: the summary, with -v a line for each matrix. */
+/* Prints the choice of a budget: the summary and, with -v, a line for each matrix. */
 static void on_choice(void *user, const char *text)
 {
     struct listener *listener = user;
@@ -179,9 +180,9 @@ static void on_choice(void *user, const char *text)
     }
 }
 
-enum { SAMPLED = 32768 }; /* tokens that the model makes up where neither a text nor their number is given */
+enum { SAMPLED = 32768 }; /* tokens that the model generates if neither a text nor their number is given */
 
-/* Reads the ids of the given text, and its sketch. */
+/* Reads the ids of the given text and the text's sketch. */
 static int read_text(cli_call *call, const struct compress_values *v, const whit_source *source, whit_buf *ids,
                      whit_sketch *sketch)
 {
@@ -211,14 +212,15 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Adds to the command of the file's metadata which text was used, and the number of its tokens at most. */
+/* Adds the names of the texts and the limit of tokens to the command that the file's metadata stores. */
 static void name_text(const struct compress_values *v, const whit_compress_options *o, char *command, size_t room)
 {
     size_t n = strlen(command);
     const size_t n_tokens = o->n_ids < o->max_tokens ? o->n_ids : o->max_tokens;
     for (size_t i = 0; n < room && i < v->calib.n; i++) {
         const char *slash = strrchr(v->calib.items[i], '/'), *name = slash ? slash + 1 : v->calib.items[i];
-        const size_t n_name = whit_utf8_valid_bytes((const uint8_t *)name, strnlen(name, 80)); /* JSON shows it */
+        const size_t n_name = whit_utf8_valid_bytes((const uint8_t *)name, strnlen(name, 80)); /* valid UTF-8, for
+                                                                                                * JSON */
         n += (size_t)snprintf(command + n, room - n, " --calib %.*s", (int)n_name, name);
     }
     if (n < room && (v->n_sample_tokens || !v->calib.n))
@@ -227,9 +229,9 @@ static void name_text(const struct compress_values *v, const whit_compress_optio
 }
 
 /* ---- tuning ----------------------------------------------------------------------------------------
- * The untuned file lies beside OUT until the tuned one is there, and so does the trainer's checkpoint. */
+ * The untuned file and the trainer's checkpoint lie beside OUT until the tuned file is written. */
 
-enum { TUNE_ROWS = 1024 }; /* rows per step */
+enum { TUNE_ROWS = 1024 }; /* rows per step of training */
 
 struct tune_paths {
     char untuned[CLI_PATH_BYTES], work[CLI_PATH_BYTES], checkpoint[CLI_PATH_BYTES];
@@ -243,7 +245,7 @@ static bool find_paths(const struct compress_values *v, struct tune_paths *paths
     return n > 0 && (size_t)n < sizeof paths->untuned;
 }
 
-/* Cuts the calibration text into windows, each beginning with the model's beginning-of-text id if it has one. */
+/* Cuts the calibration text into windows, which begin with the model's beginning-of-text id if it has such an id. */
 static bool begin_windows(const whit_compress_options *o, uint32_t window, whit_buf *ids)
 {
     size_t step = o->bos >= 0 ? window - 1 : o->n_ids;
@@ -350,18 +352,18 @@ static int write_page(cli_call *call, const struct compress_values *v, const whi
     whit_status made = WHIT_OK;
     if (!o->n_ids &&
         whit_tokenize(original, opening, sizeof opening - 1, false, false, ids, 64, &n_ids, NULL) != WHIT_OK)
-        n_ids = 0; /* no tokenizer: no samples */
+        n_ids = 0; /* without a tokenizer there are no samples */
     const int32_t *sample = o->n_ids ? o->ids : ids;
     made = cli_compress_page_sample(&page, original, compressed, sample, o->n_ids || n_ids < 64 ? n_ids : 64, &error);
     if (made == WHIT_OK) made = cli_compress_page_write(&page, v->page, &error);
-    page.matrices = (whit_buf){0}; /* the caller owns them */
+    page.matrices = (whit_buf){0}; /* the caller owns the matrices */
     cli_compress_page_free(&page);
     whit_model_close(compressed);
     whit_model_close(original);
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Reports the written model, counted as by `inspect`. */
+/* Reports on the written model, with the same counts as `whit inspect`. */
 static int report_result(cli_call *call, const struct compress_values *v, const struct listener *listener)
 {
     whit_error error;
@@ -384,14 +386,14 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
     return CLI_OK;
 }
 
-/* Reports whether an interrupted run left layers that --resume can reuse. */
+/* Reports an interruption, and whether the run left finished layers that --resume can reuse. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
     if (access(work, F_OK) == 0) return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume keeps what is finished");
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
-/* Reports a failed write, such as on a full disk, and what is left to resume from. */
+/* Reports a failed write, for example on a full disk, and the finished layers to resume from. */
 static int fail_written(cli_call *call, const char *work, const whit_error *error)
 {
     if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
@@ -415,8 +417,8 @@ static int check_files(cli_call *call, const struct compress_values *v)
     return status == CLI_OK ? cli_check_output(call, v->page, CLI_OUTPUT_PAGE) : status;
 }
 
-/* Warns if the layers have five bits or fewer already: their own loss stays, and the loss of this rounding adds to
- * it. */
+/* Warns if the layers already have fewer than six bits, because the loss of their own rounding stays and the loss of
+ * this rounding is added to it. */
 static void note_rounded(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -447,7 +449,7 @@ static int run_compress(cli_call *call)
     whit_buf rows = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
-    whit_malloc_map_from(1 << 20); /* arrays of a matrix; else memory grows by about a finished layer with each layer */
+    whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
     if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
@@ -557,7 +559,7 @@ static int run_compress(cli_call *call)
     const char *output = tuned ? paths.untuned : v->output;
     if (status == CLI_OK && whit_compress(&source, &o, output, NULL, &error) != WHIT_OK)
         status = *cli_cancelled() ? fail_interrupted(call, paths.work) : fail_written(call, paths.work, &error);
-    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the other ranks wait for this one */
+    if (status != CLI_OK && ranks) cli_ranks_end(true); /* the other ranks wait for this one, and so must be ended */
     listener.seconds = (double)(whit_now_ns() - solve_ns) / 1e9;
     cli_progress_end();
     if (status == CLI_OK && tuned) status = tune(call, v, &paths, &o);

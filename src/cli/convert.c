@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit convert: a readable source into an .ndf. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit convert, which converts a readable source to an .ndf. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static void on_tensor(void *user, const whit_convert_tensor_report *report)
                   report->name, report->to->n_rows, report->to->n_cols, from, to, (double)report->bytes / 1e6);
 }
 
-/* Returns whether the conversion keeps every codec and writes one file, without JSON. */
+/* Returns whether the conversion keeps every codec and writes one file, and no JSON is wanted. */
 static bool is_plain(const struct convert_values *values)
 {
     return !values->ternary && !values->embd && !values->head && !values->split_mb && !values->family &&

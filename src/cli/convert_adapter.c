@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit convert --for MODEL: a LoRA adapter, or one of ours, into a file of its own or the model's. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit convert --for MODEL, which writes a LoRA adapter, or an adapter of whit's own, to a file of its own
+ * or into the model's file. */
 #include "cli/convert_adapter.h"
 
 #include <stdio.h>
@@ -37,7 +39,7 @@ static whit_status read_own(const char *path, whit_buf *image, whit_error *error
     return status;
 }
 
-/* Copies the last part of a path, without ".ndf" and slashes at its end. */
+/* Copies the last part of a path without its suffix ".ndf" and slashes at its end. */
 static void name_of(const char *path, char *name, size_t name_bytes)
 {
     size_t n = strlen(path);
@@ -48,7 +50,7 @@ static void name_of(const char *path, char *name, size_t name_bytes)
     snprintf(name, name_bytes, "%.*s", (int)(n - from), path + from);
 }
 
-/* Refuses an image that is not an adapter for this model; otherwise *view describes it. */
+/* Refuses an image that is not an adapter for this model; otherwise sets *view. */
 static whit_status check_adapter(const whit_buf *image, const whit_model *model, const char *path,
                                  whit_adapter_view *view, whit_error *error)
 {

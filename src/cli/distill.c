@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit distill: a low-bit student of a float model. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit distill, which trains a low-bit student of a float model. */
 #include <stdio.h>
 
 #include "cli/outputs.h"

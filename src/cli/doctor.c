@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit doctor: abilities of this machine and this build, and problems. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit doctor, which reports the abilities of this machine and this build, and problems. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Facts are collected in one JSON object, problems in its list; both output forms are printed from it. */
+/* Adds a problem to the report. Facts are collected in one JSON object and problems in its list; both output forms are
+ * printed from this object. */
 static void problem(json_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void problem(json_t *report, const char *format, ...)
 {
@@ -50,7 +52,7 @@ static void problem(json_t *report, const char *format, ...)
     json_array_append_new(json_object_get(report, "problems"), cli_json_path(line));
 }
 
-/* The rest of the first line that begins with `key` in a small system file; "" if not found. */
+/* Reads the rest of the first line that begins with `key` in a small system file; "" if there is no such line. */
 static void read_line(const char *path, const char *key, char *text, size_t text_bytes)
 {
     char line[512];
@@ -107,7 +109,7 @@ static void look_at_memory(json_t *report)
     double available = (double)whit_memory_available();
     if (available <= 0) available = total;
     read_line("/sys/fs/cgroup/memory.max", "", text, sizeof text);
-    double limit = strtod(text, NULL); /* "max" is 0 */
+    double limit = strtod(text, NULL); /* "max" is read as 0 */
     if (limit > 0 && limit < total) problem(report, "a control group limits memory to %.1f GB", limit / 1e9);
     struct rlimit space;
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
@@ -138,8 +140,8 @@ static void read_chunks(void *context, uint32_t worker, uint32_t begin, uint32_t
     reading->sums[worker] += a + b + c + d;
 }
 
-/* Measures how fast the pool's threads read 32 MiB that no cache holds; the best of some rounds. If caches cannot be
- * flushed, 256 MiB, larger than usual caches. */
+/* Measures how fast the pool's threads read 32 MiB that no cache holds, and takes the best of some rounds. If caches
+ * cannot be flushed, the threads read 256 MiB, which is larger than usual caches. */
 static void measure_bandwidth(json_t *report)
 {
     const uint32_t n_chunks = whit_cpu_flush(NULL, 0) ? N_CHUNKS : N_CHUNKS_UNFLUSHED;
@@ -206,7 +208,7 @@ static void look_at_libraries(json_t *report)
                 "has them; clang 16 or later beside the compiler builds them ('make deps')");
 }
 
-/* May we write to the nearest existing folder above `path`? */
+/* Returns whether this process may write to the nearest existing folder above `path`. */
 static bool can_be_made(const char *path)
 {
     char above[4096];
@@ -254,7 +256,7 @@ static void look_at_cache(json_t *report)
     json_object_set_new(report, "cache_bytes", json_integer((json_int_t)bytes));
 }
 
-/* Reports whether, and by which means, an agent's commands can be sandboxed. */
+/* Reports whether and by which means an agent's commands can be confined (sandbox). */
 static void look_at_sandbox(json_t *report)
 {
     whit_sandbox_support support;

@@ -11,10 +11,10 @@
 enum { N_ROUNDS = 7, N_CTX = 1280, ANSWER_PROMPT = 192, ANSWER_TOKENS = 16, LONG_PROMPT = 1024, COLUMN_STEPS = 6 };
 enum { USUAL_GUESSES = 7 };
 
-/* The work by which a setting is measured, and the name of its default. */
+/* For each setting: the work by which it is measured, the name of its default, and its candidates. */
 static const struct {
     const char *work, *usual;
-    cli_tune_candidates candidates; /* threads are listed from the processor */
+    cli_tune_candidates candidates; /* threads are listed from the processor instead */
 } settings[CLI_TUNED_COUNT] = {
     [CLI_TUNED_THREADS] = {"a prompt of 192 tokens and 16 of an answer", "one per core", {.n = 0}},
     [CLI_TUNED_BATCH] = {"a prompt of 1,024 tokens", "512", {{64, 128, 256, 1024}, 4}},
@@ -42,7 +42,7 @@ static whit_status open_session(struct tuning *t, cli_tuned which, uint32_t valu
     return whit_session_open(t->model, &options, session, &t->error);
 }
 
-/* Feeds n tokens to the sequence, with logits of the last n_wanted. */
+/* Runs n tokens through the sequence; the last n_wanted tokens get logits. */
 static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t n, uint32_t n_wanted)
 {
     static whit_step_token tokens[LONG_PROMPT];
@@ -51,7 +51,7 @@ static whit_status feed_tokens(struct tuning *t, whit_session *session, uint32_t
     return whit_session_step(session, tokens, n, &t->error);
 }
 
-/* Returns the mean tokens of a step with k guesses of which each is right with odds of 0.8. */
+/* Returns the expected number of tokens of a step with k guesses, if each guess is right with a probability of 0.8. */
 static double expect_tokens(uint32_t k)
 {
     double n = 1, all_right = 1;
@@ -62,7 +62,7 @@ static double expect_tokens(uint32_t k)
 static whit_status do_work(struct tuning *t, whit_session *session, cli_tuned which, uint32_t value, double *seconds)
 {
     const uint32_t k = value ? value : USUAL_GUESSES;
-    WHIT_TRY(feed_tokens(t, session, 8, 1)); /* pages and threads are warm */
+    WHIT_TRY(feed_tokens(t, session, 8, 1)); /* warms up pages and threads */
     const uint64_t start_ns = whit_now_ns();
     double n_units = 1;
     switch (which) {
@@ -90,7 +90,8 @@ static double measure_work(void *user, cli_tuned which, uint32_t value)
     return t->status == WHIT_OK ? seconds : -1;
 }
 
-/* Every number of threads up to the logical processors, or eight of them spread evenly; the default is left out. */
+/* Lists the numbers of threads to measure: all up to the number of logical processors, or as many as the list holds,
+ * spread evenly; the default is left out. */
 static cli_tune_candidates list_threads(const cli_machine *machine)
 {
     cli_tune_candidates list = {.n = 0};

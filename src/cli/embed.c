@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit embed: texts in, one a line; vectors out, as JSON lines or a NumPy file. whit rerank: documents in, one a line;
- * their scores for a query out. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit embed, which reads a text per line and writes vectors as JSON lines or a NumPy file, and whit rerank,
+ * which reads a document per line and writes the documents' scores for a query. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* Number of texts that are computed before their vectors are written: enough that the last, partly filled step costs
- * little. */
+/* The most texts and tokens that are computed before their vectors are written: enough that the last, partly filled
+ * step costs little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
@@ -59,7 +60,7 @@ static const cli_option rerank_options[] = {
 
 struct texts {
     whit_embed_text *of;
-    char **written; /* (n) each text, terminated; NULL for ids */
+    char **written; /* (n) each text, terminated by a zero byte; NULL for ids */
     size_t n, capacity, longest;
 };
 
@@ -112,7 +113,8 @@ static int read_ids(cli_call *call, const whit_json *json, const char *place, in
     return CLI_OK;
 }
 
-/* Makes the text of a line; as for cli_tokenize, the caller frees. Exactly one of *text and *ids is set. */
+/* Makes the text or the ids of a line: exactly one of *text and *ids is set, and the caller frees it, as for
+ * cli_tokenize. */
 static int read_line(cli_call *call, const char *place, const char *line, size_t n_line, bool is_json, char **text,
                      int32_t **ids, size_t *n_ids)
 {
@@ -145,10 +147,10 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     return status;
 }
 
-/* Makes the tokens of a line's text. */
+/* A function that makes the tokens of a line's text. */
 typedef int make_text_fn(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made);
 
-/* Reads all lines but empty ones. */
+/* Reads all lines except empty ones. */
 static int read_texts(cli_call *call, const struct embed_values *values, const whit_model *model, make_text_fn *make,
                       void *user, struct texts *texts)
 {
@@ -205,7 +207,7 @@ static int open_session(cli_call *call, const whit_model *model, const struct em
 
 struct prompted {
     const whit_model *model;
-    const char *prompt; /* NULL: no prompt */
+    const char *prompt; /* NULL without a prompt */
 };
 
 static int make_prompted(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made)
@@ -215,7 +217,7 @@ static int make_prompted(cli_call *call, void *user, const char *place, char *te
     return cli_embed_text(call, p->model, p->prompt, text, strlen(text), made);
 }
 
-/* The prompt of that name in the model's files; else the text itself. */
+/* Returns the prompt with this name in the model's files; without such a prompt, `name` itself is the prompt. */
 static const char *find_prompt(const whit_model *model, const char *name)
 {
     char key[128];
@@ -232,7 +234,8 @@ static bool ends_in_npy(const char *path)
     return n > 4 && !strcmp(path + n - 4, ".npy");
 }
 
-/* NumPy's format 1.0: a magic, the length of the header, and a header that ends at a multiple of 64 bytes. */
+/* Writes the header of NumPy's format 1.0: a magic, the length of the description, and a description that ends at a
+ * multiple of 64 bytes. */
 static whit_status write_npy_header(whit_writer *writer, size_t n_rows, size_t width, whit_error *error)
 {
     char header[256];
@@ -255,7 +258,7 @@ static void append_line(const float *values, size_t width, whit_buf *line)
     whit_buf_append_str(line, "]}\n");
 }
 
-/* Returns the number of texts, from index `first` on, to compute together; at least one. */
+/* Returns how many texts from index `first` on are computed together; at least one. */
 static size_t count_together(const struct texts *texts, size_t first)
 {
     size_t n = 0, n_tokens = 0;

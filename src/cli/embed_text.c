@@ -7,7 +7,8 @@
 #include "cli/flags.h"
 #include "cli/parts.h"
 
-/* As sentence-transformers counts: the prompt alone with its special tokens, except one at its end. */
+/* Counts the tokens of a prompt as sentence-transformers does: the prompt alone with its special tokens, except a
+ * special token at its end. */
 static int count_prompt(cli_call *call, const whit_model *model, const char *prompt, size_t *n_prompt)
 {
     int32_t *ids = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit eval: multiple choice by log-likelihood, and answers to chats. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit eval: multiple choice by log-likelihood, and answers to chats. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ struct examiner {
     whit_model *model;
     whit_session *session;
     uint32_t n_ctx, n_batch;
-    int32_t *held; /* ids in the session's cache */
+    int32_t *held; /* ids whose keys and values are in the session's cache */
     size_t n_held;
     whit_step_token *tokens;
 };
@@ -62,12 +63,13 @@ static double log_likelihood(const float *logits, size_t n_vocab, int32_t id)
     return (double)logits[id] - largest - whit_log_f64(sum);
 }
 
-/* Computes the log-likelihood of ids[first..n), given those before. Reuses the prefix in the session's cache. */
+/* Computes the log-likelihood of ids[first..n) given the ids before them. It reuses the prefix in the session's
+ * cache. */
 static int score_ids(struct examiner *e, const int32_t *ids, size_t n, size_t first, double *sum)
 {
     whit_error error;
     size_t n_vocab = whit_model_vocab_size(e->model), common = 0;
-    if (n > e->n_ctx) { /* too long: cut off the beginning */
+    if (n > e->n_ctx) { /* too long: cuts off the beginning */
         size_t cut = n - e->n_ctx;
         ids += cut;
         n -= cut;

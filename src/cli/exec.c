@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit exec: runs a program of the array language. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit exec, which runs a program of the array language. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ static const cli_option options[] = {
 
 extern const char whit_lang_gbnf[]; /* content of lang/core/ndl.gbnf */
 
-/* --binary, --root: encodes the tree of a text. */
+/* Encodes the tree of a text (--binary, --root). */
 static int encode_tree(cli_call *call, const struct exec_values *values, const char *path, const cli_text *text)
 {
     whit_buf tree = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit export: any readable model as a GGUF file, for other programs. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit export, which writes any readable model as a GGUF file for other programs. */
 #include <string.h>
 
 #include "cli/flags.h"
@@ -43,7 +44,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Returns whether a matrix of the layers is stored as floats, to which a type for codes does not apply. */
+/* Returns whether a matrix of the layers is stored as floats; a type of coded matrices does not apply to it. */
 static bool has_float_layers(const whit_source *source)
 {
     for (uint32_t i = 0; i < source->n_tensors; i++) {
@@ -55,7 +56,7 @@ static bool has_float_layers(const whit_source *source)
     return false;
 }
 
-/* Returns whether the file can be opened if corrections may become values: such corrections have no GGUF type. */
+/* Returns whether the file can be opened with its corrections added to the values: corrections have no GGUF type. */
 static bool has_corrections(const char *path)
 {
     whit_source source;
@@ -65,7 +66,7 @@ static bool has_corrections(const char *path)
     return true;
 }
 
-/* Exports without rounding. *inexact is set if only rounding can give the requested type. */
+/* Exports without rounding; *inexact is set if only rounding can give the requested type. */
 static whit_status export_file(const char *path, const whit_export_options *wanted, const char *output, bool *inexact,
                                whit_error *error)
 {
@@ -87,7 +88,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
     return status;
 }
 
-/* Rounds the matrices to the type in a file beside OUT, and exports that. */
+/* Rounds the matrices to the requested type in a file beside OUT, and exports that file. */
 static whit_status export_rounded(const struct export_values *values, const char *path,
                                   const whit_export_options *wanted, cli_rounding *rounding, whit_error *error)
 {
@@ -98,14 +99,14 @@ static whit_status export_rounded(const struct export_values *values, const char
     if (status == WHIT_OK) {
         whit_export_options exact = *wanted;
         bool inexact;
-        exact.coded = NULL; /* every matrix now has a type that stores it */
+        exact.coded = NULL; /* every matrix already has a type that GGUF stores */
         status = export_file(rounding->path, &exact, values->output, &inexact, error);
     }
     cli_rounding_end(rounding);
     return status;
 }
 
-/* Refuses outputs that would replace an input, or whose names do not end as GGUF files do. */
+/* Refuses outputs that would replace an input, and outputs whose names do not end like those of GGUF files. */
 static int check_output(cli_call *call, const struct export_values *values, const char *path)
 {
     const cli_named_file output = {"-o", values->output}, source = {"SRC", path};
@@ -117,7 +118,7 @@ static int check_output(cli_call *call, const struct export_values *values, cons
     return status == CLI_OK ? cli_check_output(call, values->output, CLI_OUTPUT_GGUF) : status;
 }
 
-/* Prints the size of the written file, and the type of most of its weights. */
+/* Prints the size of the written file and the type of most of its weights. */
 static void say_what_was_written(const char *path)
 {
     uint64_t bytes[WHIT_GGML_KIND_COUNT] = {0}, all_bytes = 0, file_bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Running an external editor, on systems that cannot start programs: refused. */
+ * SPDX-License-Identifier: MIT
+ * Refuses to run an external editor, on systems that cannot start programs. */
 #include "cli/external.h"
 
 #include "base/status.h"

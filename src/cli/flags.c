@@ -104,8 +104,8 @@ const cli_option cli_sampler_options[] = {
 
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
 {
-    /* ppoll is never restarted after a signal handler, while read would be; signals between the check of the flag and
-     * the wait stay pending until ppoll unblocks them. */
+    /* ppoll is never restarted after a signal handler, unlike read. Signals between the check of the flag and the wait
+     * stay pending until ppoll unblocks them. */
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     sigset_t held, before;
     sigemptyset(&held);
@@ -123,7 +123,8 @@ ssize_t cli_read_some(int fd, char *data, size_t size_bytes)
     return *cli_cancelled() ? -1 : read(fd, data, size_bytes);
 }
 
-/* Returns whether bytes can be the beginning of a text: they have no control characters but blanks and escapes. */
+/* Returns whether bytes may be the beginning of a text, which contains no control characters except white space and
+ * escapes. */
 static bool is_like_text(const char *head, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++)
@@ -136,7 +137,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     enum { HEAD_BYTES = 64 };
     static const struct {
         const char *magic, *kind;
-        bool may_begin_text; /* a file of this kind has controls among its first bytes, a text has not */
+        bool may_begin_text; /* such files have control characters at the start, texts do not */
     } kinds[] = {{"GGUF", "a model (GGUF)", true},
                  {"%PDF-", "a PDF ('pdftotext FILE' writes its text)", false},
                  {"PK\003\004", "a packed file (zip, or an office document)", false},
@@ -153,7 +154,7 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
     return NULL;
 }
 
-/* Returns whether a file is to be read further. */
+/* Returns whether reading a file should continue. */
 static bool may_be_text(const char *data, size_t n_bytes)
 {
     return !cli_binary_kind(data, n_bytes);
@@ -221,7 +222,7 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
     return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
 }
 
-/* Set once a source is being converted, rather than opened from the cache. */
+/* The state of opening a model; begun is set once the source is being converted instead of opened from the cache. */
 struct conversion {
     const cli_model_flags *flags;
     bool begun;
@@ -236,7 +237,7 @@ static bool on_conversion(void *user, const char *what, double share)
     return cli_progress(NULL, what, share);
 }
 
-/* Prints the place of a converted copy, or why there is no copy. */
+/* Prints where a converted copy is, or why there is no copy. */
 static void say_where(const whit_model *model, const char *source)
 {
     const void *address;
@@ -362,7 +363,7 @@ int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t 
 
 uint32_t cli_draft_max(uint32_t n_draft)
 {
-    enum { USUAL_MAX = 7 }; /* as WHIT_DRAFT_BY_COST guesses at most */
+    enum { USUAL_MAX = 7 }; /* the most that WHIT_DRAFT_BY_COST guesses */
     const uint32_t tuned = cli_profile_in_use()->values[CLI_TUNED_DRAFT];
     if (n_draft != WHIT_DRAFT_BY_COST) return n_draft;
     return tuned ? tuned : USUAL_MAX;
@@ -379,7 +380,7 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
     options.kv = (whit_kv_type)flags->kv;
     options.n_kv_window = kv_windows[flags->kv_window];
     options.state_bytes = flags->state_memory_mb ? (uint64_t)flags->state_memory_mb << 20 : whit_memory_available() / 8;
-    options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* in the option's order */
+    options.act = flags->act == 0 ? automatic : (whit_act_type)(flags->act - 1); /* the same order */
     options.exact_head = flags->exact_head;
     options.cpu = getenv("WHIT_CPU");
     options.cancel = cli_cancelled();
@@ -416,7 +417,7 @@ int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char
 
 uint32_t cli_usual_context(const whit_model *model)
 {
-    enum { USUAL_MAX = 4096 }; /* as whit_session_open */
+    enum { USUAL_MAX = 4096 }; /* equals the limit in whit_session_open */
     uint32_t n = whit_model_context_size(model);
     return n < USUAL_MAX ? n : USUAL_MAX;
 }
@@ -448,7 +449,7 @@ static bool parse_bias(const char *text, int32_t *id, float *bias)
     return end != value && !*end;
 }
 
-/* Returns the model authors' advised value, if it is in [low, high], else the fallback. */
+/* Returns the value that the model's authors advise if it is in [low, high], otherwise the fallback. */
 static float advised(const whit_model *model, const char *key, double low, double high, float fallback)
 {
     double number;
@@ -477,7 +478,7 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     cli_sampler_flags filled = *given, *flags = &filled;
     cli_fill_sampler(flags, NULL);
     *seed = (uint64_t)flags->seed;
-    if (flags->seed < 0) *seed = (uint32_t)whit_system_draw(); /* short enough to type again */
+    if (flags->seed < 0) *seed = (uint32_t)whit_system_draw(); /* 32 bits are short enough to type again */
     whit_sampler_options options = whit_sampler_options_default();
     options.seed = *seed;
     options.temperature = flags->temperature;
@@ -527,7 +528,7 @@ int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size
                  bool parse_special, int32_t **ids, size_t *n_ids)
 {
     whit_error error;
-    /* Few texts have more tokens than this; for those the library returns the number. */
+    /* A text seldom has more tokens than this; if it does, the library returns the needed number. */
     size_t capacity = text_bytes + 16;
     *n_ids = 0;
     for (;;) {

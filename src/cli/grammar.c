@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * --grammar and --json-schema. */
+ * SPDX-License-Identifier: MIT
+ * Implements --grammar and --json-schema. */
 #include <stdlib.h>
 #include <string.h>
 

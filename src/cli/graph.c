@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit graph: what a project's code defines, calls and imports. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit graph, which shows what a project's code defines, calls and imports. */
 #include <string.h>
 
 #include "base/phrase.h"
@@ -22,10 +23,10 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Output rows: JSON objects, or lines of text. */
+/* The rows of output: JSON objects or lines of text. */
 struct rows {
     cli_call *call;
-    json_t *array; /* NULL: text */
+    json_t *array; /* NULL: the output is text */
 };
 
 static void add_place(struct rows *rows, const char *file, uint32_t line, const char *what, const char *name,

@@ -13,12 +13,12 @@
 #define ROPE   "positions are as the model file says, and are not stretched here"
 
 static const cli_habit options[] = {
-    /* Options that choose the model. */
+    /* The options below choose the model. */
     {"-hff, --hf-file, -mu, --model-url, -dr, --docker-repo", CLI_HABIT_VALUE, NULL,
      "'whit pull OWNER/NAME[:FILE]' downloads a model, then 'whit run OWNER/NAME[:FILE]' runs it"},
     {"-hft, --hf-token", CLI_HABIT_VALUE, NULL, "set HF_TOKEN, or give it to 'whit pull --token'"},
     {"--offline, --insecure", CLI_HABIT_FLAG, EVERY, "only 'whit pull' uses the network"},
-    /* Chats. */
+    /* The options below belong to chats. */
     {"-cnv, --conversation, -i, --interactive, -if, --interactive-first", CLI_HABIT_FLAG, "chat",
      "'whit chat MODEL' is a conversation"},
     {"-st, --single-turn", CLI_HABIT_FLAG, "run", "'whit run MODEL \"TEXT\"' answers once"},
@@ -43,13 +43,13 @@ static const cli_habit options[] = {
     {"--format", CLI_HABIT_VALUE, NULL,
      "the model answers in JSON by --json-schema FILE, or -j '{\"type\": \"object\"}' for any object"},
     {"--text", CLI_HABIT_VALUE, NULL, "-f FILE names the text here; train, distill and tune learn from --text"},
-    /* Coding agents. */
+    /* The options below belong to coding agents. */
     {"--auto, --auto-approve, --yes-always, --yolo, --full-auto, --dangerously-skip-permissions", CLI_HABIT_FLAG, NULL,
      "'whit agent TASK --allow write' writes inside the project without a question, and 'whit agent undo' takes it "
      "back"},
     {"--continue, --restore-chat-history", CLI_HABIT_FLAG, NULL,
      "'whit agent --resume' has the project's last conversation"},
-    /* Options that choose the device. */
+    /* The options below choose the device. */
     {"-ngl, --gpu-layers, --n-gpu-layers, -ngld, --gpu-layers-draft, -mg, --main-gpu, -sm, --split-mode, -ts, "
      "--tensor-split, -dev, --device, -ot, --override-tensor, -ncmoe, --n-cpu-moe, -fit, --fit",
      CLI_HABIT_VALUE, EVERY, CPU},
@@ -60,7 +60,7 @@ static const cli_habit options[] = {
      "threads are placed on cores of their own; taskset and numactl limit which"},
     {"--mlock", CLI_HABIT_FLAG, EVERY, MAPPED},
     {"--mmap, --no-mmap, -dio, --direct-io, --no-repack, --no-host", CLI_HABIT_FLAG, EVERY, MAPPED},
-    /* Options of the computation. */
+    /* The options below control the computation. */
     {"-fa, --flash-attn, --flash-attention", CLI_HABIT_MAYBE, EVERY, "attention is always computed so"},
     {"-b, --batch-size", CLI_HABIT_VALUE, EVERY, "-ub sets how many tokens of a prompt are taken at once"},
     {"-ctk, --cache-type-k, -ctv, --cache-type-v", CLI_HABIT_VALUE, NULL,
@@ -91,7 +91,7 @@ static const cli_habit options[] = {
      "'whit embed' and 'whit rerank' do this; 'whit serve' answers /v1/embeddings and /v1/rerank"},
     {"--pooling, --embd-normalize, --embd-output-format", CLI_HABIT_VALUE, NULL,
      "'whit embed' and 'whit rerank' do this; 'whit serve' answers /v1/embeddings and /v1/rerank"},
-    /* Options of sampling. */
+    /* The options below control sampling. */
     {"--samplers, --sampling-seq, --sampler-seq", CLI_HABIT_VALUE, NULL,
      "the samplers' order is fixed; each has an option that turns it on or off"},
     {"--dry-sequence-breaker", CLI_HABIT_VALUE, NULL, "DRY breaks sequences at line feeds, colons, quotes and stars"},
@@ -99,7 +99,7 @@ static const cli_habit options[] = {
      "this sampler is not there; 'whit run --help' has the list"},
     {"--grammar, --grammar-file, -j, --json-schema, -jf, --json-schema-file", CLI_HABIT_VALUE, NULL,
      "'whit run', 'whit chat' and requests to 'whit serve' hold an answer to a grammar or a schema"},
-    /* Options of the output. */
+    /* The options below control the output. */
     {"--jinja, --no-jinja", CLI_HABIT_FLAG, EVERY, "chat templates are always run, as Jinja"},
     {"-e, --escape", CLI_HABIT_FLAG, NULL, "a prompt is taken as it is: write a line feed itself, or use -f FILE"},
     {"--no-escape", CLI_HABIT_FLAG, EVERY, "a prompt is taken as it is"},
@@ -110,7 +110,7 @@ static const cli_habit options[] = {
     {"-lv, --verbosity, --log-verbosity, --log-file", CLI_HABIT_VALUE, EVERY,
      "text goes to stdout, and statistics to stderr"},
     {"--nowordwrap", CLI_HABIT_FLAG, "run", "'whit chat --no-wrap' leaves long lines to the terminal"},
-    /* Servers. */
+    /* The options below belong to servers. */
     {"--host, --port, --api-key, --api-key-file, -a, --alias, --path", CLI_HABIT_VALUE, NULL,
      "it is an option of 'whit serve'"},
     {"--metrics", CLI_HABIT_FLAG, "serve", "/metrics is always served"},

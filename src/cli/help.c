@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The manual, generated from the verbs' tables, and the verb that prints it. */
+ * SPDX-License-Identifier: MIT
+ * Prints the manual, which is generated from the verbs' tables, and implements the verb `help`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ static void option_item(cli_page *page, const cli_option *option)
     cli_page_item(page, tag, option->help);
 }
 
-/* Prints the options that most calls need, before the sections with the others. */
+/* Prints the options that most calls need; the sections with all others follow. */
 static void usual_options(cli_page *page, const cli_verb *verb)
 {
     const cli_option *option;
@@ -145,7 +146,7 @@ void cli_help(cli_call *call, const cli_verb *verb, bool man)
 
 struct help_values {
     bool man, list;
-    int completion; /* cli_shell, or -1 */
+    int completion; /* a cli_shell, or -1 */
 };
 static const struct help_values defaults = {.completion = -1};
 static const cli_option options[] = {

@@ -26,13 +26,13 @@
 enum { HISTORY_LINES = 1000, HISTORY_BYTES = 4 << 20 };
 
 struct cli_input {
-    cli_reader reader; /* used without an editor */
+    cli_reader reader; /* used without a line editor */
     bool terminal;
-    char *history_path; /* NULL: no history */
+    char *history_path; /* NULL without a history */
     const char *prompt;
-    const char *const *words; /* words that Tab completes; NULL: no completion */
+    const char *const *words; /* words that Tab completes; NULL without completion */
 #if WHIT_HAVE_EDIT
-    EditLine *editor; /* NULL: no line editor */
+    EditLine *editor; /* NULL without a line editor */
     struct termios before;
     bool has_before;
     History *history;
@@ -48,7 +48,7 @@ bool cli_input_is_terminal(const cli_input *input)
 
 /* ---- the history's file --------------------------------------------------------------------- */
 
-/* $XDG_STATE_HOME/whit/chat_history, with its folders created; NULL if impossible. */
+/* Returns the path $XDG_STATE_HOME/whit/chat_history and creates its folders; NULL if this is impossible. */
 static char *find_history(void)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -75,7 +75,7 @@ static void enter(cli_input *input, const char *line)
     if (line[strspn(line, " \t\n")]) history(input->history, &event, H_ENTER, line);
 }
 
-/* Loads the last lines of the file; a long file is cut to them. */
+/* Loads the last lines of the file; if the file is long, only these lines stay in it. */
 static void load_history(cli_input *input)
 {
     whit_buf text = {0};
@@ -101,7 +101,7 @@ static void load_history(cli_input *input)
     whit_buf_free(&text);
 }
 
-/* Appends to the history; a failure does not end a chat. */
+/* Appends a line to the history; a failure does not end the chat. */
 static void append_history(const cli_input *input, const char *line, size_t n_bytes)
 {
     if (!input->history_path) return;
@@ -109,7 +109,7 @@ static void append_history(const cli_input *input, const char *line, size_t n_by
     if (fd < 0) return;
     whit_buf text = {0};
     if (whit_buf_append(&text, line, n_bytes) && whit_buf_append_str(&text, "\n")) {
-        /* A single write, so that lines of two chats do not mix. */
+        /* The line is written by a single call, so that lines of two chats do not mix. */
         ssize_t ignored = write(fd, text.data, text.size_bytes);
         (void)ignored;
     }
@@ -126,8 +126,8 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
-/* Pasted text arrives between these marks (bracketed paste, as in xterm), including its line feeds: it is one
- * message, not one for each line. */
+/* The marks around pasted text (bracketed paste, as in xterm). A pasted text with its line feeds is one message, not
+ * one message for each line. */
 #define PASTE_ON    "\x1b[?2004h"
 #define PASTE_OFF   "\x1b[?2004l"
 #define PASTE_BEGIN "\x1b[200~"
@@ -140,7 +140,7 @@ static void say_to_terminal(const char *sequence)
     fflush(stdout);
 }
 
-/* Reads a byte of stdin: 1, 0 at the end, -1 on Ctrl-C or failure. */
+/* Reads a byte of stdin; returns 1, or 0 at the end, or -1 after Ctrl-C or a failure. */
 static int get_byte(EditLine *editor, uint8_t *byte)
 {
     for (;;) {
@@ -149,14 +149,15 @@ static int get_byte(EditLine *editor, uint8_t *byte)
         if (errno != EINTR || *cli_cancelled()) return -1;
         if (cli_was_continued()) {
             say_to_terminal(PASTE_ON);
-            el_set(editor, EL_PREP_TERM, 0); /* libedit believes that the terminal still has its modes */
+            el_set(editor, EL_PREP_TERM, 0); /* libedit assumes that the terminal kept its modes */
             el_set(editor, EL_PREP_TERM, 1);
             el_set(editor, EL_REFRESH);
         }
     }
 }
 
-/* libedit's own reader retries once after a signal; this one returns at Ctrl-C. */
+/* Reads a character. It replaces libedit's own reader, which tries again after a signal; this reader returns after
+ * Ctrl-C. */
 static int get_character(EditLine *editor, wchar_t *character)
 {
     uint8_t bytes[4];
@@ -171,8 +172,8 @@ static int get_character(EditLine *editor, wchar_t *character)
     return 1;
 }
 
-/* Reads up to the closing mark; false if the input ends before it, or memory is short. Text beyond the limit of a
- * message is cut off. */
+/* Reads a pasted text up to the closing mark; false if the input ends before the mark or memory runs out. Text beyond
+ * the limit of a message is cut off. */
 static bool read_paste(EditLine *editor, whit_buf *text)
 {
     const size_t n_end = sizeof PASTE_END - 1;
@@ -181,21 +182,22 @@ static bool read_paste(EditLine *editor, whit_buf *text)
     while (n_matched < n_end && get_byte(editor, &byte) > 0) {
         n_matched = byte == (uint8_t)PASTE_END[n_matched] ? n_matched + 1 : byte == 0x1B;
         if (byte == '\r') byte = '\n'; /* terminals send line feeds as \r */
-        if (byte == '\t') byte = ' ';  /* libedit would show it as ^I */
+        if (byte == '\t') byte = ' ';  /* libedit shows a tab as ^I */
         if (text->size_bytes < PASTE_BYTES_MAX && !whit_buf_append(text, &byte, 1)) return false;
     }
     if (n_matched == n_end && text->size_bytes < PASTE_BYTES_MAX) text->size_bytes -= n_end;
     return n_matched == n_end;
 }
 
-/* Handler of the opening mark. Line feeds at the end are dropped, so that Enter sends the message. */
+/* Handles the opening mark of a paste. Line feeds at the end of the text are dropped, so that Enter sends the
+ * message. */
 static unsigned char take_paste(EditLine *editor, int key)
 {
     (void)key;
     whit_buf text = {0};
     bool ok = read_paste(editor, &text);
     size_t n = 0;
-    for (size_t i = 0; ok && i < text.size_bytes; i++) /* drop other control characters */
+    for (size_t i = 0; ok && i < text.size_bytes; i++) /* drops other control characters */
         if (text.data[i] >= ' ' || text.data[i] == '\n') text.data[n++] = text.data[i];
     while (n && text.data[n - 1] == '\n') n--;
     text.size_bytes = n;
@@ -204,7 +206,7 @@ static unsigned char take_paste(EditLine *editor, int key)
     return ok ? CC_REFRESH : CC_ERROR;
 }
 
-/* Handler of Tab: completes the line as far as the matching words agree, and lists them if nothing can be added. */
+/* Handles Tab: completes the line as far as the matching words agree, and lists the words if nothing can be added. */
 static unsigned char complete_word(EditLine *editor, int key)
 {
     (void)key;
@@ -235,7 +237,8 @@ static unsigned char complete_word(EditLine *editor, int key)
     return CC_REDISPLAY;
 }
 
-/* Sets a UTF-8 locale: the editor works in the locale's characters, and others cannot represent all messages. */
+/* Sets a UTF-8 locale, because the editor works in the locale's characters and other locales cannot represent all
+ * messages. */
 static bool use_utf8(void)
 {
     if (setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8")) return true;
@@ -259,7 +262,7 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    /* el_set leaks both strings */
+    /* el_set does not release its strings. */
     el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste);
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_wset(input->editor, EL_ADDFN, L"whit-complete", L"Complete a command", complete_word);
@@ -284,7 +287,7 @@ static cli_line edit_line(cli_input *input, const char **line, size_t *n_bytes)
     *n_bytes = (size_t)n;
     enter(input, *line);
     if ((*line)[*n_bytes - 1] == '\n') --*n_bytes;
-    /* The file has one line for each message; pasted text with line feeds is kept in memory only. */
+    /* The file has one line for each message; a pasted text with line feeds stays in memory only. */
     if (*n_bytes && !memchr(*line, '\n', *n_bytes)) append_history(input, *line, *n_bytes);
     return CLI_LINE_READ;
 }
@@ -334,7 +337,7 @@ cli_line cli_input_next(cli_input *input, const char *prompt, const char **line,
 #if WHIT_HAVE_EDIT
     if (input->history) return edit_line(input, line, n_bytes);
 #endif
-    if (input->terminal) { /* answers may go to a file */
+    if (input->terminal) { /* the prompt is shown although answers may be written to a file */
         FILE *screen = isatty(STDOUT_FILENO) ? stdout : stderr;
         fputs(prompt, screen);
         fflush(screen);

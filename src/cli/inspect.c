@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect: contents of a model file, and the memory and bytes needed to run it. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit inspect, which prints the contents of a model file, and the memory and bytes needed to run the
+ * model. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +43,7 @@ static json_t *value_to_json(const whit_value *value)
     case WHIT_VALUE_BOOL: return json_boolean(value->boolean);
     case WHIT_VALUE_STRING: {
         json_t *text = json_stringn(value->string, value->count);
-        return text ? text : json_null(); /* not UTF-8 */
+        return text ? text : json_null(); /* the string is not UTF-8 */
     }
     default: return json_pack("{s:I}", "elements", (json_int_t)value->count);
     }
@@ -93,7 +95,7 @@ static json_t *tensor_to_json(const whit_ndf *file, uint32_t i)
     return tensor;
 }
 
-/* Collects the facts as one object, which is also printed as text. */
+/* Collects the facts about a model as one JSON object, from which the text is printed, too. */
 static json_t *describe_model(const char *path, const whit_model *model, const whit_session_options *session,
                               const cli_adapters *adapters)
 {
@@ -165,7 +167,7 @@ static double read_number(const json_t *facts, const char *key)
     return json_number_value(json_object_get(facts, key));
 }
 
-/* Prints what a budget of bits chose for each matrix (whit compress --bits). */
+/* Prints the codec that a budget of bits chose for each matrix (whit compress --bits). */
 static void print_choice(cli_call *call, const json_t *metadata)
 {
     const char *line = json_string_value(json_object_get(metadata, "whit.bits"));
@@ -214,7 +216,7 @@ static const char *tensor_name(void *file, int32_t tensor)
     return whit_ndf_tensor_name(file, (uint32_t)tensor);
 }
 
-/* Prints the plan of a pass over `n_rows` rows, of which a greedy sampler wants the logits of the last. */
+/* Prints the plan of a pass over `n_rows` rows for a greedy sampler, which reads the logits of the last row. */
 static int print_plan(cli_call *call, const whit_model *model, whit_session_options wanted, uint32_t n_rows,
                       bool is_adapted)
 {
@@ -241,7 +243,7 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
     return status;
 }
 
-/* Is this a memory file? `whit memory` shows its records. */
+/* Returns whether a file is a memory file, whose records `whit memory` shows. */
 static bool is_memory(const char *path)
 {
     whit_ndf *file;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect, for adapters: those in a model's file, and one in a file of its own. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit inspect for adapters, in a model's file or in a file of their own. */
 #include "cli/inspect.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The 97.5 % quantile of the normal distribution. */
+/* the 97.5 % quantile of the normal distribution */
 static const double Z = 1.959963984540054;
 
 /* Returns the 97.5 % quantile of Student's t: by table up to ten degrees of freedom, then by the expansion in 1 /

@@ -8,7 +8,7 @@
 
 /* ---- sampling ------------------------------------------------------------------------------- */
 
-/* Options that were not given keep the values of the session file. */
+/* Takes the options that were not given from the session file. */
 static void take_sampling(const cli_call *call, cli_sampler_flags *flags, const whit_sampler_options *kept)
 {
 #define TAKE(name, option) flags->name = cli_was_given(call, option) ? flags->name : kept->name
@@ -50,7 +50,7 @@ int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *ses
     if (!whit_session_file_sampler(keep->file, &kept, &keep->before)) return CLI_OK;
     take_sampling(call, sampler, &kept);
     if (sampler->seed < 0) {
-        /* A text resumes its random numbers; a chat draws new ones for every answer. */
+        /* A text continues its sequence of random numbers; a chat begins a new sequence for every answer. */
         sampler->seed = (int64_t)(kept.seed + is_chat);
         keep->goes_on = !is_chat;
     }
@@ -84,8 +84,8 @@ int cli_keep_turn(cli_call *call, cli_keep *keep, whit_session_turn turn)
 
 /* ---- conversations -------------------------------------------------------------------------- */
 
-/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages are unchanged, followed by
- * these, and prompts leave out M messages after the system message. */
+/* The note of a turn is {"keep": N, "left_out": M, "messages": [...]}: the first N messages of the conversation are
+ * unchanged, and the listed messages follow them. Prompts leave out M messages after the system message. */
 
 static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_BYTES])
 {
@@ -100,8 +100,8 @@ static int out_of_memory(cli_call *call)
     return cli_fail(call, CLI_LIMIT, "out of memory for the session");
 }
 
-/* Returns the number of leading messages that the file already contains; afterwards `seen` has the hashes of all
- * messages. */
+/* Returns the number of messages at the beginning of the conversation that the file already contains; afterwards `seen`
+ * has the hashes of all messages. */
 static size_t n_kept(cli_keep *keep, const whit_conversation *conversation)
 {
     size_t n = whit_conversation_count(conversation), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit kernels: lists the kernels that are built in, and which of them run here. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit kernels, which lists the kernels in this program and tells which kernels run here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,9 +29,9 @@ static json_t *entry(const char *name, whit_isa isa, bool runs, bool used)
     return json_pack("{s:s, s:s, s:b, s:b}", "name", name, "isa", whit_isa_name(isa), "runs", runs, "used", used);
 }
 
-/* ---- which matrix kernel multiplies what ---------------------------------------------------- */
+/* ---- choice of matrix kernels --------------------------------------------------------------------- */
 
-/* Returns a usual type for a codec: scales in groups if the codec has them, else per row. */
+/* Returns a usual type for a codec: with scales in groups if the codec has such scales, otherwise per row. */
 static whit_tensor_type usual_type(uint8_t codec)
 {
     const whit_codec_info *info = whit_codec_find(codec);
@@ -62,7 +63,7 @@ static void list_choices(const whit_kernels *table, json_t *choices)
             whit_tensor_type type = usual_type((uint8_t)codec);
             whit_acts_spec spec = whit_acts_spec_for(&type, acts[a].act);
             static const uint8_t kinds[] = {WHIT_ACTS_F32, WHIT_ACTS_I8, WHIT_ACTS_Q2};
-            if (spec.kind != kinds[a]) continue; /* not supported by this codec */
+            if (spec.kind != kinds[a]) continue; /* the codec does not support these activations */
             for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++)
                 json_array_append_new(choices,
                                       json_pack("{s:s, s:s, s:i, s:s}", "codec", whit_codec_find(codec)->name,
@@ -91,7 +92,7 @@ static void print_choices(cli_call *call, const json_t *choices)
     cli_print(call, "\n");
 }
 
-/* Lists the kernels that serve products of training in bfloat16; "used" is the one of --precision bf16. */
+/* Lists the kernels for products of training in bfloat16; "used" marks the kernel of --precision bf16. */
 static void list_products(json_t *list)
 {
     static const whit_precision orders[] = {WHIT_PRECISION_BF16_TILES, WHIT_PRECISION_BF16_PAIRS};

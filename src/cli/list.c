@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit list: the models that were pulled, and what was converted. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit list, which lists the pulled models and the converted copies. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* One row: a model, or a download that is not finished. */
+/* A row of the list: a model, or an unfinished download. */
 struct row {
     char name[WHIT_CACHE_PATH_BYTES];
     char path[WHIT_CACHE_PATH_BYTES];
@@ -44,7 +45,7 @@ static json_t *add_row(json_t *rows, const struct row *row)
     return rows;
 }
 
-/* Adds every GGUF model of a repository under its first part, and the rest as one folder. */
+/* Adds each GGUF model of a repository under the name of its first part, and the other files as one folder. */
 static void add_models(json_t *rows, const whit_hub_entry *entry)
 {
     char name[WHIT_HUB_FOLDER_BYTES];
@@ -88,9 +89,9 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-/* Adds converted copies of sources outside the store; those of pulled models are not listed. A source that was edited,
- * or converted differently by an older program, has several copies: they form one row, since 'whit rm' removes them
- * together. */
+/* Adds the converted copies of sources outside the store; copies of pulled models are not listed. A source that was
+ * edited, or converted differently by an older program, has several copies; they form one row, since 'whit rm' removes
+ * them together. */
 static whit_status add_converted(json_t *rows, const whit_hub_entry *pulled, size_t n_pulled, whit_error *error)
 {
     whit_cached *entries;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit logits: given tokens in, the logits after each of them out. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit logits, which reads tokens and writes the logits after each token. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +29,10 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Parses the ids of a text into *tokens, to be freed by the caller. */
+/* Parses the ids of a text into *tokens, which the caller frees. */
 static int parse_ids(cli_call *call, const char *path, const cli_text *text, whit_step_token **tokens, size_t *n_tokens)
 {
-    /* Every id takes at least a digit and the space before the next. */
+    /* Each id has at least a digit and the space before the next id. */
     *tokens = calloc(text->size_bytes / 2 + 1, sizeof **tokens);
     if (!*tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
     size_t n = 0;
@@ -70,7 +71,7 @@ static whit_status write_logits(whit_session *session, const whit_step_token *to
     return WHIT_OK;
 }
 
-/* Writes the logits of the tokens to the file of -o, of a session that it opens and closes. */
+/* Writes the logits of the tokens to the file of -o; opens and closes a session for this. */
 static int run_tokens(cli_call *call, const whit_model *model, const cli_adapters *adapters,
                       const whit_step_token *tokens, size_t n_tokens)
 {

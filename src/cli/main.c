@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit: finds the verb, parses its options, runs it, and returns its exit status. */
+ * SPDX-License-Identifier: MIT
+ * The main program: finds the verb, parses its options, runs it, and returns its exit status. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +20,9 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
-/* ---- when the first word is no verb ---------------------------------------------------------- */
+/* ---- first words that are no verb ------------------------------------------------------------- */
 
-/* Joins the words in a shell's form; "..." stands for words that do not fit. */
+/* Joins the words as a shell accepts them; "..." stands for words that do not fit. */
 static void join_words(int argc, char **argv, char *line, size_t line_bytes)
 {
     size_t n = 0;
@@ -42,7 +43,7 @@ static void join_words(int argc, char **argv, char *line, size_t line_bytes)
     }
 }
 
-/* Handles options without a verb, which other programs accept. */
+/* Handles calls that begin with an option instead of a verb, as other programs accept. */
 static int options_first(const cli_call *call, int argc, char **argv)
 {
     static const char *const talking[] = {"-cnv", "--conversation", "-i", "--interactive", "-if"};
@@ -74,7 +75,7 @@ static bool is_model(const char *word)
 
 static int no_such_verb(const cli_call *call, int argc, char **argv)
 {
-    char small[32]; /* the word in small letters: RUN is a slip of run */
+    char small[32]; /* the word in lower case, since RUN means run */
     size_t n = 0;
     for (; argv[1][n] && n + 1 < sizeof small; n++) small[n] = (char)tolower((unsigned char)argv[1][n]);
     small[n] = 0;

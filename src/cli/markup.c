@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
+ * SPDX-License-Identifier: MIT
+ * Reads Markdown byte by byte in one of these states:
  *
- *     START   the first bytes of a line, until they say which kind of line this is
+ *     START   the first bytes of a line are held until they determine the kind of the line
  *     TEXT    within a line
- *     SPAN    a mark of bold, italics or code and what follows it, until its end is found
- *     CODE    within a block of code; its first bytes of a line are START_CODE, as they may end the block
- *     LABEL   the language after the marks that begin a block */
+ *     SPAN    a mark of bold, italics or code and the text after it are held until the closing mark
+ *     CODE    within a block of code; the first bytes of its lines are read in START_CODE, as they may end the block
+ *     LABEL   the language after the marks that begin a block is read */
 #include "cli/markup.h"
 
 #include <ctype.h>
@@ -54,7 +56,7 @@ static bool put_held(cli_markup *m, unsigned style)
 
 /* ---- code ----------------------------------------------------------------------------------------- */
 
-/* Returns whether the held word is one of the words that structure programs in many languages. */
+/* Returns whether the held word is a keyword of many programming languages. */
 static bool is_keyword(const cli_markup *m)
 {
     static const char words[] =
@@ -82,7 +84,8 @@ static bool put_word(cli_markup *m)
     return put_held(m, CLI_STYLE_CODE | style);
 }
 
-/* Returns the byte that begins a comment in the language of a block; unknown languages have C's comments. */
+/* Returns the byte that begins a comment in the language of a block; languages that are not listed have C's
+ * comments. */
 static char find_comment(const char *label, size_t n)
 {
     static const struct {
@@ -123,7 +126,7 @@ static bool add_code(cli_markup *m, char c)
         m->held[m->n_held++] = c;
         return true;
     }
-    /* "//" and "--" begin comments, a single byte does not: it is held until the next one. */
+    /* A single '/' or '-' begins no comment, but two do: the first byte is held until the second. */
     bool is_second = m->comment && m->comment != '#' && m->n_held == 1 && m->held[0] == m->comment && c == m->comment;
     if (is_second) {
         m->has_comment = true;
@@ -156,7 +159,8 @@ static bool end_code_line(cli_markup *m)
     return ok;
 }
 
-/* Returns the number of fence marks after blanks at the beginning of the held line; *at: the offset after them. */
+/* Returns the number of fence marks after the blanks at the beginning of the held line; *at is the offset after the
+ * marks. */
 static size_t count_fence(const cli_markup *m, char mark, size_t *at)
 {
     size_t begin = 0;
@@ -183,13 +187,13 @@ static bool replay_held(cli_markup *m, size_t i, bool (*add)(cli_markup *m, char
     return ok;
 }
 
-/* The first bytes of a line of code: held while they may be the marks that end the block. */
+/* Adds one of the first bytes of a line of code, which are held as long as they may be the marks that end the block. */
 static bool add_start_code(cli_markup *m, char c)
 {
     size_t at;
     m->held[m->n_held++] = c;
     size_t n = count_fence(m, m->fence, &at);
-    if (at == m->n_held && m->n_held < 80) return true; /* blanks, followed by marks */
+    if (at == m->n_held && m->n_held < 80) return true; /* only blanks and marks so far */
     if (n >= m->n_fence && c == '\n') {                 /* only a line of marks ends the block */
         bool ok = put_held(m, CLI_STYLE_CODE | CLI_STYLE_COMMENT);
         m->state = START;
@@ -207,13 +211,13 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* Returns whether a mark may stand after this byte: "2*3" and "snake_case" have none. */
+/* Returns whether an opening mark may follow this byte; for example, "2*3" and "snake_case" contain no marks. */
 static bool opens_after(char c)
 {
     return is_blank(c) || strchr("([{\"'>-/:,;", c) != NULL;
 }
 
-/* Returns the length of the mark that the held span begins with: of `, **, __, *, _ ; marks of code may be longer. */
+/* Returns the length of the mark at the beginning of the held span: `, **, __, * or _; marks of code may be longer. */
 static size_t mark_bytes(const cli_markup *m)
 {
     size_t n = 1, most = m->held[0] == '`' ? 8 : 2;
@@ -236,7 +240,7 @@ static bool give_up_span(cli_markup *m)
     return ok;
 }
 
-/* Writes the held span without its marks, if they end it; c is the byte after them. */
+/* Writes the held span without its marks if it ends with the closing mark; c is the byte after that mark. */
 static bool close_span(cli_markup *m, char c, bool *is_closed)
 {
     size_t n_mark = mark_bytes(m), n = m->n_held, n_end = 0;
@@ -291,14 +295,14 @@ static bool add_text(cli_markup *m, char c)
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
 
-/* Sends the held first bytes of a line through the text's rules, from `i` on. */
+/* Passes the held first bytes of a line, from `i` on, to the state TEXT. */
 static bool begin_text(cli_markup *m, size_t i)
 {
     m->state = TEXT;
     return replay_held(m, i, add_text);
 }
 
-/* Holds the first bytes of a line until they form a line mark, or cannot become one. */
+/* Holds the first bytes of a line until they form a mark of a line, or cannot become one. */
 static bool add_start(cli_markup *m, char c)
 {
     size_t begin = 0, at;
@@ -314,7 +318,7 @@ static bool add_start(cli_markup *m, char c)
         if (all_same && n <= 6) return true;
         if (c != ' ' || n_same > 6) break;
         m->line = CLI_STYLE_BOLD;
-        return begin_text(m, m->n_held); /* the marks are not written */
+        return begin_text(m, m->n_held); /* the marks themselves are not written */
     case '>':
         if (n == 1) return true;
         m->line = CLI_STYLE_QUOTE;
@@ -331,7 +335,7 @@ static bool add_start(cli_markup *m, char c)
     case '*':
     case '+':
         if (n == 1) return true;
-        if (n == 2 && c == ' ') { /* an item of a list */
+        if (n == 2 && c == ' ') { /* the line is an item of a list */
             static const char bullet[] = "\xe2\x80\xa2 ";
             m->n_held = begin;
             return put_held(m, 0) && put_bytes(m, bullet, sizeof bullet - 1, 0) && begin_text(m, 0);
@@ -342,7 +346,7 @@ static bool add_start(cli_markup *m, char c)
     return begin_text(m, 0);
 }
 
-/* Collects the rest of the line that begins a block of code: its label. */
+/* Collects the rest of the line that begins a block of code, which is the block's label. */
 static bool add_label(cli_markup *m, char c)
 {
     size_t at;
@@ -351,7 +355,7 @@ static bool add_label(cli_markup *m, char c)
         if (at == m->n_held) m->n_fence = n + 1;
     }
     if (c != '\n' && m->n_held + 1 < sizeof m->held) {
-        /* Marks of code within a line: ```one line``` is no block. */
+        /* If marks of code follow in the same line, as in ```one line```, the line begins no block. */
         m->held[m->n_held++] = c;
         (void)count_fence(m, m->fence, &at);
         if (c == '`' && m->fence == '`' && at < m->n_held) return begin_text(m, 0);
@@ -379,7 +383,7 @@ static bool add_byte(cli_markup *m, char c)
     }
 }
 
-/* Returns the length of a run of bytes that are no marks, which is written at once: characters stay whole. */
+/* Returns the length of a run of bytes without marks, which is written at once so that its characters stay whole. */
 static size_t plain_run(const cli_markup *m, const char *text, size_t n)
 {
     size_t i = 0;

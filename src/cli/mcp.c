@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit mcp: a project's code graph and a memory, offered to agents of others (Model Context Protocol on
- * stdin and stdout). It reads; only with --memory and --may-add does it write, to that store alone. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit mcp, which offers a project's code graph and a memory to other programs' agents (Model Context
+ * Protocol on stdin and stdout). It only reads, except that with --memory and --may-add it writes to this memory. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +150,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
     }
     wrong = wrong || status != WHIT_OK || (out.size_bytes > 6 && memcmp(out.data, "error:", 6) == 0);
     json_t *value = json_stringn(out.size_bytes ? whit_chars(&out) : "", out.size_bytes);
-    /* Source lines may contain invalid UTF-8: replace it, and send the rest. */
+    /* Source lines may contain invalid UTF-8, which is replaced. */
     if (!value && whit_buf_append(&out, "", 1)) value = cli_json_path(whit_chars(&out));
     wrong = wrong || !value;
     whit_buf_free(&out);
@@ -157,8 +158,8 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
                      "isError", wrong);
 }
 
-/* Chooses the protocol version: the client's if it is known, else ours, which the client may refuse. Version
- * 2025-03-26 is not supported, because it alone has batches. */
+/* Chooses the protocol version: the client's if it is known, otherwise the newest known one, which the client may
+ * refuse. Version 2025-03-26 is not supported, because only it has batches. */
 static const char *version_for(const char *wanted)
 {
     static const char *const known[] = {"2025-06-18", "2024-11-05"};
@@ -175,7 +176,7 @@ static void handle(struct mcp *m, const json_t *message)
     if (!method || json_is_null(id)) {
         if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "this is no request");
     } else if (!id) {
-        return; /* a notification */
+        return; /* the message is a notification */
     } else if (strcmp(method, "initialize") == 0) {
         const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
         whit_rpc_reply(&m->rpc, id,
@@ -205,7 +206,7 @@ static int run_mcp(cli_call *call)
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add needs --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
-            bool is_json = got == WHIT_RPC_OTHER; /* a batch, which no supported version of the protocol allows */
+            bool is_json = got == WHIT_RPC_OTHER; /* the message is a batch, which no supported version allows */
             const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
             if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700, reason)) break;
             continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit memory: an associative memory of texts and triples in a file. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit memory, an associative memory of texts and triples in a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,13 +42,13 @@ struct state {
     const struct memory_values *values;
     const char *store;
     whit_encoder encoder;
-    cli_memory_embedder embedder; /* --embed */
+    cli_memory_embedder embedder; /* used with --embed */
     whit_memory_batch batch;
     uint64_t n_committed, n_lines;
     char where[300]; /* prefix of messages: "FILE: " */
 };
 
-/* Encodes one line of input: its hypervector, and the text to keep. CLI_OK, or a status. */
+/* Encodes one line of input: makes its hypervector, and the text to store. Returns CLI_OK or an error's status. */
 static int encode_line(struct state *s, const char *line, size_t n_bytes, bool is_query,
                        uint64_t vector[WHIT_MEMORY_WORDS], json_t **kept)
 {
@@ -142,7 +143,7 @@ static int too_long(const struct state *s, const char *path, uint64_t line)
                     LINE_BYTES - 1);
 }
 
-/* Calls `fn` for every line of a file ("-": stdin) that is not blank, without its line feed; the length of a line is
+/* Calls `fn` for each line of a file ("-" is stdin) that is not blank, without its line feed; the length of a line is
  * limited. */
 static int each_line(struct state *s, const char *path, line_fn *fn)
 {
@@ -252,7 +253,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     return status;
 }
 
-/* Adds a text of the command line. A text that names a file is refused, since it is probably a mistake. */
+/* Adds a text from the command line. A text that is the name of a file is refused, since this is probably a mistake. */
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;

@@ -81,7 +81,7 @@ void cli_memory_embedder_close(cli_memory_embedder *embedder)
 
 /* ---- planes ---------------------------------------------------------------------------------------- */
 
-/* Returns the i-th number of Steele's SplitMix64: its bits are the signs of the planes' coordinates. */
+/* Returns the i-th number of Steele's SplitMix64, whose bits are the signs of the planes' coordinates. */
 static uint64_t plane_signs(uint64_t i)
 {
     uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -90,7 +90,8 @@ static uint64_t plane_signs(uint64_t i)
     return z ^ (z >> 31);
 }
 
-/* Sums in double precision and in the order of coordinates, so that bits are the same on every machine. */
+/* Computes on which side of each plane a vector lies. Sums are in double precision and in the order of the coordinates,
+ * so that the bits are the same on every machine. */
 static void round_to_planes(const float *values, size_t width, uint64_t out[WHIT_MEMORY_WORDS])
 {
     const size_t n_blocks = (width + 63) / 64;

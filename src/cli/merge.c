@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit merge: a model with adapters baked in. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit merge, which writes a model whose weights include adapters. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ struct listener {
     bool verbose;
     json_t *matrices; /* NULL without --json */
     uint32_t n;
-    double largest; /* the largest error */
+    double largest; /* the largest error so far */
 };
 
 static void on_matrix(void *user, const whit_merge_report *r)
@@ -53,7 +54,7 @@ static void on_matrix(void *user, const whit_merge_report *r)
         cli_print(listener->call, "%-28s %4s -> %-4s error %.3e\n", r->name, from, to, r->error);
 }
 
-/* Returns the path of an open model's .ndf: its own file, the cache's, or one in memory. */
+/* Returns the path of an open model's .ndf: its own file, a file of the cache, or a file in memory. */
 static const char *path_of(const whit_model *model, char *path, size_t path_bytes)
 {
     if (!model->in_memory) return whit_ndf_path(model->file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The program's output: checked output on stdout, messages and a progress bar on stderr. */
+ * SPDX-License-Identifier: MIT
+ * Writes the program's output: checked output on stdout, messages and a progress bar on stderr. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ bool cli_has_colours(int fd)
     return is_screen(fd) && !(plain && *plain);
 }
 
-/* Prints a line on stderr, with line breaks between words where the terminal is narrower. */
+/* Prints a line on stderr; if the terminal is narrower than the line, breaks it between words. */
 static void print_wrapped(const char *line, size_t n, unsigned begun)
 {
     enum { NARROWEST = 20 };
@@ -67,7 +68,7 @@ static void message(const char *verb, const char *format, va_list arguments)
     if (n < 0) n = 0;
     size_t length = whit_plain_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
     cli_progress_end();
-    /* Flush earlier output first, since both streams may be one terminal. */
+    /* Earlier output is flushed first, since both streams may be one terminal. */
     fflush(stdout);
     int begun = fprintf(stderr, verb ? "whit %s: " : "whit: ", verb);
     print_wrapped(line, length, begun > 0 ? (unsigned)begun : 0);
@@ -90,7 +91,7 @@ void cli_note(const char *format, ...)
     va_end(arguments);
 }
 
-/* The library's messages do not name options: returns the option for a message. */
+/* Returns the option to name after a message of the library, whose messages do not name options. */
 static const char *option_for(const char *message)
 {
     static const struct {
@@ -141,17 +142,18 @@ static bool output_failed(cli_call *call)
 
 static bool on_terminal(void)
 {
-    static int known; /* 1: no, 2: yes */
+    static int known; /* 1: no, 2: yes, 0: not known yet */
     if (!known) known = 1 + isatty(STDOUT_FILENO);
     return known == 2;
 }
 
-static whit_plain split; /* an incomplete character, which the next piece completes */
+static whit_plain split; /* an incomplete character, which the next piece of output completes */
 
 static bool put_text(cli_call *call, const char *text, size_t text_bytes)
 {
     if (bar_shown && on_terminal()) cli_progress_end(); /* both streams may be one terminal */
-    /* A line of a terminal that takes no more bytes may be dropped by a call that tells none. */
+    /* If the terminal refuses bytes, a call may drop them without reporting an error, so the stream's error flag is
+     * checked too. */
     return (fwrite(text, 1, text_bytes, stdout) == text_bytes && !ferror(stdout)) || output_failed(call);
 }
 
@@ -173,7 +175,8 @@ bool cli_write_data(cli_call *call, const char *text, size_t text_bytes)
     return !call->output_failed && put_text(call, text, text_bytes);
 }
 
-/* Escapes are valid, since such characters occur only in JSON strings. */
+/* Writes JSON, with escapes for control characters and hidden characters. Escapes are valid there, since such
+ * characters occur only in JSON strings. */
 bool cli_write_json(cli_call *call, const char *text, size_t text_bytes)
 {
     size_t done = 0, length;
@@ -207,7 +210,7 @@ bool cli_print(cli_call *call, const char *format, ...)
     return ok;
 }
 
-/* Writes a character that remained incomplete. */
+/* Writes a character that is still incomplete at the end. */
 static bool end_text(cli_call *call)
 {
     char plain[4];
@@ -239,7 +242,7 @@ bool cli_print_json(cli_call *call, json_t *value)
             0 &&
         cli_write(call, "\n", 1);
     if (!ok && !call->output_failed) {
-        call->output_failed = true; /* few callers check this: cli_finish returns it as the exit status */
+        call->output_failed = true; /* cli_finish returns it, as few callers check it */
         cli_fail(call, CLI_IO,
                  "the JSON cannot be written: a text is not UTF-8, a number is not finite, or memory ran out");
     }
@@ -267,7 +270,7 @@ int cli_finish(cli_call *call, int status)
     return call->output_failed && status == CLI_OK ? CLI_IO : status;
 }
 
-/* Estimates the remaining time of long work from the rate so far: ", 3 min left", or "". */
+/* Writes an estimate of the remaining time from the rate so far: ", 3 min left", or "". */
 static void say_left(const char *what, double share, uint64_t now_ns, char *to, size_t to_bytes)
 {
     enum { SOON_NS = 500000000 };

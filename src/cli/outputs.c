@@ -9,7 +9,7 @@
 
 static const struct {
     const char *what;
-    const char *endings[4]; /* the first one is suggested */
+    const char *endings[4]; /* the first suffix is suggested */
 } kinds[] = {
     [CLI_OUTPUT_MODEL] = {"an .ndf", {".ndf"}},
     [CLI_OUTPUT_GGUF] = {"a GGUF file", {".gguf"}},
@@ -21,7 +21,7 @@ static const struct {
     [CLI_OUTPUT_OWN] = {"a file of its own form", {".run"}},
 };
 
-/* Suffixes that imply a format. Files with other names may have any format. */
+/* Suffixes that promise a format. Files whose names end otherwise may have any format. */
 static const char *const promises[] = {".ndf", ".gguf", ".safetensors", ".onnx",  ".pt",  ".pth",
                                        ".npy", ".npz",  ".html",        ".svg",   ".csv", ".json",
                                        ".md",  ".txt",  ".jsonl",       ".jinja", ".gbnf"};
@@ -39,7 +39,7 @@ static bool is_of_kind(const char *path, cli_output_kind kind)
     return false;
 }
 
-/* Explains how to get the format that the name implies, if a verb makes it. */
+/* Refuses a name that promises another format, and explains how to get this format if a verb makes it. */
 static int refuse_ending(cli_call *call, const char *path, size_t n_stem, cli_output_kind kind)
 {
     const char *verb = call->verb->name, *what = kinds[kind].what, *proposed = kinds[kind].endings[0];
@@ -68,7 +68,7 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)
     return CLI_OK;
 }
 
-/* Returns whether both are the same file, so that writing one changes the other. */
+/* Returns whether both paths name the same file, so that writing one would change the other. */
 static bool is_one_file(const char *path, const char *input)
 {
     uint64_t n_bytes;

@@ -5,7 +5,7 @@
 
 enum { WIDTH = 80, INDENT = 4, ITEM_INDENT = 8 };
 
-/* Quotes text for troff: backslashes, hyphens and leading dots. */
+/* Quotes text for troff: backslashes, hyphens, and a dot or quote at the beginning. */
 static void troff(cli_page *page, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -19,8 +19,8 @@ static void troff(cli_page *page, const char *text, size_t n)
     }
 }
 
-/* Wraps the words of text[0..n) in lines of at most WIDTH columns, indented by `indent` spaces; the first line has
- * `begun` columns already. */
+/* Wraps the words of text[0..n) in lines of at most WIDTH columns, indented by `indent` spaces; the first line already
+ * has `begun` columns. */
 static void wrap_text(cli_page *page, const char *text, size_t n, int begun, int indent)
 {
     int column = 0;

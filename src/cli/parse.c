@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Parses arguments by the verb's table. Every mistake is reported in one line with a hint. */
+ * SPDX-License-Identifier: MIT
+ * Parses arguments by the verb's table. Each mistake is reported in one line with a hint. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -33,8 +34,8 @@ const char *cli_option_name(const char *names, char *name, size_t name_bytes)
     return names + n;
 }
 
-/* Edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; an exchange of two neighbours is one
- * edit (Damerau, 1964). */
+/* Returns the edit distance of two short words (Wagner and Fischer, 1974), for "did you mean"; an exchange of two
+ * adjacent letters is one edit (Damerau, 1964). */
 static size_t edits(const char *a, const char *b)
 {
     enum { MOST = 32 };
@@ -59,7 +60,7 @@ static size_t edits(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Returns whether `part` is a part of `word`, in any case. */
+/* Returns whether `word` contains `part`, in upper or lower case. */
 static bool has_part(const char *word, const char *part)
 {
     const size_t n = strlen(part);
@@ -78,7 +79,7 @@ const char *cli_near_commands(const char *given, const char *const *commands, ch
 {
     size_t n = 0;
     for (line[0] = 0; *commands; commands++) {
-        if (!cli_is_near_name(given, *commands + 1)) continue; /* without the '/' */
+        if (!cli_is_near_name(given, *commands + 1)) continue; /* the name without its '/' */
         const int more = snprintf(line + n, room - n, "%s%s", n ? ", " : "; did you mean ", *commands);
         if (more < 0 || (size_t)more >= room - n) break;
         n += (size_t)more;
@@ -90,7 +91,7 @@ const char *cli_near_commands(const char *given, const char *const *commands, ch
 const cli_verb *cli_verb_guess(const char *word)
 {
     const cli_verb *closest = NULL;
-    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs more edits is considered different */
+    size_t fewest = strlen(word) > 4 ? 3 : 2; /* a word that needs this many edits is not similar */
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)
         if (edits(word, (*verb)->name) < fewest) {
             fewest = edits(word, (*verb)->name);
@@ -107,7 +108,7 @@ static int refuse_unknown(const cli_call *call, const char *given)
     if (n_given > 4)
         fewest = 3;
     else if (n_given > 2)
-        fewest = 2; /* for one letter there is no suggestion */
+        fewest = 2; /* a single letter gets no suggestion */
     const cli_option *option;
     for (size_t i = 0; (option = cli_verb_option(call->verb, i, NULL)); i++)
         for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
@@ -131,7 +132,7 @@ static const cli_option *find_option(const cli_verb *verb, const char *given, si
 
 static int refuse_value(const cli_call *call, const char *name, const cli_option *option, const char *text)
 {
-    enum { LARGEST_SAID = 1000000 }; /* a larger bound only keeps arithmetic safe, and does not help a user */
+    enum { LARGEST_SAID = 1000000 }; /* a larger bound only protects arithmetic and does not help a user */
     if (option->kind == CLI_CHOICE)
         return cli_fail(call, CLI_USAGE, "%s takes one of %s, not '%s'", name, option->argument, text);
     const char *what = option->kind == CLI_REAL ? "a number" : "a whole number";
@@ -152,7 +153,7 @@ static bool store(const cli_option *option, const char *text, void *value)
     switch (option->kind) {
     case CLI_FLAG: *(bool *)value = true; return true;
     case CLI_FILE:
-        whit_path_adopt((char *)(uintptr_t)text); /* an argument, or an environment variable's copy */
+        whit_path_adopt((char *)(uintptr_t)text); /* text is an argument or the copy of an environment variable */
     /* fall through */
     case CLI_TEXT: *(const char **)value = text; return true;
     case CLI_COUNT:
@@ -215,7 +216,7 @@ int cli_set_option(const cli_call *call, const cli_option *options, const char *
             size_t i = 0;
             while (given[i] && (given[i] == bare[i] || (given[i] == '_' && bare[i] == '-'))) i++;
             if (given[i] || bare[i]) continue;
-            /* Texts and lists keep pointers, which would outlive the typed line. */
+            /* Texts and lists would keep pointers into the typed line, which does not live as long. */
             if (option->kind == CLI_FLAG || option->kind == CLI_TEXT || option->kind == CLI_FILE ||
                 option->kind == CLI_REPEAT)
                 return -1;
@@ -230,7 +231,7 @@ bool cli_verb_takes_model(const cli_verb *verb)
     return !verb->n_max && find_option(verb, "-m", 2, NULL);
 }
 
-/* The options that a verb's operands may set, in this order: -m, unless the verb has a row here. */
+/* Returns the options that a verb's operands may set, in this order; a verb without a row here has -m. */
 static const char *operand_options(const cli_verb *verb)
 {
     static const struct {
@@ -241,7 +242,7 @@ static const char *operand_options(const cli_verb *verb)
     return cli_verb_takes_model(verb) ? "-m" : "";
 }
 
-/* Sets options that were not given from the operands. Returns the number of operands used. */
+/* Sets options that were not given from the operands; returns the number of operands used. */
 static size_t take_operands(cli_call *call)
 {
     size_t n = 0, group_offset;
@@ -270,7 +271,8 @@ static int check_operands(cli_call *call)
                     verb->name);
 }
 
-/* Skips an option of another program that is not needed here: true, with *i at its last argument. */
+/* Skips an option of another program that is not needed here; returns true and sets *i to the last argument of the
+ * option. */
 static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_text, int *i, int argc, char **argv)
 {
     if (!cli_habit_is_needless(habit, call->verb->name)) return false;
@@ -279,7 +281,7 @@ static bool pass_over(const cli_call *call, const cli_habit *habit, bool has_tex
     return true;
 }
 
-/* Makes "WHIT_API_KEY_FILE" from "--api-key-file", the option's last name. */
+/* Makes the variable's name, such as "WHIT_API_KEY_FILE", from the last name of an option, "--api-key-file". */
 static void variable_name(const cli_option *option, char *variable, size_t variable_bytes)
 {
     char name[32] = "";
@@ -303,7 +305,7 @@ bool cli_was_given(const cli_call *call, const char *name)
     return false;
 }
 
-/* Reads options that were not given from the environment; "0" leaves a flag unset. */
+/* Reads the options that were not given from environment variables; "0" leaves a flag unset. */
 static int take_variables(cli_call *call)
 {
     size_t group_offset;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit perplexity: how well a model predicts a text, window by window as llama.cpp's tool does. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit perplexity, which measures how well a model predicts a text, window by window as llama.cpp's tool
+ * does. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 struct perplexity_values {
     const char *file, *base;
-    int kv_base; /* whit_kv_type of the base, the same model with another cache; -1: not used */
+    int kv_base; /* type of the base's KV cache (the base is then the same model); -1: not used */
     uint32_t n_chunks;
     bool second_half, json;
     cli_model_flags model;
@@ -34,7 +36,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* One model under measurement; the base is a second one. */
+/* A model that is measured; the base is a second subject. */
 struct subject {
     whit_model *model;
     whit_session *session;
@@ -49,7 +51,7 @@ static void close_subject(struct subject *subject)
     if (!subject->is_borrowed) whit_model_close(subject->model);
 }
 
-/* Does the tokenizer begin texts with a beginning-of-text token? Found by tokenising an empty text. */
+/* Returns whether the tokenizer begins texts with a beginning-of-text token, which tokenising an empty text shows. */
 static bool adds_bos(const whit_model *model)
 {
     int32_t id = -1;
@@ -61,7 +63,7 @@ static bool adds_bos(const whit_model *model)
 struct window_plan {
     uint32_t n_ctx, n_batch;
     size_t n_windows;
-    bool is_endless; /* all tokens as one window */
+    bool is_endless; /* all tokens are one window */
     bool second_half, bos;
 };
 
@@ -142,8 +144,8 @@ static void report_score(cli_call *call, const struct perplexity_values *values,
                   score->divergences[score->n - 1], top1);
 }
 
-/* Scores every window in turn. The last, shorter one counts too, unless only second halves do. An endless cache reads
- * all tokens as one window. */
+/* Scores each window in turn. The last, shorter window counts too, unless only the second halves of windows count. An
+ * endless cache reads all tokens as one window. */
 static int measure_text(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids, size_t n_ids,
                         struct window_plan *plan, cli_score *score)
 {
@@ -189,7 +191,7 @@ static int check_window(cli_call *call, const struct perplexity_values *values, 
     return n_ctx >= least ? CLI_OK : cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);
 }
 
-/* Plans the windows of the tokens, opens the sessions, measures and prints. */
+/* Plans the windows of the tokens, opens the sessions, measures the model and prints the result. */
 static int measure_windows(cli_call *call, struct subject *subject, struct subject *base, const int32_t *ids,
                            size_t n_ids, struct window_plan *plan)
 {

@@ -27,7 +27,7 @@ static const cli_plot_point *point_at(const cli_plot *plot, size_t i)
     return WHIT_ITEMS(const cli_plot_point, &plot->points) + i;
 }
 
-/* A resumed run repeats the steps after its checkpoint; the new points replace the old. */
+/* Adds a point. A resumed run repeats the steps after its checkpoint, so the new points replace the old ones. */
 void cli_plot_add(cli_plot *plot, cli_plot_point point)
 {
     while (count(plot) && point_at(plot, count(plot) - 1)->step >= point.step) plot->points.size_bytes -= sizeof point;
@@ -40,7 +40,7 @@ static void read_line(cli_plot *plot, const char *line, size_t n_bytes, const ch
     snprintf(held, sizeof held, "held_%s", field);
     json_t *object = json_loadb(line, n_bytes, 0, NULL);
     const json_t *run = json_object_get(object, "run");
-    /* A new run replaces all points; a resumed one only those after its checkpoint (cli_plot_add). */
+    /* A new run replaces all points; a resumed run replaces only the points after its checkpoint (cli_plot_add). */
     if (run && !json_is_true(json_object_get(run, "resumed"))) plot->points.size_bytes = 0;
     const json_t *step = json_object_get(object, "step"), *loss = json_object_get(object, field),
                  *measured = json_object_get(object, held);
@@ -68,7 +68,7 @@ void cli_plot_read_log(cli_plot *plot, const char *path, const char *field)
 /* ---- axes ----------------------------------------------------------------------------------- */
 
 typedef struct axis {
-    double low, high, step; /* step: between ticks of a linear axis */
+    double low, high, step; /* step: distance between ticks of a linear axis */
     bool logarithmic;
 } axis;
 
@@ -79,7 +79,7 @@ static double share_of(const axis *a, double value)
     return (value - low) / (high - low);
 }
 
-/* Returns the step between ticks: 1, 2 or 5 times a power of ten, about `n` of them over `span`. */
+/* Returns the distance between ticks: 1, 2 or 5 times a power of ten, so that about `n` ticks lie in `span`. */
 static double tick_step(double span, int n)
 {
     double power = pow(10, floor(log10(span / n))), rest = span / n / power;
@@ -177,7 +177,7 @@ static void put_axes(whit_buf *out, const axis *x, const axis *y)
     put_text(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12, "middle", "step");
 }
 
-/* Draws a line through the losses, or through the held-out losses, with dots. */
+/* Draws a line through the losses, or a line with dots through the held-out losses. */
 static void put_curve(whit_buf *out, const cli_plot *plot, const axis *x, const axis *y, bool held)
 {
     bool begun = false;

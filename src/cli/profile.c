@@ -105,7 +105,7 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
     return status;
 }
 
-/* Reads "NAME VALUE GAIN"; false if the line is another one, or a number is out of range. */
+/* Reads "NAME VALUE GAIN"; false if the line has another form or a number is out of range. */
 static bool read_value(const char **at, int which, cli_profile *profile)
 {
     char name[16];
@@ -120,7 +120,7 @@ static bool read_value(const char **at, int which, cli_profile *profile)
     return true;
 }
 
-/* Returns whether the last line is the checksum of the others; *end: its offset. */
+/* Returns whether the last line is the checksum of the lines before it; *end is the offset of the last line. */
 static bool is_whole(const char *text, const char **end)
 {
     whit_buf same = {0};

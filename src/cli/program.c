@@ -68,7 +68,7 @@ void cli_program_close(cli_program *program)
 
 enum { SHOWN_MAX = 200 };
 
-/* Prints a line of a text and a caret under the place. */
+/* Prints a line of a text and a caret under a place in it. */
 static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 {
     size_t at = 0;
@@ -94,7 +94,7 @@ static void show_place(const char *text, size_t n_bytes, whit_lang_place place)
 int cli_program_fail(cli_call *call, const cli_program *program, const char *text, size_t n_bytes,
                      const whit_error *error)
 {
-    whit_error told = *error; /* the language's messages do not name options */
+    whit_error told = *error; /* a copy that names the option, as the language's messages do not */
     bool limited = error->status == WHIT_ERROR_LIMIT;
     const char *option = "";
     if (limited && strstr(error->message, "; the limit is on all of them together"))
@@ -135,7 +135,7 @@ static bool is_binary(const char *data, size_t n)
     return n >= n_magic && memcmp(data, WHIT_LANG_BINARY_MAGIC, n_magic) == 0;
 }
 
-/* Stops at the magic of an .ndf, or above the size limit of a program. */
+/* Returns whether reading should continue: it stops at the magic of an .ndf, or above the size limit of a program. */
 static bool wants_more(const char *data, size_t n)
 {
     enum { BINARY_MAX_BYTES = 192 << 20 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit pull: a model from a hub into the cache. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit pull, which downloads a model from a hub into the cache. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Download rate over the last seconds, so that it follows the connection. */
+/* The download rate over the last seconds, so that it follows changes of the connection. */
 struct meter {
     uint64_t since_ns, since_bytes;
     double bytes_per_s;
@@ -105,7 +106,7 @@ static int run_pull(cli_call *call)
     if (status == WHIT_OK) status = whit_hub_token(values->token, token, &from, &error);
     if (status == WHIT_OK) {
         snprintf(asking, sizeof asking, "asking %s", endpoint);
-        cli_progress(NULL, asking, 0); /* a name that cannot be resolved takes some time to fail */
+        cli_progress(NULL, asking, 0); /* shown at once: resolving a wrong name takes some time to fail */
         status = whit_hub_pull(&name, &pull, &pulled, &error);
     }
     cli_progress_end();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * whit refine: a better GGUF file of the same types, from the model that it was made from. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit refine, which makes a better GGUF file of the same types from the model that the file was made
+ * from. */
 #include <string.h>
 
 #include "cli/flags.h"
@@ -33,7 +35,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Refuses a file that refining could not change, before the work that would take hours. */
+/* Refuses a file that refining could not change before the work, which takes hours, begins. */
 static whit_status check_refinable(const whit_source *file, const whit_source *original, whit_error *error)
 {
     uint32_t n_known = 0, n_alike = 0;
@@ -107,7 +109,7 @@ static int run_refine(cli_call *call)
         return cli_fail_error(call, &error);
     uint32_t n_replaced = 0;
     cli_rounding rounding = {.output = values->output,
-                             .codec = "f16", /* type for matrices that are not refined: these keep the file's bytes */
+                             .codec = "f16", /* matrices that are not refined keep the file's bytes */
                              .like = &file,
                              .calib = &values->calib,
                              .max_tokens = values->max_tokens,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit repl: the array language, statement by statement. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit repl, which runs the array language statement by statement. */
 #include "base/clock.h"
 #include "base/items.h"
 #include "cli/input.h"
@@ -23,14 +24,14 @@ struct repl {
     cli_call *call;
     cli_program program;
     whit_buf text;                /* text of the current statement */
-    whit_buf session;             /* all lines, for messages: functions of earlier statements may fail, too */
+    whit_buf session;             /* all lines, for messages, since functions of earlier statements may fail */
     uint32_t n_lines, first_line; /* lines read; first line of the statement */
-    bool times, shown;            /* shown: the last loaded statement is not run and not kept */
+    bool times, shown;            /* shown: the last statement was loaded, but neither run nor kept */
     int failure;                  /* status of the last statement */
 };
 enum { SESSION_BYTES = 4 << 20 }; /* messages do not show lines beyond this size */
 
-/* Counts the brackets that are open at the end, outside comments. */
+/* Counts the brackets that are open at the end of a text, outside comments. */
 static int open_brackets(const char *text, size_t n)
 {
     int depth = 0;
@@ -50,7 +51,7 @@ static void show_value(struct repl *r, bool text_of(const whit_lang *, whit_buf 
     whit_buf_free(&shown);
 }
 
-/* Is the statement this word, maybe called as a function? */
+/* Returns whether the statement is this word, possibly called as a function. */
 static bool is_word(const whit_buf *text, const char *word)
 {
     size_t n = strlen(word), rest = text->size_bytes - n;
@@ -59,7 +60,7 @@ static bool is_word(const whit_buf *text, const char *word)
     return rest == 1 || (rest == 3 && memcmp(behind, "()", 2) == 0);
 }
 
-/* Loads and runs the statement; `runs` false: only loads it. Returns whether that succeeded. */
+/* Loads the statement and, if `runs`, runs it; returns whether this succeeded. */
 static bool evaluate_text(struct repl *r, bool runs, bool times)
 {
     whit_error error;
@@ -85,7 +86,7 @@ static bool evaluate_text(struct repl *r, bool runs, bool times)
     return status == WHIT_OK;
 }
 
-/* Runs a command. ":plan" shows the last statement's plan, ":plan STATEMENT" that of the given one. */
+/* Runs a command. ":plan" shows the plan of the last statement, ":plan STATEMENT" the plan of the given statement. */
 static void command(struct repl *r, const char *line, size_t n)
 {
     size_t n_word = 0;
@@ -102,7 +103,7 @@ static void command(struct repl *r, const char *line, size_t n)
         return;
     }
     if (rest < n) {
-        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* keeps the columns of the line */
+        bool ok = whit_buf_printf(&r->text, "%*s", (int)rest, "") && /* spaces keep the columns */
             whit_buf_append(&r->text, line + rest, n - rest) && whit_buf_append_str(&r->text, "\n");
         if (!ok || !evaluate_text(r, time, time) || time) return;
     } else if (time)
@@ -111,7 +112,7 @@ static void command(struct repl *r, const char *line, size_t n)
     if (code) show_value(r, whit_lang_asm);
 }
 
-/* Handles a line, which may be several if pasted. */
+/* Handles a line; a pasted text may have several. */
 static void keep_line(struct repl *r, const char *line, size_t n)
 {
     r->n_lines++;
@@ -157,12 +158,12 @@ static int run_repl(cli_call *call)
         if (open_brackets(whit_chars(&r.text), r.text.size_bytes) > 0) continue;
         evaluate_text(&r, true, r.times);
         cli_flush(call);
-        ended = r.failure && !person; /* a script ends with its first mistake */
+        ended = r.failure && !person; /* a script ends at its first mistake */
         if (r.failure == CLI_INTERRUPTED && person) cli_take_interrupt();
     }
     if (status == CLI_OK && !person && r.text.size_bytes) evaluate_text(&r, true, r.times);
     if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
-    bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* apart from mistakes */
+    bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* not mistakes of the program */
     if (status == CLI_OK && r.failure && !person) status = told ? r.failure : CLI_FAILED;
     cli_input_close(input);
     whit_buf_free(&r.text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit rm: removes a pulled model, and what was converted from it. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit rm, which removes a pulled model and its converted copies. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 static const cli_option options[] = {{0}};
 static const int defaults;
 
-/* Removes the copies converted from this source, or located at this path, and sums their bytes. If one cannot be
- * removed, the others still are, and the status gives the reason. */
+/* Removes the copies that were converted from this source or lie at this path, and sums their bytes. If a copy cannot
+ * be removed, the others are still removed, and the status gives the reason. */
 static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_t *n_removed, whit_error *error)
 {
     whit_cached *entries;
@@ -31,9 +32,9 @@ static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_
         if (whit_cache_remove(&entries[i])) {
             *freed_bytes += entries[i].size_bytes;
             ++*n_removed;
-        } else if (errno == EWOULDBLOCK) { /* another process holds its lock */
+        } else if (errno == EWOULDBLOCK) { /* another process holds the lock of the copy */
             status = whit_fail(error, WHIT_ERROR_IO, "%s: a process is about to use it; try again", entries[i].path);
-        } else if (errno != ENOENT) { /* otherwise another process has removed it */
+        } else if (errno != ENOENT) { /* otherwise another process has removed the copy */
             status = whit_fail_errno(error, entries[i].path, "remove");
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit run: a prompt in, its continuation out. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit run, which reads a prompt and writes its continuation. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static const cli_option options[] = {
 
 struct output {
     cli_call *call;
-    whit_buf *kept; /* with --json: the text for the object; NULL: stream it */
+    whit_buf *kept; /* the text for the object of --json; NULL: it is printed at once */
     whit_buf *ids;  /* int32_t[]: picked ids are appended; may be NULL */
 };
 
@@ -87,7 +88,8 @@ static bool is_chat(const struct run_values *values)
     return values->chat || values->system || values->template;
 }
 
-/* Does an option ask for an answer, or for the continuation of a text? Else the model decides (run). */
+/* Returns whether an option requests the continuation of a text; otherwise run decides between an answer and a
+ * continuation. */
 static bool is_text(const struct run_values *values)
 {
     return values->raw || values->keep.path || values->session.endless || cli_is_tales(values->model.path) ||
@@ -106,14 +108,15 @@ static void drop_line_feed(cli_text *text)
     if (text->size_bytes && text->data[text->size_bytes - 1] == '\n') text->data[--text->size_bytes] = 0;
 }
 
-/* Can text for the prompt come from stdin? A terminal, a socket and /dev/null are no such text. */
+/* Returns whether text for the prompt can come from stdin, which must be a pipe or a file; a terminal, a socket and
+ * /dev/null give no such text. */
 static bool is_piped(void)
 {
     struct stat info;
     return fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISREG(info.st_mode));
 }
 
-/* Appends the text on stdin, if any, to the prompt, after an empty line. */
+/* Appends the text on stdin, if there is any, to the prompt after an empty line. */
 static int append_input(cli_call *call, cli_text *prompt)
 {
     enum { SILENT_MS = 1500 };
@@ -139,7 +142,7 @@ static int append_input(cli_call *call, cli_text *prompt)
     return status;
 }
 
-/* The built-in model needs no prompt: it then begins a tale. */
+/* Reads the prompt. The built-in model needs no prompt; without one it begins a tale. */
 static int read_prompt(cli_call *call, const struct run_values *values, cli_text *prompt)
 {
     const char *path = values->prompt_file, *given = values->prompt;
@@ -186,7 +189,7 @@ static void print_statistics(const whit_session *session, const whit_generate_re
 static json_t *describe_answer(const char *prompt, size_t prompt_bytes, const whit_buf *text,
                                const whit_generate_result *result, uint64_t seed)
 {
-    /* A prompt may be any bytes, but JSON is UTF-8: other text becomes null. */
+    /* A prompt may have any bytes, but JSON is UTF-8, so other texts become null. */
     json_t *given = json_stringn(prompt, prompt_bytes);
     json_t *written = json_stringn(text->data ? whit_chars(text) : "", text->size_bytes);
     json_t *asked = given ? given : json_null();
@@ -253,7 +256,8 @@ static int print_answer(cli_call *call, cli_talk *talk, cli_keep *keep, const cl
     return *cli_cancelled() ? CLI_INTERRUPTED : status;
 }
 
-/* `model` NULL: opened here; otherwise the function takes ownership. */
+/* Answers a prompt through the chat template. If `model` is NULL the function opens the model, otherwise it takes
+ * ownership of it. */
 static int run_chat(cli_call *call, whit_model *model)
 {
     struct run_values *values = call->values;
@@ -302,7 +306,7 @@ static int run_chat(cli_call *call, whit_model *model)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-/* The ids of a text: first the ids in its session file, then those of the prompt, then the picked ones. */
+/* The ids of a text: the ids of its session file, then the ids of the prompt, then the picked ids. */
 struct text {
     cli_text prompt;
     whit_buf ids; /* int32_t[] */
@@ -320,7 +324,7 @@ static bool on_token(void *user, int32_t id)
     return !output->ids || whit_buf_append(output->ids, &id, sizeof id);
 }
 
-/* Begins with the ids of the session file; without a prompt that text is continued. */
+/* Begins a text with the ids of the session file; without a prompt, the text in the file is continued. */
 static int begin_text(cli_call *call, const whit_model *model, const cli_keep *keep, struct text *text)
 {
     const struct run_values *values = call->values;
@@ -339,7 +343,7 @@ static int begin_text(cli_call *call, const whit_model *model, const cli_keep *k
     return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : status;
 }
 
-/* The last id's logits are needed: if the sequence contains it, it is removed and fed again. */
+/* Removes the last id from the sequence if the sequence contains it, so that it is fed again: its logits are needed. */
 static int leave_last(cli_call *call, whit_session *session, const struct text *text)
 {
     whit_error error;
@@ -351,7 +355,7 @@ static int leave_last(cli_call *call, whit_session *session, const struct text *
 static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, size_t n_given,
                      const whit_session *session, const whit_sampler *sampler, whit_finish finish)
 {
-    /* If cancelled in the middle of the prompt, nothing is kept. */
+    /* If the run is cancelled in the middle of the prompt, nothing is saved. */
     if (!keep->file || whit_session_position(session, 0) + (size_t)1 < n_ids(text)) return CLI_OK;
     whit_session_turn turn = whit_session_turn_default();
     turn.ids = WHIT_ITEMS(const int32_t, &text->ids);
@@ -362,9 +366,9 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     return cli_keep_turn(call, keep, turn);
 }
 
-/* The parts of a text that is continued. */
+/* The state of continuing a text. */
 struct continuation {
-    whit_model *model, *drafter; /* drafter: NULL, or a model that was opened for it */
+    whit_model *model, *drafter; /* drafter: a model that was opened for drafts, or NULL */
     whit_session *session;
     whit_sampler *sampler;
     cli_adapters adapters;
@@ -372,7 +376,7 @@ struct continuation {
     cli_grammar grammar;
     cli_stage stage;
     struct text text;
-    whit_buf kept; /* the answer, for --json */
+    whit_buf kept; /* the continuation, for --json */
     uint64_t seed;
 };
 
@@ -392,7 +396,8 @@ static int open_session(cli_call *call, struct continuation *c)
     return CLI_OK;
 }
 
-/* Opens the parts, with the model unless it is given. close_continuation is to follow in every case. */
+/* Opens everything that a continuation needs, and the model unless it is given. The caller calls close_continuation in
+ * every case. */
 static int open_continuation(cli_call *call, struct continuation *c)
 {
     struct run_values *values = call->values;
@@ -449,7 +454,7 @@ static whit_generate_options generate_options(const struct run_values *values, c
     return generate;
 }
 
-/* Prints statistics and, for the built-in toy, a hint. */
+/* Prints statistics and, for the built-in model, a hint. */
 static void print_remarks(const struct run_values *values, const struct continuation *c,
                           const whit_generate_result *result)
 {
@@ -467,7 +472,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     struct output output = {call, values->json ? &c->kept : NULL, c->keep.file ? &c->text.ids : NULL};
     const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
     whit_error error;
-    /* Reserve the memory now: the ids being fed must not move while others are appended. */
+    /* The memory is reserved now, because the ids being fed must not move while others are appended. */
     if (!whit_buf_reserve(&c->text.ids, n_ctx * sizeof(int32_t))) return cli_fail(call, CLI_LIMIT, "out of memory");
     const int32_t *ids = WHIT_ITEMS(const int32_t, &c->text.ids);
     cli_remark_context(whit_model_context_size(c->model), (uint32_t)n_ctx);
@@ -495,7 +500,7 @@ static int generate_text(cli_call *call, struct continuation *c)
     return status;
 }
 
-/* Ownership as in run_chat. */
+/* Continues a text; `model` as in run_chat. */
 static int continue_text(cli_call *call, whit_model *model)
 {
     struct continuation continuation = {.model = model};
@@ -507,13 +512,13 @@ static int continue_text(cli_call *call, whit_model *model)
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* Is this a quoted text of several words and not a file: a prompt for the built-in model? */
+/* Returns whether an operand is a prompt for the built-in model: several words in quotes, and not a file. */
 static bool is_prompt(const char *words)
 {
     return strpbrk(words, " \t\n") && !cli_looks_like_path(words) && access(words, F_OK) != 0;
 }
 
-/* Reads [MODEL] [PROMPT...], each of which an option may give instead. `joined` holds the prompt. */
+/* Reads [MODEL] [PROMPT...], each of which an option may give instead; `joined` holds the prompt. */
 static int take_operands(cli_call *call, whit_buf *joined)
 {
     struct run_values *values = call->values;
@@ -540,7 +545,8 @@ static int take_operands(cli_call *call, whit_buf *joined)
     return CLI_OK;
 }
 
-/* Answers through the chat template if the model has one, else continues the text; a line on stderr says which. */
+/* Answers through the chat template if the model has one, otherwise continues the text; a line on stderr tells
+ * which. */
 static int run_by_template(cli_call *call)
 {
     const struct run_values *values = call->values;

@@ -4,10 +4,10 @@
 #include "cli/score.h"
 #include "kernels/math.h"
 
-/* Converts a row of logits to log-probabilities: log p(i) = logits[i] - offset. */
+/* The normalisation of a row of logits: log p(i) = logits[i] - offset. */
 typedef struct softmax {
     double offset;
-    size_t top; /* index of the largest, the first among equals */
+    size_t top; /* index of the largest logit, the first of equals */
 } softmax;
 
 static softmax softmax_of(const float *logits, size_t n_vocab)

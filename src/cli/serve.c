@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit serve: a model over HTTP. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit serve, which serves models over HTTP. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +106,8 @@ static const cli_option model_options[] = {
     {0},
 };
 
-static atomic_int reloading; /* models' files may have been replaced */
-static atomic_int ending;    /* 1: end once all requests are answered; 2: end now */
+static atomic_int reloading; /* the models' files may have been replaced */
+static atomic_int ending;    /* 1: ends once all requests are answered; 2: ends now */
 
 static void on_signal(int signal)
 {
@@ -120,14 +121,15 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
-/* Data of the message that is printed once the server listens. */
+/* The data of the message that is printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
-    uint32_t n_trained;     /* tokens of context of the first model, which a request may have closed by then */
+    uint32_t n_trained;     /* context of the first model in tokens; a request may close the model */
     const bool *is_textual; /* one flag for each model: it has no chat template */
 };
 
-/* Says which requests will disappoint: chats with a model without a template, texts beyond the trained context. */
+/* Warns about requests that will have poor answers: chats with a model without a template, and texts beyond the trained
+ * context. */
 static void remark_models(const struct ready_view *view)
 {
     const whit_server_options *o = view->options;
@@ -165,7 +167,7 @@ static void confined(void *user, const char *why_not)
 
 /* ---- models and adapters ------------------------------------------------------------------------- */
 
-/* Returns the last part of a file's path, since replies must not reveal folders. Names of pulled models are
+/* Returns the last part of a file's path, since replies must not reveal folders. The names of pulled models are
  * unchanged. */
 static char *base_of(const char *path)
 {
@@ -177,7 +179,7 @@ static char *base_of(const char *path)
     return n > begin ? strndup(path + begin, n - begin) : strdup(path);
 }
 
-/* Splits "NAME=PATH": returns the name, to be freed by the caller, and sets *path. Without "NAME=" the name is the
+/* Splits "NAME=PATH": returns the name, which the caller frees, and sets *path. Without "NAME=", the name is the
  * file's. */
 static char *name_of(const char *text, const char **path)
 {
@@ -186,14 +188,14 @@ static char *name_of(const char *text, const char **path)
     return *path == text ? base_of(text) : strndup(text, n);
 }
 
-/* Is the name UTF-8? Every reply names a model, and JSON requires UTF-8. */
+/* Returns whether a name is UTF-8: each reply names a model, and JSON requires UTF-8. */
 static bool is_utf8(const char *name)
 {
     size_t n = strlen(name);
     return whit_utf8_valid_bytes((const uint8_t *)name, n) == n;
 }
 
-/* The served models; free_served releases strings and lists. */
+/* The served models; free_served releases the strings and lists. */
 struct served {
     whit_server_model *models;
     char (*paths)[CLI_PATH_BYTES];
@@ -201,10 +203,10 @@ struct served {
     whit_server_adapter *adapters;
     size_t n_adapters;
     cli_text family;    /* family's program of the first model */
-    cli_list overrides; /* metadata of the first model; the call's */
+    cli_list overrides; /* metadata of the first model; the call owns the strings */
     cli_text template;
-    whit_model *drafter; /* draft model of the first model; NULL: none of its own */
-    bool *is_textual;    /* one for each model: it has no chat template, and is not for embeddings */
+    whit_model *drafter; /* draft model of the first model; NULL without a separate draft model */
+    bool *is_textual;    /* for each model: it has no chat template and is not for embeddings */
     bool no_cache;
 };
 
@@ -385,14 +387,14 @@ static whit_status store_find(void *user, const char *name, char **path, whit_er
     return *path ? WHIT_OK : whit_fail_memory(error, "a path", strlen(found));
 }
 
-/* Returns whether models with a block that predicts one more token use it to draft. */
+/* Returns whether a model with a block that predicts one more token drafts with this block. */
 static bool drafts_by_block(const struct serve_values *values)
 {
     const char *draft = values->session.draft;
     return draft ? strcmp(draft, "none") != 0 : values->n_draft == WHIT_DRAFT_BY_COST;
 }
 
-/* Under mpirun all ranks run the one model that is served. The server is not confined then, since OpenMPI opens
+/* Under mpirun all ranks run the one model that is served. The server is then not confined, since OpenMPI opens
  * connections and shared memory while it runs. */
 static int split_served(cli_call *call, const struct serve_values *values, struct served *served)
 {
@@ -495,7 +497,7 @@ static int run_serve(cli_call *call)
     sigaction(SIGTERM, &action, &before[1]);
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
-    if (*cli_cancelled()) ending = 1; /* a signal came while models were opened */
+    if (*cli_cancelled()) ending = 1; /* a signal arrived while the models were opened */
     struct ready_view view = {&wanted, whit_model_context_size(served.models[0].model), served.is_textual};
     if (whit_server_run(&wanted, &ending, &reloading, ready, &view, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);

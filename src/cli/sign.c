@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit sign: Ed25519 signatures of models, adapters and sessions, and beside other files. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit sign, which makes Ed25519 signatures in models, adapters and sessions, and beside other files. */
 #include "cli/verbs.h"
 #include "format/file_sign.h"
 

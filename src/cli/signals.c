@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Signals of the command line program; the library itself installs none.
+ * SPDX-License-Identifier: MIT
+ * Handles signals for the command line program; the library itself installs no handlers.
  *
- * Handlers run between any two instructions: they touch only the statics below and write(2). */
+ * Handlers run between any two instructions, so they use only the static variables below and write(2). */
 #include <signal.h>
 #include <string.h>
 #include <termios.h>
@@ -10,9 +11,9 @@
 #include "cli/cli.h"
 
 static volatile bool cancelled, terminated, continued;
-static const struct termios *volatile terminal_before; /* NULL: no settings to restore */
+static const struct termios *volatile terminal_before; /* NULL: there are no settings to restore */
 
-/* Guarded mappings, registered before the program can fault in them. */
+/* The mapped files, which are registered before the program can fault in them. */
 static struct guard {
     const char *start;
     size_t size_bytes;
@@ -27,7 +28,7 @@ static void say(const char *text)
     (void)ignored;
 }
 
-/* tcsetattr and write are safe in handlers. */
+/* Restores the terminal's settings; tcsetattr and write are safe in handlers. */
 static void give_terminal_back(void)
 {
     static const char paste_off[] = "\x1b[?2004l\n";
@@ -55,11 +56,11 @@ static void on_continue(int number)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    static volatile int told; /* a word: gcc calls a library for smaller ones on RISC-V */
+    static volatile int told; /* an int: gcc calls a library for smaller types on RISC-V */
     (void)number;
     (void)context;
     const char *at = info->si_addr;
-    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause(); /* another thread is already reporting */
+    while (__atomic_exchange_n(&told, 1, __ATOMIC_SEQ_CST)) pause(); /* another thread is reporting already */
     say("whit: ");
     const char *path = likely_path;
     for (size_t i = 0; i < n_guards; i++)
@@ -74,13 +75,13 @@ void cli_signals_install(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART}, before;
     sigaction(SIGTERM, &action, NULL);
-    /* A shell starts background jobs with Ctrl-C ignored, as it is meant for the foreground job. */
+    /* A shell starts background jobs with Ctrl-C ignored, because Ctrl-C is meant for the foreground job. */
     if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* exceeding a file size limit is an error of the write, too */
+    sigaction(SIGXFSZ, &action, NULL); /* exceeding a file size limit becomes an error of the write */
 }
 
 const volatile bool *cli_cancelled(void)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The optional libraries in the static program and the one for Windows. Elsewhere they are opened when they are needed
- * (dlopen); here they are linked, and the linker's --wrap leads dlopen, dlsym and dlclose to these tables, so that no
- * caller differs. A library without a table cannot be opened. Every name that a caller asks for must be in its table:
- * tests/packaging/static.sh uses all of them. */
+ * SPDX-License-Identifier: MIT
+ * Links the optional libraries into the static program and the program for Windows. Other programs open the libraries
+ * when they are needed (dlopen); here the linker's --wrap redirects dlopen, dlsym and dlclose to the tables below, so
+ * that callers are the same. A library without a table cannot be opened. Each name that a caller looks up must be in a
+ * table: tests/packaging/static.sh uses all names. */
 #include "editor/curses_names.h"
 #include "whit_config.h"
 
 #include <stddef.h>
 #include <string.h>
-#if __has_include(<nss.h>) /* glibc */
+#if __has_include(<nss.h>) /* only glibc has nss.h */
 #include <nss.h>
 #endif
 
@@ -55,7 +56,7 @@ struct symbol {
     void *address;
 };
 
-/* The types do not matter: only the addresses are used. */
+/* The types of the symbols do not matter, because only their addresses are used. */
 #define DECLARE(name) extern char name[];
 #define ROW(name)     {#name, name},
 CURL(DECLARE)
@@ -111,8 +112,8 @@ int __wrap_dlclose(void *library)
 }
 
 #if __has_include(<nss.h>)
-/* Glibc resolves host names by modules that nsswitch.conf lists. It would load them (dlopen) even in a static
- * program, and those of another glibc version crash it. The modules files and dns are linked in. */
+/* Sets the modules by which glibc resolves names. It would load the modules listed in nsswitch.conf (dlopen) even in a
+ * static program, and modules of another glibc version crash the program. The modules files and dns are linked in. */
 __attribute__((constructor)) static void choose_name_services(void)
 {
     static const char *const databases[] = {"hosts", "services", "protocols", "networks", "passwd", "group"};

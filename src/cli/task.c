@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The prompts are those of EleutherAI's lm-evaluation-harness, so that results are comparable. */
+ * SPDX-License-Identifier: MIT
+ * Reads the questions of benchmarks. The prompts equal those of EleutherAI's lm-evaluation-harness, so that results are
+ * comparable. */
 #include "base/phrase.h"
 #include "cli/task.h"
 
@@ -14,7 +16,7 @@ static const char *text_of(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-/* Concatenates the parts; NULL if out of memory. */
+/* Joins the four texts; NULL if out of memory. */
 static char *join_texts(const char *a, const char *b, const char *c, const char *d)
 {
     size_t n = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
@@ -35,7 +37,7 @@ static bool add_choice(cli_question *q, char *context, char *choice)
     return true;
 }
 
-/* The value of an integer in [0, 1000), or of a text of one digit; else -1. */
+/* Returns the value of an integer in [0, 1000), or of a text of one digit; otherwise -1. */
 static int number_of(const json_t *value)
 {
     if (json_is_integer(value)) {
@@ -46,8 +48,8 @@ static int number_of(const json_t *value)
     return text && text[0] >= '0' && text[0] <= '9' && !text[1] ? text[0] - '0' : -1;
 }
 
-/* Removes WikiHow's marks, as the reference harness does: " [title]" ends a sentence, other brackets are removed,
- * repeated spaces become one. */
+/* Removes WikiHow's marks as the reference harness does: " [title]" becomes the end of a sentence, other brackets are
+ * removed, and repeated spaces become one. */
 static char *without_marks(const char *text)
 {
     char *clean = malloc(2 * strlen(text) + 1), *to = clean;
@@ -68,7 +70,7 @@ static char *without_marks(const char *text)
     return clean;
 }
 
-/* Capitalises like Python's capitalize, for ASCII. */
+/* Capitalises a text like Python's capitalize, for ASCII only. */
 static void capitalise(char *text)
 {
     if (*text >= 'a' && *text <= 'z') *text -= 'a' - 'A';
@@ -139,7 +141,7 @@ static bool read_piqa(cli_question *q, const json_t *o, int label)
     return true;
 }
 
-/* Reads WinoGrande: both options have the same continuation to predict. */
+/* Reads a question of WinoGrande: the model predicts the same continuation after both options. */
 static bool read_winogrande(cli_question *q, const json_t *o)
 {
     static const char *const keys[] = {"option1", "option2"};

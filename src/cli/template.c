@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit template: conversations through a chat template. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit template, which renders conversations through a chat template. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static const cli_option options[] = {
 };
 
 struct renderer {
-    whit_template *template; /* NULL: each line must contain its template */
+    whit_template *template; /* NULL: each line contains its template */
     whit_template_options options;
 };
 

@@ -6,17 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Each message between its marks, and the marks before an answer. A line feed after "%}" is dropped (trim_blocks), so
- * that one which belongs to a prompt there is written as an expression. */
+/* EACH writes each message between its marks, and ANSWER the marks before an answer. A line feed after "%}" is dropped
+ * (trim_blocks), so a line feed that belongs to a prompt at such a place is written as an expression. */
 #define EACH(text)   "{% for m in messages %}" text "{% endfor %}"
 #define ANSWER(text) "{% if add_generation_prompt %}" text "{% endif %}"
-/* Templates without a place for the system message put it before the first message of the person. */
+/* Puts the system message before the person's first message, in templates without a place for it. */
 #define MERGED(separator)                                                                                              \
     "{% set ns = namespace(system='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.system = "         \
     "m.content + '" separator "' %}{% endif %}{% endfor %}"
 #define USER "{{ ns.system }}{{ m.content }}{% set ns.system = '' %}"
 
-/* Mistral's versions differ in blanks: before a text within the marks, and after them. */
+/* The versions of Mistral's template differ in blanks: `inside` is before a text within the marks, `after` before an
+ * answer. */
 #define MISTRAL(inside, after, end)                                                                                    \
     MERGED("\\n\\n")                                                                                                   \
     "{{ bos_token }}" EACH("{% if m.role == 'user' %}" inside                                                          \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit tokenize: text in, token ids out; and back, line by line. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit tokenize, which converts text to token ids and back, line by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +40,13 @@ static const cli_option options[] = {
 /* A tokenizer, from a model or from a tokenizer file. */
 struct subject {
     whit_model *model;
-    whit_buf image; /* used without a model */
+    whit_buf image; /* the file's bytes, used without a model */
     whit_tokenizer_view own_view;
     const whit_tokenizer_view *view;
     whit_tokenizer *tokenizer;
 };
 
-/* Refuses a word in the place of the model that may be meant as the text. */
+/* Refuses a word in the model's place that may be meant as the text. */
 static int check_word(cli_call *call, const struct tokenize_values *values)
 {
     const char *word = values->model.path;
@@ -98,14 +99,15 @@ static whit_status read_ids(const whit_json *json, uint32_t list, whit_buf *ids,
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         int64_t number;
         if (!whit_json_i64(json, at, &number)) return whit_json_fail(json, at, error, "an id is a whole number");
-        /* Ids outside the vocabulary give no text; -1 represents them all. */
+        /* Ids outside the vocabulary give no text; -1 stands for all of them. */
         int32_t id = number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
         if (!whit_buf_append(ids, &id, sizeof id)) return whit_fail_memory(error, "ids", ids->size_bytes);
     }
     return WHIT_OK;
 }
 
-/* Writes {"text", "pieces", "tail"}: the whole text, and the text that a stream prints after each id. */
+/* Writes {"text", "pieces", "tail"}: the whole text, and the texts that a stream prints after each id and at the
+ * end. */
 static whit_status write_text(const struct subject *subject, const whit_buf *ids, bool skip_special, whit_buf *out,
                               whit_error *error)
 {

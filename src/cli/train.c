@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit train: a new model from a configuration and text. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit train, which trains a new model from a configuration and text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,8 @@ static whit_config default_config(uint32_t width)
     return c;
 }
 
-/* A shape whose layers differ, or have experts, can only be given by the configuration. */
+/* Applies the options to a configuration whose layers differ or have experts. Options of the shape are refused, because
+ * only the configuration can describe such a shape. */
 static whit_status check_own_shape(const struct train_values *v, whit_config *c, whit_error *error)
 {
     if (v->n_embd || v->n_layers || v->n_heads || v->n_kv_heads || v->n_ff)
@@ -172,7 +174,7 @@ static int open_new(cli_call *call, const struct train_values *v, whit_model **s
     return exit == CLI_OK && status != WHIT_OK ? cli_fail_error(call, &error) : exit;
 }
 
-/* With --start, refuses options that apply to a new model only and would be ignored. */
+/* Refuses options that would be ignored with --start, because they apply only to a new model. */
 static int check_start(cli_call *call)
 {
     static const char *const of_new[] = {"--config",  "--width",    "--layers",   "--heads",     "--kv-heads",

@@ -78,11 +78,11 @@ struct listener {
     bool plots_kl, has_teacher;
     double kl, ce;                  /* sums since the last line */
     double last_ce;                 /* value in the last printed line */
-    bool is_measured, was_measured; /* on held-out text: the last line, and before the first step */
+    bool is_measured, was_measured; /* measured on held-out text: in the last line; before the first step */
     double first_ce, first_kl, last_kl;
     uint32_t n;
     uint64_t shown_ns, n_steps;
-    uint64_t step, step_ns; /* the step that runs, and when it was first heard of */
+    uint64_t step, step_ns; /* the present step, and when it was first reported */
 };
 
 /* ---- before the work ------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static void on_stepping(void *user, uint64_t step, double share)
     cli_progress(NULL, what, share);
 }
 
-/* Prints what the model is worth on held-out text before the first step. */
+/* Prints the model's loss on held-out text before the first step. */
 static void on_begin(struct listener *listener, const whit_trainer_report *r)
 {
     char some[64] = "", divergence[48] = "", divergence_json[48] = "";
@@ -182,7 +182,8 @@ static void on_begin(struct listener *listener, const whit_trainer_report *r)
     if (listener->log) fprintf(listener->log, "{\"before\": {\"held_ce\": %.6f%s}}\n", r->held_out_ce, divergence_json);
 }
 
-/* Prints a line every five seconds, and after every evaluation on held-out text; between them a bar. */
+/* Prints a line every five seconds and after each measurement on held-out text, and a progress bar in the time
+ * between. */
 static void on_report(void *user, const whit_trainer_report *r)
 {
     struct listener *listener = user;
@@ -238,7 +239,7 @@ static void on_report(void *user, const whit_trainer_report *r)
     listener->n = 0;
 }
 
-/* Writes the first line of a run to the log: its settings, for reproducing the results. */
+/* Writes the first line of a run to the log: the settings, which are needed to reproduce the results. */
 static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
 {
     json_t *text = json_array();
@@ -259,7 +260,7 @@ static void log_run(FILE *log, const whit_trainer_options *o, const char *out)
     json_decref(run);
 }
 
-/* Describes the loss: with a teacher the divergence from it, which was minimised, else the cross-entropy. */
+/* Describes the loss: the divergence from the teacher if this was minimised, and in any case the cross-entropy. */
 static void describe_loss(const struct listener *listener, char *text, size_t text_bytes)
 {
     int n = listener->has_teacher && listener->plots_kl
@@ -295,7 +296,7 @@ static void say_what_was_made(const char *path, const struct listener *listener)
     if (listener->is_measured && listener->was_measured) compare_ends(listener);
 }
 
-/* Writes the model of a cancelled run, and says how to resume it. */
+/* Writes the model of a cancelled run, and explains how to resume the run. */
 static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer *trainer)
 {
     char resumed[CLI_PATH_BYTES + 80] = "; with --checkpoint FILE it could be resumed";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit tune: adapters, norms and scales of a low-bit model. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit tune, which trains adapters, norms and scales of a low-bit model. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct tune_values {
     cli_model_flags model;
     cli_training_flags training;
 };
-#define USUAL -1.0f /* 1 for the main loss: the divergence from the teacher if there is one, else the text's loss */
+#define USUAL -1.0f /* 1 for the main loss: the teacher's divergence, or the text's loss */
 static const struct tune_values defaults = {.rank = 16, .ce = USUAL, .kl = USUAL, .training = CLI_TRAINING_DEFAULTS};
 
 #define AT(member) offsetof(struct tune_values, member)
@@ -73,7 +74,7 @@ static int run_tune(cli_call *call)
     if (v->scales && training->refit)
         return cli_fail(call, CLI_USAGE,
                         "--refit-scales recomputes the scales that --scales learns: give only one of them");
-    /* An adapter that overwrote its model could never be used. */
+    /* An adapter must not overwrite its model, since it could then never be used. */
     const bool makes_adapter = !v->norms && !v->scales;
     const cli_named_file output = {"-o", training->out},
                          inputs[] = {{"--teacher", v->teacher}, {"-m", makes_adapter ? v->model.path : NULL}};

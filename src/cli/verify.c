@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit verify: checks every byte of an .ndf against its hashes. */
+ * SPDX-License-Identifier: MIT
+ * Implements whit verify, which checks every byte of an .ndf against its hashes. */
 #include "base/phrase.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -31,7 +32,7 @@ static const cli_option options[] = {
 
 struct listener {
     cli_call *call;
-    json_t *list; /* NULL: print lines */
+    json_t *list; /* NULL: lines are printed */
 };
 
 static void on_damage(void *user, const whit_ndf_damage *damage)
@@ -48,7 +49,7 @@ static void on_damage(void *user, const whit_ndf_damage *damage)
                   (unsigned long long)(damage->offset + damage->size_bytes), frame, damage->what);
 }
 
-/* Checks that frames with correct hashes hold valid adapters. */
+/* Checks that frames with correct hashes contain valid adapters. */
 static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
 {
     if (whit_ndf_is_loose(ndf) && whit_ndf_appended_type(ndf, 0) != WHIT_NDF_ADAPTER) return WHIT_OK;
@@ -65,7 +66,7 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
     return WHIT_OK;
 }
 
-/* Returns the identity of the model; zeros if a loose file does not begin with one. */
+/* Returns the identity of the model; zeros if a loose file does not begin with a frame that has one. */
 static const uint8_t *identity_of(const whit_ndf *ndf)
 {
     whit_ndf_appended frame;
@@ -75,7 +76,7 @@ static const uint8_t *identity_of(const whit_ndf *ndf)
     return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
 }
 
-/* Facts from the file's frames, after all hashes were checked. */
+/* The facts from the file's frames, which are collected after all hashes were checked. */
 struct facts {
     uint32_t n_turns; /* turns of a session */
     size_t n_tokens;
@@ -158,7 +159,7 @@ static int replay(cli_call *call)
         if (whit_session_replay_file(model, &wanted, adapters.mounts, adapters.n, path, &replay, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
         else if (replay.is_same && values->json)
-            status = CLI_OK; /* the JSON object is printed already */
+            status = CLI_OK; /* the JSON object has been printed already */
         else if (replay.is_same)
             cli_print(call, "%s: this model gives exactly these %llu tokens in %u turns\n", path,
                       (unsigned long long)replay.n_picked, replay.n_turns);

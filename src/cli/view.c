@@ -28,7 +28,8 @@ static bool put(cli_view *view, const char *text, size_t n)
     return true;
 }
 
-/* Writes the pending word, on a new line if it does not fit this one. The terminal breaks a word wider than itself. */
+/* Writes the pending word, on a new line if it does not fit in the current line. The terminal itself breaks a word that
+ * is wider than the terminal. */
 static bool put_word(cli_view *view)
 {
     unsigned wanted = view->n_blanks + columns_of(view->word, view->word_bytes);
@@ -44,13 +45,14 @@ static bool put_word(cli_view *view)
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
     if (view->word_bytes) view->begins = view->is_joined = false;
-    /* Column after wrapping at the terminal's edge. */
+    /* The text wrapped at the terminal's edge; this is the column after it. */
     if (view->column > view->width) view->column = (view->column - 1) % view->width + 1;
     view->word_bytes = 0;
     return ok;
 }
 
-/* Adds to the pending word. A long word is written in parts, so that text without blanks is not delayed forever. */
+/* Adds text to the pending word. A long word is written in parts, so that text without blanks is not delayed
+ * forever. */
 static bool hold(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
@@ -60,8 +62,8 @@ static bool hold(cli_view *view, const char *text, size_t n)
     return ok;
 }
 
-/* Wraps text. Chinese, Japanese and other wide characters count as words of one character: lines may break between
- * them. */
+/* Wraps text. Chinese, Japanese and other wide characters count as words of one character, because lines may break
+ * between them. */
 static bool wrap_text(cli_view *view, const char *text, size_t n)
 {
     bool ok = true;
@@ -92,7 +94,7 @@ static bool put_text(cli_view *view, const char *text, size_t n)
     return view->width ? wrap_text(view, text, n) : cli_write_data(view->call, text, n);
 }
 
-/* Switches to a style of markup.h. */
+/* Switches to a style of cli/markup.h. */
 static bool set_style(cli_view *view, unsigned style)
 {
     static const struct {
@@ -134,7 +136,7 @@ cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup)
     return view;
 }
 
-/* Writes the held text in its style, and begins a new text. */
+/* Writes the held text in its style and begins a new text. */
 static bool end_markup(cli_view *view)
 {
     view->markup.user = view;
@@ -153,13 +155,13 @@ bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thi
             return false;
         view->dim = thinking;
     }
-    view->markup.user = view; /* the view may have moved since it began */
+    view->markup.user = view; /* the view may have moved since `markup` was begun */
     bool ok = view->has_markup && !thinking ? cli_markup_add(&view->markup, text, text_bytes)
                                             : put_text(view, text, text_bytes);
     return ok && cli_flush(view->call);
 }
 
-/* Calls are shown when the answer is complete. */
+/* Shows text and thinking; calls are shown when the answer is complete. */
 static bool show_event(void *user, const whit_chat_event *event)
 {
     cli_view *view = user;

@@ -291,8 +291,8 @@ static void send_reports(struct compression *c, bool rotated)
 
 /* ---- a stage ---------------------------------------------------------------------------------------- */
 
-/* Returns how many columns the solver keeps together: the largest group that a matrix of the stage needs; the groups of
- * all others divide it. */
+/* Returns the number of adjacent columns that the solver treats as one unit: the largest group that a matrix of the
+ * stage needs; the groups of all others divide it. */
 static uint32_t stage_group(const struct compression *c, const whit_layer_stage *stage)
 {
     uint32_t group = 0;
