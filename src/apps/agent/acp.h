@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The Agent Client Protocol, version 1: an editor opens sessions for folders and gives tasks by JSON lines. */
+ * Serves the Agent Client Protocol, version 1, by which an editor opens sessions for folders and gives tasks in lines
+ * of JSON. */
 #ifndef WHIT_AGENT_ACP_H
 #define WHIT_AGENT_ACP_H
 
@@ -7,35 +8,35 @@
 
 #include <limits.h>
 
-/* A session that is to be opened. */
+/* describes a session that is to be opened */
 typedef struct whit_acp_wanted {
-    const char *folder, *id; /* id NULL: the conversation that the host's options name; both stay valid until close */
+    const char *folder, *id; /* id NULL: the host's options name the conversation; both texts stay valid until close */
     json_t *servers;         /* MCP servers named by the editor; ownership passes to the host */
     const volatile bool *cancel;
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* receives the answer in pieces */
     void *user;
 } whit_acp_wanted;
 
-/* The parts of an open session, all of the host. */
+/* holds the parts of an open session; the host owns them */
 typedef struct whit_acp_session {
     whit_runner *runner;
-    whit_mcp *mcp; /* NULL: no servers */
+    whit_mcp *mcp; /* NULL: the session has no MCP servers */
     const whit_agent_model *answering;
     whit_agent_messages *messages;
     whit_agent_report *report;
 } whit_acp_session;
 
-/* The program that owns the models and the conversations. One session is open at a time. */
+/* describes the program that owns the models and the conversations. One session is open at a time. */
 typedef struct whit_acp_host {
     const char *project, *state_dir;
-    bool has_file; /* the options name the file of the conversation: no session can be loaded */
+    bool has_file; /* the options name the conversation's file, so that no other session can be loaded */
     bool may_write;
     uint32_t n_turns_max, n_tokens_max;
-    int in, out; /* descriptors */
+    int in, out; /* descriptors of the connection to the editor */
     const volatile bool *stop;
     /* Finds the model's server if the options name no model. Errors: argument (no server answers). */
     whit_status (*find_server)(void *user, whit_error *error);
-    /* Opens a session; false after a line on stderr. close is called in both cases. */
+    /* Opens a session; returns false after a line on stderr. close is called in both cases. */
     bool (*open)(void *user, const whit_acp_wanted *wanted, whit_acp_session *session);
     void (*close)(void *user);
     /* Saves the open session's conversation to its file. Errors: io. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Staged changes: the results of patches and whole files, before anything is written. */
+ * Holds staged changes, which are the results of patches and whole files before anything is written. */
 #ifndef WHIT_AGENT_CHANGES_H
 #define WHIT_AGENT_CHANGES_H
 
 #include "agent/patch.h"
 #include "agent/texts.h"
 
-/* Zero-initialise for an empty set. */
+/* holds a set of staged changes; zero-initialise it for an empty set */
 typedef struct whit_changes {
-    const whit_open_texts *open; /* open texts, which take precedence over files; may be NULL */
-    whit_buf changes;            /* whit_change[]: the last change of a path is the valid one */
-    whit_buf contents;           /* whit_buf[]: texts that the changes point into */
-    whit_buf paths;              /* char *[] */
+    const whit_open_texts *open; /* texts that are open in an editor, which take precedence over files; may be NULL */
+    whit_buf changes;            /* whit_change[]: of several changes of a path the last is the valid one */
+    whit_buf contents;           /* whit_buf[]: the texts to which the changes point */
+    whit_buf paths;              /* char *[]: the paths of the changes */
     whit_buf results;            /* whit_patch_result[], one for each change */
 } whit_changes;
 
@@ -21,8 +21,8 @@ const whit_patch_result *whit_changes_result(const whit_changes *set, size_t i);
 /* Returns the staged state of a path, or NULL. */
 const whit_change *whit_changes_find(const whit_changes *set, const char *path);
 
-/* Stages every file of a patch, on top of what is staged: all of them or none. `path` is the file of
- * hunks that name none; NULL: an error. */
+/* Stages all files of a patch, on top of the changes that are staged, or none of them. `path` is the file of hunks that
+ * name no file; with NULL such hunks are an error. */
 whit_status whit_changes_patch(whit_changes *set, const char *project, const whit_patch *patch, const char *path,
                                whit_error *error);
 /* Stages a file's whole content (copied). */
@@ -30,11 +30,11 @@ whit_status whit_changes_put(whit_changes *set, const char *project, const char 
                              whit_error *error);
 /* Keeps only the last change of each path, and drops changes without effect. */
 void whit_changes_settle(whit_changes *set);
-/* Replaces the content of a change; takes `content` over, and frees it on failure. */
+/* Replaces the content of a change. Takes ownership of `content`, also on failure, when it is freed. */
 whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content, whit_error *error);
 /* Adds a copy of a change. */
 bool whit_changes_copy(whit_changes *set, const whit_change *change);
-/* Swaps before and after. */
+/* Swaps the contents before and after a change. */
 void whit_change_turn_round(whit_change *change);
 /* Removes the changes whose path is empty. */
 void whit_changes_drop(whit_changes *set);

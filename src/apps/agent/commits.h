@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Turns as commits of the project's git repository, under refs/whit/turns: a second way back, and one to
- * look at turns with git's own tools. Index, HEAD, branches, stash and the files of the tree are not
- * touched; no hook runs. libgit2 is opened at first use. */
+ * Saves turns, which are the changes of one answer of an agent, as commits of the project's git repository under
+ * refs/whit/turns. They are a second way back, and git's own tools show them. Index, HEAD, branches, stash and the
+ * files of the tree are not touched; no hook runs. libgit2 is opened at first use. */
 #ifndef WHIT_AGENT_COMMITS_H
 #define WHIT_AGENT_COMMITS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names and texts that are kept from an agent: secrets, which neither a model nor a command may read, and
+ * Recognises names and texts that are kept from an agent: secrets, which neither a model nor a command may read, and
  * configuration, which other programs obey when they find it. Tools, scratch copies, questions and completions use this
  * one list. */
 #ifndef WHIT_AGENT_GUARD_H
@@ -7,23 +7,24 @@
 
 #include "base/mem.h"
 
-/* Does a part of the path name keys, credentials, a history of commands, or version control's own files? Parts are
- * compared as file systems may compare them that ignore case, ignorable characters, dots and blanks at the end,
- * streams (NAME:STREAM) and short names (GIT~1). */
+/* Returns whether a part of the path names keys, credentials, a history of commands, or version control's own files.
+ * Parts are compared as by file systems that ignore case, ignorable characters, dots and blanks at the end, streams
+ * (NAME:STREAM) and short names (GIT~1). */
 bool whit_guard_is_secret(const char *path);
 /* Returns whether the path, relative to the project, names a file that programs obey unasked: a dot file that is not
  * known to be harmless, a name on a list, or a file in a folder that git takes for a repository. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
-/* Finds a private key or a token of a published form in a text: bytes *begin to *end. False if there is no key. */
+/* Finds a private key or a token of a published form in a text: bytes *begin to *end. Returns false if the text
+ * contains no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
 /* Replaces each key by a note. */
 void whit_guard_hide_keys(whit_buf *text);
 
 typedef enum whit_guard_folder {
     WHIT_GUARD_ELSEWHERE,
-    WHIT_GUARD_CONFIG, /* the user's configuration of whit, which names programs that whit runs */
-    WHIT_GUARD_STATE,  /* journals, lists of runs, caches and copies: not an agent's to read or to write */
+    WHIT_GUARD_CONFIG, /* the user's configuration of this program, which names programs that it runs */
+    WHIT_GUARD_STATE,  /* journals, lists of runs, caches and copies, which an agent may neither read nor write */
 } whit_guard_folder;
 /* Returns which of the guarded folders contains a path. `real`: absolute and without links; for a file that does not
  * exist, its existing parents are resolved. */

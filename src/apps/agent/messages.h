@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The messages of a session, kept within the model's context and saved in a file. */
+ * Holds the messages of a session, keeps them within the model's context and saves them in a file. */
 #ifndef WHIT_AGENT_MESSAGES_H
 #define WHIT_AGENT_MESSAGES_H
 
@@ -9,7 +9,8 @@
 
 typedef struct whit_agent_messages {
     json_t *list;
-    size_t limit_bytes; /* bound on contents; older results become one line each before it is reached */
+    /* limit on the bytes of the contents; older results become one line each before it is reached */
+    size_t limit_bytes;
 } whit_agent_messages;
 
 /* Begins with the system message, which contains the project's AGENTS.md. Errors: io, memory. */
@@ -25,13 +26,14 @@ whit_status whit_agent_messages_add_answer(whit_agent_messages *messages, const 
  * always stay. */
 void whit_agent_messages_shorten(whit_agent_messages *messages);
 
-/* Save and load the session's file, mode 0600, written whole or not at all. Loading adds its messages after the system
- * message; *there is false if there is no such file. Errors: io, format (not a session's file). */
+/* These functions save and load the session's file, with mode 0600; it is written as a whole or stays unchanged.
+ * Loading adds the file's messages after the system message; *there is false if there is no such file. Errors: io,
+ * format (the file is not a session's). */
 whit_status whit_agent_messages_save(const whit_agent_messages *messages, const char *path, whit_error *error);
 whit_status whit_agent_messages_load(whit_agent_messages *messages, const char *path, bool *there, whit_error *error);
-/* Reserves the session's file for this process, so that no other agent replaces what this one keeps there. *lock is a
- * descriptor: close it to release the file; -1 where another process has it. The lock's file is in the state folder
- * (state_dir as in whit_agent_state_path). Errors: io. */
+/* Reserves the session's file for this process, so that no other agent replaces its content. *lock is a descriptor,
+ * which the caller closes to release the file; -1 means that another process has reserved the file. The lock's file is
+ * in the state folder (state_dir as in whit_agent_state_path). Errors: io. */
 whit_status whit_agent_messages_reserve(const char *path, const char *state_dir, int *lock, whit_error *error);
 whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char *text, size_t n_bytes, const char *name,
                                       whit_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a task changed in its copy of a project: the files' hashes before, compared with the copy and the project. */
+ * Finds the changes that a task made in its copy of a project: compares the hashes of the files before the task with
+ * the files of the copy and of the project. */
 #ifndef WHIT_AGENT_SNAPSHOT_H
 #define WHIT_AGENT_SNAPSHOT_H
 
@@ -8,13 +9,13 @@
 
 #include <limits.h>
 
-/* A file and the hash of its content. */
+/* holds a file's path and the hash of its content */
 typedef struct whit_file_hash {
     char *path;
     uint8_t hash[WHIT_HASH_BYTES];
 } whit_file_hash;
 
-/* The files of a folder, by name. */
+/* holds the files of a folder, sorted by name */
 typedef struct whit_snapshot {
     const char *folder;
     whit_file_hash *files;
@@ -27,8 +28,9 @@ typedef struct whit_snapshot {
 whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error *error);
 void whit_snapshot_free(whit_snapshot *s);
 
-/* Stages all files of the folder that changed since `before` was taken, as changes of the project; *conflict is the
- * first of them whose content in the project is neither old nor new, "" without a conflict. Errors: memory, io. */
+/* Stages all files of the folder that changed since `before` was taken, as changes of the project. *conflict becomes
+ * the first of these files whose content in the project is neither the old nor the new one, or "". Errors: memory,
+ * io. */
 whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project, whit_changes *set,
                                 char conflict[PATH_MAX], whit_error *error);
 

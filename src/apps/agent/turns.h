@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: MIT
- * The journal of an agent's turns: what every file was before and is after, so that any turn can be
- * taken back, also after a kill in the middle of one.
+ * Keeps the journal of an agent's turns: the content of every file before and after a turn, so that any turn can be
+ * undone, also after the program was killed in the middle of one.
  *
- * A chain of .ndf frames (type JOURNAL), hash-chained, each with its commit, kept in the user's state
- * folder, not in the project. A turn is written as a frame with both contents of every file before
- * the first file is touched, and ended by another frame. A turn without its end is undone at the next
- * opening. Files that changed since are never overwritten: taking back then says which and stops. */
+ * The journal is a chain of .ndf frames (type JOURNAL), linked by hashes, each with its commit, in the user's state
+ * folder, not in the project. A turn is written as a frame with both contents of every file before the first file is
+ * touched, and ended by another frame. A turn without its end is undone when the journal is next opened. A file that
+ * was changed since is never overwritten: undoing then names the file and stops. */
 #ifndef WHIT_AGENT_TURNS_H
 #define WHIT_AGENT_TURNS_H
 
 #include "base/mem.h"
 
-/* One file of a turn; the caller owns the texts. */
+/* describes one file of a turn; the caller owns the texts */
 typedef struct whit_change {
-    const char *path; /* below the project, with '/' between */
-    bool was, is;     /* whether it exists before, after */
-    bool open;        /* a text that is open in an editor and not saved; never set in a turn of the journal */
-    uint32_t mode;    /* permission bits before (0: not set), kept after */
+    const char *path; /* path below the project, with '/' between its parts */
+    bool was, is;     /* whether the file exists before and after the turn */
+    /* the change is to a text that is open in an editor and not saved; never set in a turn of the journal */
+    bool open;
+    uint32_t mode; /* permission bits before the turn (0: not set), which are kept after it */
     const char *before, *after;
     size_t before_bytes, after_bytes;
-    const char *reason; /* why a person must be asked, a constant; whit_light_mark sets it. NULL: no reason */
+    /* constant text of the reason why a person must be asked, set by whit_light_mark; NULL: no reason */
+    const char *reason;
 } whit_change;
 
 typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN_REDO = 3 } whit_turn_kind;
 
 typedef struct whit_turn {
-    uint32_t number; /* from 1 */
+    uint32_t number; /* number of the turn, counted from 1 */
     whit_turn_kind kind;
     uint32_t of; /* the turn that this one undoes or redoes */
-    bool undone; /* undone by a later turn */
+    bool undone; /* a later turn has undone this one */
     int64_t time_s;
-    char note[120]; /* beginning of the task, for the list */
+    char note[120]; /* beginning of the task's text, for the list of turns */
     uint32_t n_changes;
-    size_t n_bytes; /* written */
+    size_t n_bytes; /* number of bytes written */
 } whit_turn;
 
 typedef struct whit_turns whit_turns;
 
-/* Opens the journal of a project folder and takes its lock; makes it if it does not exist. Undoes a turn that was cut
- * off; *recovered then has its number, else 0. `state_dir` NULL: $XDG_STATE_HOME/whit, or $HOME/.local/state/whit.
- * Errors: io, format (a damaged journal), limit (locked by another agent). */
+/* Opens the journal of a project folder and takes its lock; makes the journal if it does not exist. Undoes a turn that
+ * was cut off; *recovered then gets its number, otherwise 0. `state_dir` NULL means $XDG_STATE_HOME/whit, or
+ * $HOME/.local/state/whit. Errors: io, format (a damaged journal), limit (another agent has the lock). */
 whit_status whit_turns_open(const char *project, const char *state_dir, whit_turns **journal, uint32_t *recovered,
                             whit_error *error);
 void whit_turns_close(whit_turns *journal);
@@ -47,23 +49,24 @@ void whit_turns_close(whit_turns *journal);
 uint32_t whit_turns_count(const whit_turns *journal);
 const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i); /* i < n_turns, oldest first */
 
-/* Writes a turn: the frame, then the files, then the end. Refuses (WHIT_ERROR_ARGUMENT) where a file
- * is not any more what `before` says; nothing is written then. On failure the tree is as before. */
+/* Writes a turn: the frame, then the files, then the end. Refuses (WHIT_ERROR_ARGUMENT) if a file does not equal
+ * `before` any more; nothing is written then. On failure the files have their old contents. */
 whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, size_t n, const char *note,
                              whit_error *error);
-/* Returns why the last turn was not committed under refs/whit; NULL if it was, or if there is no repository. */
+/* Returns the reason why the last turn was not committed under refs/whit, or NULL if it was, or if there is no
+ * repository. */
 const whit_error *whit_turns_commit_error(const whit_turns *journal);
-/* Undoes a turn, or redoes an undone one, as a new turn. `number` 0: the latest turn that can be undone, or the turn
- * that was undone last; *number becomes its number. With `preview` nothing is written. on_change is called for every
- * file. */
+/* These functions undo a turn, or redo an undone one, as a new turn. With `*number` 0 that is the latest turn that can
+ * be undone, or the turn that was undone last; *number becomes its number. With `preview` nothing is written. on_change
+ * is called for every file. */
 typedef void whit_change_fn(void *user, const whit_change *change);
 whit_status whit_turns_undo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview, whit_change_fn *on_change, void *user,
                             whit_error *error);
 
-/* Reads a whole file below the project as a change's `before`: content into `content`, *exists, *mode. Links out of the
- * project, devices and folders are refused. */
+/* Reads a whole file below the project as a change's `before`: its text into `content`, *exists and *mode. Links that
+ * lead out of the project, devices and folders are refused. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
 /* Checks that the path is plain and that its folder, with links followed, is in the project. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The model that answers in an editor: in this process or at an endpoint. */
+ * Opens the model that answers in an editor, in this process or at an endpoint. */
 #ifndef WHIT_ASSISTANT_ANSWERING_MODEL_H
 #define WHIT_ASSISTANT_ANSWERING_MODEL_H
 
@@ -11,13 +11,15 @@
 /* Finds the file of a model by the words of a person: a path or a pulled name. Errors: io, argument. */
 typedef whit_status whit_model_finder(const char *words, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* The command line's part. Members of the wish that it leaves unset come from the editor's settings. */
+/* holds the options of the command line. Members of `wish`, which names the wanted model, come from the editor's
+ * settings if the command line leaves them unset. */
 typedef struct whit_assistant_options {
     whit_panel_wish wish;
     whit_model_finder *find_model;
 } whit_assistant_options;
 
-/* Merges both: the command line takes precedence over the settings; texts keep their owners. */
+/* Merges the wishes of the command line and of the settings: the command line takes precedence; texts keep their
+ * owners. */
 whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_panel_wish *settings);
 
 typedef struct whit_answering_calls {
@@ -28,9 +30,9 @@ typedef struct whit_answering_calls {
     const volatile bool *cancel;
 } whit_answering_calls;
 
-/* A model, in this process or at an endpoint; zero-initialised: not open. */
+/* holds a model in this process or at an endpoint; zero-initialised: not open */
 typedef struct whit_answering_model {
-    whit_found_server found; /* where neither a model nor an endpoint is named */
+    whit_found_server found; /* the server that was found, if neither a model nor an endpoint is named */
     whit_buf key;
     whit_endpoint *endpoint;
     whit_remote_model remote;
@@ -41,7 +43,7 @@ typedef struct whit_answering_model {
     bool is_open;
 } whit_answering_model;
 
-/* Opens the model, unless it is open. Where the wish names no model, a server of this machine is looked for. Errors:
+/* Opens the model, unless it is open. If the wish names no model, a server of this machine is looked for. Errors:
  * argument (there is no model), and those of opening. */
 whit_status whit_answering_model_open(whit_answering_model *m, const whit_panel_wish *wish,
                                       const whit_answering_calls *calls, whit_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The agent of `whit edit`: a thread that runs one job at a time, between the editor's panel and the agent's loop. */
+ * Runs the agent of `whit edit` on a thread, one job at a time, between the editor's panel and the agent's loop. */
 #ifndef WHIT_ASSISTANT_PANEL_AGENT_H
 #define WHIT_ASSISTANT_PANEL_AGENT_H
 
@@ -7,10 +7,10 @@
 
 typedef struct whit_panel_agent whit_panel_agent;
 
-/* Starts no thread yet: it begins with the first job. Texts of the options must outlive the agent. */
+/* Opens the agent; its thread begins with the first job. Texts of the options must outlive the agent. */
 whit_status whit_panel_agent_open(const whit_assistant_options *options, whit_panel_agent **agent, whit_error *error);
 void whit_panel_agent_close(whit_panel_agent *agent);
-/* Returns the panel for the editor; valid as long as the agent. */
+/* Returns the panel for the editor, which is valid as long as the agent is open. */
 const whit_panel *whit_panel_agent_panel(const whit_panel_agent *agent);
 
 #endif

@@ -8,8 +8,8 @@
 
 typedef struct whit_model_suggester whit_model_suggester;
 
-/* Starts no thread yet: it begins with the first question, and opens the model then. Texts of the options must outlive
- * the suggester. */
+/* Opens the suggester. Its thread begins with the first question, and opens the model then. Texts of the options must
+ * outlive the suggester. */
 whit_status whit_model_suggester_open(const whit_assistant_options *options, whit_model_suggester **suggester,
                                       whit_error *error);
 void whit_model_suggester_close(whit_model_suggester *suggester);
