@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it
- * receives progress, is shown every change and asked about it. Each session is kept in a file of its own after every
- * answer, and "session/load" brings it back in another process. Of several sessions one is open: a prompt to another
- * one opens that instead.
+ * Serves the Agent Client Protocol, version 1. An editor opens a session for a folder and gives tasks; it receives
+ * progress, and every change with a question. Each session is kept in a file of its own after every answer, and
+ * "session/load" brings it back in another process. Of several sessions one is open: a prompt to another session opens
+ * that instead.
  *
- * A second thread reads, so that "session/cancel" arrives while a model answers; the first does all other work. */
+ * A second thread reads the editor's messages, so that "session/cancel" arrives while a model answers; the first thread
+ * does all other work. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,20 +25,20 @@
 #include "base/status.h"
 #include "base/system.h"
 
-#define QUEUE_MAX 256  /* limit on waiting messages */
-#define QUEUE_ALL 4096 /* limit that includes requests waiting to be refused, and replies */
+#define QUEUE_MAX 256  /* maximum number of waiting messages */
+#define QUEUE_ALL 4096 /* maximum number including requests that wait to be refused, and replies */
 
 struct acp {
     const whit_acp_host *host;
     whit_rpc rpc;
-    whit_acp_session open; /* while has_session */
+    whit_acp_session open; /* valid while has_session is true */
     bool has_session;
     char session[32], folder[PATH_MAX];
-    json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, the open one included */
+    json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, with the open one */
     volatile bool cancel; /* cancels the running task; set with the lock held */
     uint64_t n_calls;
     json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
-    /* Shared by the two threads: */
+    /* The two threads share the members below. */
     pthread_mutex_t lock;
     pthread_cond_t more;
     json_t *queue[QUEUE_ALL];
@@ -54,7 +55,7 @@ static json_t *as_busy(json_t *message)
     json_t *id = json_object_get(message, "id");
     json_t *busy = id ? json_pack("{s:O, s:b}", "id", id, "busy", 1) : NULL;
     json_decref(message);
-    return busy ? busy : json_object(); /* a notification */
+    return busy ? busy : json_object(); /* a message without an id is a notification, which is not answered */
 }
 
 static const char *session_of(const json_t *message)
@@ -68,7 +69,7 @@ static bool is_method(const json_t *message, const char *method)
     return name && strcmp(name, method) == 0;
 }
 
-/* Cancels the running prompt and the waiting prompts of a session. The lock is held. */
+/* Cancels the running prompt and the waiting prompts of a session. The caller must hold the lock. */
 static void cancel_session(struct acp *a, const char *session)
 {
     if (strcmp(session, a->running) == 0) whit_flag_put(&a->cancel, true);
@@ -84,14 +85,15 @@ static void *read_all(void *user)
     struct acp *a = user;
     json_t *message;
     for (whit_rpc_got got; (got = whit_rpc_read(&a->rpc, -1, &message)) != WHIT_RPC_END;) {
-        if (got == WHIT_RPC_BAD) message = json_null();   /* answered as unreadable JSON */
-        if (got == WHIT_RPC_OTHER) message = json_true(); /* answered as an invalid request */
+        if (got == WHIT_RPC_BAD) message = json_null();   /* JSON null is answered as unreadable JSON */
+        if (got == WHIT_RPC_OTHER) message = json_true(); /* JSON true is answered as an invalid request */
         const char *method = json_string_value(json_object_get(message, "method"));
         pthread_mutex_lock(&a->lock);
         if (is_method(message, "session/cancel")) {
             cancel_session(a, session_of(message));
             json_decref(message);
-        } else if (a->n >= QUEUE_ALL) { /* the client floods us: end, rather than drop messages silently */
+            /* the client sends too much: serving ends, rather than dropping messages silently */
+        } else if (a->n >= QUEUE_ALL) {
             json_decref(message);
             a->ended = a->is_flooded = true;
             whit_flag_put(&a->cancel, true);
@@ -157,7 +159,8 @@ static void acp_text(void *user, const char *text, size_t n)
     send_text(user, "agent_message_chunk", text, n);
 }
 
-/* Returns a line for display, without controls and with hidden characters marked. NULL: out of memory. */
+/* Returns a line for display, without control characters and with hidden characters marked. NULL means that memory ran
+ * out. */
 static json_t *line_of(const char *text)
 {
     whit_buf shown = {0};
@@ -188,8 +191,8 @@ static bool has_only_cr_lf(const char *text, size_t n)
     return has_any;
 }
 
-/* How the line ends of a change are shown. Editors show CR LF as LF, so that it stays as it is only where all lines of
- * both sides end in it, and is marked where a change brings it. */
+/* Returns how the line ends of a change are shown. Editors show CR LF as LF. So CR LF is left as it is only if all
+ * lines of both sides end in it; if the change brings it, it is marked. */
 static whit_plain_kept kept_ends(const whit_change *c)
 {
     const bool stays = c->was && has_only_cr_lf(c->before, c->before_bytes) &&
@@ -197,8 +200,8 @@ static whit_plain_kept kept_ends(const whit_change *c)
     return stays ? WHIT_PLAIN_ENDS : WHIT_PLAIN_LINES;
 }
 
-/* One side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL: out of
- * memory. */
+/* Returns one side of a change for display: text that an editor would not show, or JSON cannot hold, is marked. NULL
+ * means that memory ran out. */
 static json_t *text_of(const char *text, size_t n, whit_plain_kept kept)
 {
     whit_buf shown = {0};
@@ -248,7 +251,7 @@ static void acp_written(void *user, uint32_t turn, const whit_change *changes, s
     json_array_clear(a->shown);
 }
 
-/* Asks the person, in the editor, through a separate tool call, which contains the diffs of all files in question. */
+/* Asks the person in the editor by a separate tool call, which contains the diffs of all files in question. */
 static bool acp_agreed(void *user, const char *reason, size_t n_files)
 {
     struct acp *a = user;
@@ -303,8 +306,8 @@ static void close_session(struct acp *a)
     a->has_session = false;
 }
 
-/* Closes the open session and opens another entry of `sessions`, with the conversation that its file holds. False after
- * a refusal of the request `id`. */
+/* Closes the open session and opens another entry of `sessions`, with the conversation in its file. Returns false after
+ * it has refused the request `id`. */
 static bool open_session(struct acp *a, const json_t *id, const char *session)
 {
     const json_t *known = json_object_get(a->sessions, session);
@@ -333,8 +336,8 @@ static bool open_session(struct acp *a, const json_t *id, const char *session)
     return true;
 }
 
-/* Converts a server of the protocol, {name, command, args, env}, to the configuration's form; NULL if it is not a
- * server. */
+/* Converts a server in the protocol's form, {name, command, args, env}, to the configuration's form; NULL means that it
+ * is not a server. */
 static json_t *read_server(const json_t *server)
 {
     const char *command = json_string_value(json_object_get(server, "command"));
@@ -355,8 +358,8 @@ static json_t *read_server(const json_t *server)
     return made;
 }
 
-/* Reads the servers that the editor names, under names that tools can begin with; false, with the reason, on
- * refusal. */
+/* Reads the servers that the editor names, under names with which names of tools can begin; returns false with the
+ * reason if it refuses one. */
 static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
 {
     size_t i;
@@ -384,7 +387,7 @@ static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
     return true;
 }
 
-/* Reads the folder and the servers of a request into `sessions`. False after a refusal. */
+/* Reads the folder and the servers of a request into `sessions`; returns false after it has refused the request. */
 static bool read_session(struct acp *a, const json_t *id, const json_t *params, const char *session)
 {
     const char *given = json_string_value(json_object_get(params, "cwd"));
@@ -419,7 +422,7 @@ static void new_session(struct acp *a, const json_t *id, const json_t *params)
 }
 
 /* Checks that a session of an earlier process was kept for this folder, and that its file can be read, while the open
- * session is still there. Errors: argument (none was kept), format, io. */
+ * session still exists. Errors: argument (no session was kept), format, io. */
 static whit_status check_kept(struct acp *a, const char *session, whit_error *error)
 {
     const char *digits = session + strlen("whit-");
@@ -437,7 +440,7 @@ static whit_status check_kept(struct acp *a, const char *session, whit_error *er
                      "no conversation of this session was kept for this folder; begin one with session/new");
 }
 
-/* Sends a kept conversation to the editor: texts of both sides, and a line for each call. */
+/* Sends a kept conversation to the editor: the texts of both sides, and a line for each call. */
 static void replay_session(struct acp *a)
 {
     size_t i, k;
@@ -497,7 +500,7 @@ static void append_name(const char *folder, const char *uri, whit_buf *task)
     whit_buf_printf(task, "[%s]\n", is_inside ? path + n + 1 : uri);
 }
 
-/* Reads the texts of a prompt and the names of its other contents. False if it has neither. */
+/* Reads the texts of a prompt and the names of its other contents. Returns false if the prompt has neither. */
 static bool read_prompt(const char *folder, const json_t *params, whit_buf *task)
 {
     size_t i;
@@ -529,7 +532,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
         whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session: begin it with session/new or session/load");
         return;
     }
-    if (whit_flag_is_set(&a->cancel)) { /* cancelled before it began */
+    if (whit_flag_is_set(&a->cancel)) { /* the prompt was cancelled before it began */
         whit_rpc_reply(&a->rpc, id, json_pack("{s:s}", "stopReason", "cancelled"));
         return;
     }
@@ -560,7 +563,7 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     whit_status status = whit_agent_run(&how, a->open.answering, a->open.messages, report, &error);
     whit_error unkept;
     if (host->keep(host->user, &unkept) != WHIT_OK) acp_note(a, unkept.message);
-    acp_written(a, 0, NULL, 0); /* drops changes still open after a failure */
+    acp_written(a, 0, NULL, 0); /* changes that are still pending after a failure are dropped */
     bool spent = host->n_tokens_max && report->tokens_in + report->tokens_out >= host->n_tokens_max;
     const char *reason = "max_turn_requests";
     if (status == WHIT_ERROR_CANCELLED || whit_flag_is_set(&a->cancel))
@@ -623,8 +626,9 @@ whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
     a->host = host;
     a->rpc.in = host->in;
     a->rpc.out = host->out;
-    a->rpc.cancel = host->stop; /* ends the reader, and thereby the running task */
-    /* An answer that comes before its question cannot name it. JSON readers keep 53 bits of a number. */
+    a->rpc.cancel = host->stop; /* the flag ends the reader, and thereby the running task */
+    /* Numbers of questions begin at random, so that an answer that comes before its question cannot name it. JSON
+     * readers keep 53 bits of a number. */
     a->rpc.next_id = (int64_t)(whit_system_draw() >> 12);
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->more, NULL);

@@ -12,8 +12,8 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* Files that a model must not read, links out of the project included, have no places, either. Symbols and mentions
- * come file by file, and each look goes to the disk, so the last answer is kept. */
+/* holds the file that was looked at last, and whether it is hidden: a file that a model must not read, or that a link
+ * out of the project leads to. Symbols and mentions come file by file, and each look goes to the disk. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];
@@ -115,6 +115,6 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
         whit_buf_printf(result, "error: there is no query '%.40s'; there are " WHIT_ASK_GRAPH_KINDS, query);
     else if (result->size_bytes == before)
         whit_buf_append_str(result, "(nothing)");
-    whit_guard_hide_keys(result); /* the map quotes lines */
+    whit_guard_hide_keys(result); /* keys are hidden, because the map quotes lines */
     whit_graph_close(graph);
 }

@@ -36,8 +36,8 @@ const whit_change *whit_changes_find(const whit_changes *set, const char *path)
     return NULL;
 }
 
-/* Finds the present text of a path: its staged content, else that of the file. `content` holds the bytes that are
- * read. */
+/* Finds the present text of a path: its staged content or, if it has no staged change, the content of the file.
+ * `content` gets the bytes that are read. */
 static whit_status begin_change(const whit_changes *set, const char *project, const char *path, whit_buf *content,
                                 whit_change *change, const char **now, size_t *now_bytes, bool *there,
                                 whit_error *error)
@@ -58,7 +58,7 @@ static whit_status begin_change(const whit_changes *set, const char *project, co
     return WHIT_OK;
 }
 
-/* Takes ownership of `content` (before, after); frees both on failure. */
+/* Adds a change. Takes ownership of both texts of `content`, before and after, and frees them on failure. */
 static whit_status add_change(whit_changes *set, whit_change *change, const char *path, whit_buf content[2],
                               const whit_patch_result *result, whit_error *error)
 {
@@ -83,7 +83,7 @@ static whit_status add_change(whit_changes *set, whit_change *change, const char
 static whit_status add_file(whit_changes *set, const char *project, const whit_patch *patch,
                             const whit_patch_file *file, const char *path, whit_error *error)
 {
-    whit_buf content[2] = {{0}, {0}}; /* before, after */
+    whit_buf content[2] = {{0}, {0}}; /* contents before and after */
     whit_patch_result result = {0};
     whit_change change;
     const char *now = NULL;
@@ -95,7 +95,7 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         status = whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file in the project", path);
     if (status == WHIT_OK && there && file->action == WHIT_PATCH_ADD && now_bytes)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch creates this file, but it exists already", path);
-    /* a unified diff lists the deleted lines, "*** Delete File" does not */
+    /* A unified diff lists the deleted lines, "*** Delete File" does not. */
     if (status == WHIT_OK && (change.is || file->n_hunks))
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
@@ -104,7 +104,7 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     size_t key = 0, key_end;
     bool is_secret = may_quote &&
         (whit_light_secret(project, path) || whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
-    if (is_secret) /* the reason quotes the file */
+    if (is_secret) /* the error message must not quote a file with secrets */
         status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
     if (status == WHIT_OK) return add_change(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
@@ -112,7 +112,7 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     return status;
 }
 
-/* Back to the first n_kept changes. */
+/* Drops all changes after the first n_kept. */
 static void drop_changes(whit_changes *set, size_t n_kept)
 {
     for (size_t i = whit_changes_count(set); i > n_kept; i--) {
@@ -145,7 +145,8 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
             if (strcmp(whit_changes_at(set, k)->path, name) == 0)
                 status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch has this file twice", name);
         if (status == WHIT_OK) status = add_file(set, project, patch, file, name, error);
-        if (status == WHIT_ERROR_ARGUMENT && file->path) { /* a name that cannot be is the patch's, not the caller's */
+        /* a path that is not allowed is the patch's mistake, not the caller's */
+        if (status == WHIT_ERROR_ARGUMENT && file->path) {
             status = WHIT_ERROR_FORMAT;
             if (error) error->status = status;
         }
@@ -180,7 +181,8 @@ void whit_changes_settle(whit_changes *set)
         bool last = whit_changes_find(set, c.path) == whit_changes_at(set, i);
         bool same = c.was == c.is && c.before_bytes == c.after_bytes &&
             (!c.before_bytes || memcmp(c.before, c.after, c.before_bytes) == 0);
-        if (!last || same || (!c.was && !c.is)) c.path = ""; /* no path: never found, never written */
+        /* a change without a path is never found and never written */
+        if (!last || same || (!c.was && !c.is)) c.path = "";
         *whit_changes_at(set, i) = c;
     }
     whit_changes_drop(set);

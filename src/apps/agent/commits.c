@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A separate process makes the commit, for a bounded time: libgit2 opens files that the repository names (.gitignore,
- * includes of its configuration), and would block for ever on one that is a pipe. */
+ * Makes the commit in a separate process, for a limited time: libgit2 opens files that the repository names
+ * (.gitignore, includes of its configuration), and would block for ever on one that is a pipe. */
 #include "agent/commits.h"
 
 #include "agent/light.h"
@@ -20,12 +20,13 @@
 struct work {
     whit_libgit2 api;
     git_repository *repository;
-    const char *prefix; /* path of the project in the work tree, with a final '/' */
+    const char *prefix; /* path of the project in the repository's work tree, with a final '/' */
     git_tree *base;
     git_commit *parent;
 };
 
-/* Finds the parent of the next commit: the last turn's commit, else HEAD's; NULL in a repository without commits. */
+/* Finds the parent of the next commit: the last turn's commit or, before the first turn, HEAD's. A repository without
+ * commits leaves the parent NULL. */
 static bool find_parent(struct work *w)
 {
     git_oid id;
@@ -36,7 +37,7 @@ static bool find_parent(struct work *w)
         w->api.git_commit_tree(&w->base, w->parent) == 0;
 }
 
-/* Objects and entries of one side of the changes. */
+/* Lists the objects and tree entries of one side of the changes. */
 static bool list_updates(struct work *w, const char *project, const whit_change *changes, size_t n,
                          git_tree_update *list, char (*paths)[PATH_MAX], size_t *n_list)
 {
@@ -56,7 +57,7 @@ static bool list_updates(struct work *w, const char *project, const whit_change 
             w->api.git_blob_create_from_buffer(&update->id, w->repository, c->after_bytes ? c->after : "",
                                                c->after_bytes) != 0)
             return false;
-        if (!c->is) { /* what is not in the tree cannot be removed from it */
+        if (!c->is) { /* an entry that is not in the tree cannot be removed from it */
             if (!w->base || w->api.git_tree_entry_bypath(&entry, w->base, path) != 0) continue;
             w->api.git_tree_entry_free(entry);
         }
@@ -78,7 +79,7 @@ static bool commit(struct work *w, size_t n, const git_tree_update *list, const 
         w->api.git_signature_now(&author, "whit agent", "agent@localhost") == 0 &&
         w->api.git_commit_create(&id, w->repository, NULL, author, author, NULL, message, tree, w->parent ? 1 : 0,
                                  parents) == 0;
-    /* Another agent may have created or moved the ref meanwhile: fail and leave it unchanged. */
+    /* If another agent has created or moved the ref meanwhile, this fails and leaves the ref unchanged. */
     if (ok && has_ref)
         ok = w->api.git_reference_create_matching(&reference, w->repository, WHIT_COMMITS_REF, &id, 1, &before, NULL) ==
             0;
@@ -123,7 +124,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     return status;
 }
 
-/* A commit to make, and its outcome, which the process sends back. */
+/* holds a commit to make, and its outcome, which the process sends back */
 struct turn {
     const char *project, *message;
     const whit_change *changes;

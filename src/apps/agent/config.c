@@ -36,7 +36,7 @@ static whit_status add_list(const char **list, const json_t *value, const char *
     return WHIT_OK;
 }
 
-/* Variables of a server: {NAME: value}. */
+/* Returns whether an object has the form of a server's variables: {NAME: value}. */
 static bool is_environment(const json_t *variables)
 {
     const char *name;
@@ -58,7 +58,8 @@ static whit_status check_servers(const json_t *servers, const char *name, whit_e
     {
         const json_t *command = json_object_get(server, "command");
         if (!*key || strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(key) ||
-            strlen(key) > 32 || strstr(key, "__") || *key == '_' || key[strlen(key) - 1] == '_') /* see mcp.h */
+            /* mcp.h says why "__" is not allowed */
+            strlen(key) > 32 || strstr(key, "__") || *key == '_' || key[strlen(key) - 1] == '_')
             return wrong(error, name, key, "a name of letters, digits, - and single _ between them, 32 at most");
         if (!json_array_size(command)) return wrong(error, name, key, "an object with \"command\": [program, ...]");
         json_array_foreach(command, i, item) if (!json_is_string(item)) return wrong(error, name, key,

@@ -14,7 +14,7 @@
 
 enum { TIMEOUT_MS = 1500, LIST_BYTES_MAX = 1 << 20 };
 
-/* The usual servers. A variable that the server itself reads may name another port. */
+/* These are the usual servers. A variable that the server itself reads may name another port. */
 static const struct {
     const char *variable, *usual, *what;
 } servers[] = {
@@ -23,7 +23,8 @@ static const struct {
 };
 enum { N_SERVERS = sizeof servers / sizeof *servers };
 
-/* Writes the address of server i, "127.0.0.1:8080": the port of its variable on this machine, or the usual one. */
+/* Writes the address of server i, such as "127.0.0.1:8080": this machine, with the port of the server's variable or the
+ * usual port. */
 static void write_address(size_t i, char address[64])
 {
     const char *given = getenv(servers[i].variable), *port = given ? strrchr(given, ':') : NULL;
@@ -34,7 +35,8 @@ static void write_address(size_t i, char address[64])
         snprintf(address, 64, "%s", servers[i].usual);
 }
 
-/* The owner of the server at a port of this machine. The kernel names the owners of sockets in /proc/net/tcp. */
+/* The owner of the server at a port of this machine is read from /proc/net/tcp, where the kernel names the owners of
+ * sockets. */
 enum owner { OWNER_UNKNOWN, OWNER_SELF, OWNER_SYSTEM, OWNER_OTHER };
 
 static enum owner owner_of(unsigned port)
@@ -62,7 +64,8 @@ static enum owner owner_of(unsigned port)
     return owner;
 }
 
-/* Picks a model of a list as /v1/models gives it: the first that is not for embeddings; NULL if absent. */
+/* Picks a model of a list in the form of /v1/models: the first that is not for embeddings; NULL means that there is no
+ * such model. */
 static const char *pick_model(const json_t *list)
 {
     size_t i;
@@ -75,7 +78,7 @@ static const char *pick_model(const json_t *list)
     return NULL;
 }
 
-/* Asks a server for its models. False if none answers. */
+/* Asks a server for its models; returns false if it does not answer. */
 static bool ask_server(const char *address, const char *wanted, whit_found_server *found)
 {
     char url[256];

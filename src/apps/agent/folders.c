@@ -21,7 +21,7 @@ bool whit_agent_path_is_plain(const char *path)
     if (!*path || !whit_path_is_relative(path)) return false;
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t n = strcspn(part, "/");
-        if (memchr(part, '\n', n)) return false; /* a difference names a file in one line */
+        if (memchr(part, '\n', n)) return false; /* a line feed is refused, because a diff names a file in one line */
         if ((n == 2 && memcmp(part, "..", 2) == 0) || (n == 1 && *part == '.') || (!n && part[0])) return false;
     }
     return true;
@@ -83,7 +83,7 @@ int whit_agent_open_folder(int folder, const char *name)
     struct stat info;
     int path = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (path < 0) return -1;
-    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* the folder itself, even if it was renamed */
+    snprintf(own, sizeof own, "/proc/self/fd/%d", path); /* this name means the folder itself, even if it was renamed */
     if (fstat(path, &info) == 0 && (info.st_mode & 0700) != 0700) (void)chmod(own, (info.st_mode & 0777) | 0700);
     int fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), failure = errno;
     close(path);
@@ -91,8 +91,8 @@ int whit_agent_open_folder(int folder, const char *name)
     return fd;
 }
 
-/* A folder too deep to be reached with open descriptors is moved up to `top`, under a name that nobody can foresee, and
- * removed from there. */
+/* describes the removal of folders that are too deep to be reached with open descriptors: each is moved up to `top`,
+ * under a name that nobody can foresee, and removed from there */
 struct removal {
     int top;
     uint64_t random;
@@ -133,7 +133,7 @@ void whit_agent_remove_all(int folder, const char *name)
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return;
     randombytes_buf(&r.random, sizeof r.random);
     remove_below(&r, folder, name, 0);
-    for (uint32_t i = 0; i < r.n_moved; i++) { /* n_moved may grow */
+    for (uint32_t i = 0; i < r.n_moved; i++) { /* n_moved may grow meanwhile */
         name_moved(&r, i, moved);
         remove_below(&r, folder, moved, 0);
     }

@@ -38,7 +38,8 @@ static size_t first_lone_bracket(const char *text, size_t n, quoting how)
             for (i += 2; i + 1 < n && !(text[i] == '*' && text[i + 1] == '/'); i++) line += text[i] == '\n';
             i++;
         } else if (c == '"' || (how == QUOTE_GO && c == '`') ||
-                   (c == '\'' && !(i && text[i - 1] >= '0' && text[i - 1] <= '9'))) { /* 1'000 is a number */
+                   /* the mark in a number such as 1'000 begins no text */
+                   (c == '\'' && !(i && text[i - 1] >= '0' && text[i - 1] <= '9'))) {
             for (i++; i < n && text[i] != c && (text[i] != '\n' || c == '`'); i++) {
                 line += text[i] == '\n';
                 if (text[i] == '\\' && i + 1 < n) line += text[++i] == '\n';
@@ -75,8 +76,9 @@ static size_t count_word(const char *text, size_t n, const char *word)
     return count;
 }
 
-/* Both sides of an #if may open the same bracket, and a raw string may hold any: text that was not
- * balanced before need not be after, and new conditions are not judged. */
+/* Returns whether a change breaks the balance of brackets. Both sides of an #if may open the same bracket, and a raw
+ * string may contain any. So text that was not balanced before need not be balanced after, and texts with new
+ * conditions are not judged. */
 static bool brackets_are_worse(const whit_change *c, quoting how, size_t *line)
 {
     static const char *const words[] = {"#if", "# if", "#el", "R\""};
@@ -109,9 +111,9 @@ static bool is_json(const char *text, size_t n, json_error_t *at)
     return value != NULL;
 }
 
-/* Looks at the syntax of one change: text that was sound and is not any more, or new text that is not.
- * Brackets are counted beside strings and comments, JSON is parsed, marks of merges are found. Appends
- * the reason and returns false where it is refused. */
+/* Looks at the syntax of one change for text that was correct and is not any more, or new text that is not correct.
+ * Brackets outside strings and comments are counted, JSON is parsed, marks of merges are found. If the change is
+ * refused, it appends the reason and returns false. */
 static bool gate_syntax(const whit_change *c, whit_buf *why)
 {
     static const char *const c_like[] = {".c", ".h", ".cc", ".cpp", ".hpp", ".java", NULL}, *const go[] = {".go", NULL},
@@ -141,7 +143,7 @@ static bool gate_syntax(const whit_change *c, whit_buf *why)
     return true;
 }
 
-/* Runs the checks, one after another, in the locked copy, which the first of them opens. */
+/* Runs the checks one after another in the locked copy, which the first check opens. */
 static whit_status run_checks(whit_runner *runner, whit_scratch *scratch, const whit_changes *staged,
                               bool (*on_check)(void *user, const char *line), void *user, bool *passed, whit_buf *why,
                               whit_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The lists of guarded names and of the forms of keys, and how names are compared with them. */
+ * Holds the lists of guarded names and of the forms of keys, and compares names with them. */
 #include "agent/guard.h"
 #include "base/items.h"
 #include "base/path.h"
@@ -17,7 +17,7 @@
 
 /* ---- lists ------------------------------------------------------------------------------------- */
 
-/* Patterns of fnmatch() for one part of a path, in small letters. */
+/* These are patterns of fnmatch() for one part of a path, in small letters. */
 static const char *const secrets[] = {
     /* version control */
     ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", ".git-credential*",
@@ -38,7 +38,7 @@ static const char *const secrets[] = {
     /* histories of typed commands */
     ".*_history", ".history", ".lesshst", ".viminfo"};
 
-/* Dot files that programs neither run nor take commands from. */
+/* Programs neither run these dot files nor take commands from them. */
 static const char *const harmless[] = {".gitignore",
                                        ".gitkeep",
                                        ".keep",
@@ -60,8 +60,8 @@ static const char *const harmless[] = {".gitignore",
                                        ".stylelintignore",
                                        ".markdownlintignore"};
 
-/* Other names that programs obey: CI, git's hooks wherever core.hooksPath may be, agents, tasks that run by
- * themselves, start files, and what comes before a build file of the project. */
+/* Programs obey files with these other names: files of CI, git's hooks wherever core.hooksPath leads, instructions for
+ * agents, tasks that run by themselves, start files, and files that are read before a build file of the project. */
 static const char *const obeyed[] = {"jenkinsfile*",
                                      "appveyor.y*ml",
                                      "azure-pipelines.y*ml",
@@ -152,13 +152,14 @@ static const char *const obeyed[] = {"jenkinsfile*",
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* The longest name once it is folded: U+FDFA alone, of three bytes, becomes eighteen characters. */
+/* This is the length of the longest name after it is folded: U+FDFA alone, of three bytes, becomes eighteen
+ * characters. */
 #define FOLDED_MAX (12 * NAME_MAX)
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* A part of a path as the most lenient file system has it: case folded, compatible and ignorable characters
- * normalised (NFKC_Casefold), without a stream and without dots and blanks at its end. */
+/* Writes a part of a path in the form in which the most lenient file system compares it: case folded, compatible and
+ * ignorable characters normalised (NFKC_Casefold), without a stream and without dots and blanks at its end. */
 static void fold_part(const char *part, size_t n, char out[FOLDED_MAX + 1])
 {
     utf8proc_uint8_t *folded = NULL;
@@ -169,7 +170,7 @@ static void fold_part(const char *part, size_t n, char out[FOLDED_MAX + 1])
     if (got >= 0) {
         n_out = (size_t)got < FOLDED_MAX ? (size_t)got : FOLDED_MAX;
         memcpy(out, folded, n_out);
-    } else { /* not UTF-8 */
+    } else { /* the part is not UTF-8 */
         for (; n_out < n && n_out < FOLDED_MAX; n_out++)
             out[n_out] = (char)(part[n_out] >= 'A' && part[n_out] <= 'Z' ? part[n_out] + 32 : part[n_out]);
     }
@@ -186,7 +187,7 @@ static bool is_short_name(const char *part)
     return n && n <= 6 && part[n] == '~' && part[n + 1] >= '0' && part[n + 1] <= '9' && strcspn(part, ".") <= 8;
 }
 
-/* Could the short name STEM~N stand for a name that the pattern matches? */
+/* Returns whether the short name STEM~N could stand for a name that the pattern matches. */
 static bool may_stand_for(const char *part, const char *pattern)
 {
     size_t n = strcspn(part, "~");
@@ -233,7 +234,8 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
     return false;
 }
 
-/* A folder with HEAD, objects and refs is a repository for git, whose `config` names programs that git runs. */
+/* Returns whether a file lies in a folder that git takes for a repository: a folder with HEAD, objects and refs, whose
+ * `config` names programs that git runs. */
 static bool is_repository_part(const char *project, const char *path)
 {
     char part[FOLDED_MAX + 1], entry[PATH_MAX];
@@ -248,7 +250,8 @@ static bool is_repository_part(const char *project, const char *path)
     return false;
 }
 
-/* Would make read a new "makefile" in place of the project's Makefile, which comes after it? */
+/* Returns whether make would read a new "makefile" instead of the project's Makefile, which comes after it in make's
+ * order. */
 static bool precedes_makefile(const char *project, const char *path)
 {
     char entry[PATH_MAX];
@@ -273,8 +276,8 @@ bool whit_guard_is_configuration(const char *project, const char *path)
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
-/* The beginning of a token, how many characters of its alphabet follow at least. Sources: the vendors' pages on secret
- * scanning, and the formats of their documentation. */
+/* describes a form of token: its beginning, and the minimum number of characters of its alphabet that follow. Sources:
+ * the vendors' pages on secret scanning, and the formats of their documentation. */
 static const struct token_form {
     const char *begin;
     size_t n_least;
@@ -324,11 +327,13 @@ static bool is_key_char(char c)
     return is_token_char(c) ? c != '_' && c != '-' && c != '.' : c == '+' || c == '/' || c == '=';
 }
 
-/* A token contains both letters and digits; words of a text with the same prefix do not. */
+/* Returns the length of the token at the beginning of a text, or 0. A token contains both letters and digits; words of
+ * a text with the same beginning do not. */
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
-        if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue; /* nearly always */
+        /* this ends nearly all calls early */
+        if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue;
         size_t n_begin = strlen(forms[i].begin), end = n_begin;
         bool digit = false, letter = false;
         if (n <= n_begin || memcmp(text, forms[i].begin, n_begin) != 0) continue;
@@ -360,19 +365,19 @@ static size_t private_key_bytes(const char *text, size_t n)
         if (escaped || text[at] == '\n' || text[at] == '\r') {
             line = 0;
         } else if (is_key_char(text[at])) {
-            n_key += ++line > 30; /* a line of a key, not a word */
+            n_key += ++line > 30; /* a line of more than 30 characters belongs to a key, since words are shorter */
         } else if (n_key || (text[at] == '"' || text[at] == '\'')) {
             break;
         }
-        if (!n_key && at > 600) break; /* headers such as Proc-Type may come first */
+        if (!n_key && at > 600) break; /* headers such as Proc-Type may come before the key */
     }
     if (!n_key) return 0;
     const char *end = memmem(text + at, n - at < 100 ? n - at : 100, "KEY-----", 8);
     return end ? (size_t)(end - text) + 8 : at;
 }
 
-/* May a token begin at text[at]? Letters before it that end an escape sequence are no part of a word: "\n" and "\u003d"
- * of JSON, "%3D" of addresses, colours of terminals (ESC [ 3 2 m). */
+/* Returns whether a token may begin at text[at]. Letters before it that end an escape sequence are not part of a word:
+ * "\n" and "\u003d" of JSON, "%3D" of addresses, colours of terminals (ESC [ 3 2 m). */
 static bool begins_word(const char *text, size_t at)
 {
     if (at == 0 || !is_token_char(text[at - 1])) return true;
@@ -433,15 +438,15 @@ static bool own_folder(const char *variable, const char *below, char path[PATH_M
     return n > 0 && n < PATH_MAX;
 }
 
-/* Returns whether the folder, which may not exist yet, is `path` or contains it; compared by device and inode if it
- * exists. */
+/* Returns whether a path is the folder or lies in it. The folder may not exist yet; if it exists, folders are compared
+ * by device and inode. */
 static bool lies_in(const char *path, const char *folder)
 {
     char real[PATH_MAX], at[PATH_MAX], a[FOLDED_MAX + 1], b[FOLDED_MAX + 1];
     struct stat wanted, there;
     if (snprintf(at, sizeof at, "%s", path) >= (int)sizeof at) return true;
     bool exists = stat(folder, &wanted) == 0;
-    if (!exists) { /* its parent, and its name */
+    if (!exists) { /* its parent and its name are compared */
         snprintf(real, sizeof real, "%s", folder);
         *strrchr(real, '/') = 0;
         if (stat(real, &wanted) != 0) return false;

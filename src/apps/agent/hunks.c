@@ -16,8 +16,9 @@ static const whit_diff_hunk *spans_of(const whit_hunks *hunks)
     return WHIT_ITEMS(const whit_diff_hunk, &hunks->spans);
 }
 
-/* Appends one of a diff's two names, as git writes it: in quotes where a reader would take it for another one, since a
- * tab begins a time and a blank at its end is not seen. Names are plain paths, which have no line ends. */
+/* Appends one of the two names of a diff, as git writes it: in quotes if a reader would take it for another name,
+ * because a tab begins a time, and a blank at a name's end is not seen. Names are plain paths, which have no line
+ * ends. */
 static void write_name(const char *begin, const char *path, bool is_there, whit_buf *name)
 {
     if (!is_there) {
@@ -39,8 +40,8 @@ static void write_name(const char *begin, const char *path, bool is_there, whit_
     whit_buf_append(name, "", 1);
 }
 
-/* The diff of a change; its hunks are appended to `spans`. A file without a line, which is made or deleted, has the
- * names alone. */
+/* Writes the diff of a change and appends its hunks to `spans`. The diff of an empty file that is made or deleted has
+ * the names alone. */
 static whit_status write_diff(const whit_change *c, whit_buf *out, whit_buf *spans, whit_error *error)
 {
     whit_buf names[2] = {{0}, {0}};
@@ -77,12 +78,13 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
     WHIT_TRY(write_diff(c, &hunks->texts, &hunks->spans, error));
     size_t n = hunks->spans.size_bytes / sizeof(whit_diff_hunk) - n_before;
     bool ok = true;
-    if (!n) { /* an empty file is made or deleted */
+    if (!n) { /* the change makes or deletes an empty file */
         whit_diff_hunk whole = {.text_begin = begin, .text_end = hunks->texts.size_bytes};
         ok = whit_buf_append(&hunks->spans, &whole, sizeof whole);
         n = 1;
     } else {
-        (WHIT_ITEMS(whit_diff_hunk, &hunks->spans) + n_before)->text_begin = begin; /* with the names */
+        /* the first hunk includes the names */
+        (WHIT_ITEMS(whit_diff_hunk, &hunks->spans) + n_before)->text_begin = begin;
     }
     ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
     return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);

@@ -10,7 +10,7 @@
 
 struct files {
     whit_buf paths; /* char *[] */
-    size_t n_there; /* number of the other walk's files that are among the paths */
+    size_t n_there; /* number of the paths that were among the other walk's files */
     const whit_buf *among;
     bool failed;
 };

@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Resolves a path: the nearest existing folder with links followed, and the rest of the name. `real` gets the whole
- * path; the result is the part below the project, or "" outside of it. */
+/* Resolves a path: the nearest existing folder with links followed, and the rest of the path. `real` gets the whole
+ * path; the result is the part below the project, or "" if the path is outside of it. */
 static const char *real_below(const char *project, const char *path, char real[PATH_MAX])
 {
     char folder[PATH_MAX], whole[PATH_MAX];
@@ -34,7 +34,7 @@ static const char *real_below(const char *project, const char *path, char real[P
         if (!slash || (size_t)(slash - folder) < n) return "";
         *slash = 0;
     }
-    const char *rest = whole + strlen(folder); /* "", or the rest with its leading slash */
+    const char *rest = whole + strlen(folder); /* the rest with its leading slash, or "" */
     size_t n_real = strlen(real);
     if (n_real + strlen(rest) >= PATH_MAX) return "";
     memcpy(real + n_real, rest, strlen(rest) + 1);
@@ -42,7 +42,8 @@ static const char *real_below(const char *project, const char *path, char real[P
     return strncmp(real, project, n) == 0 && real[n] == '/' ? real + n + 1 : "";
 }
 
-/* Controls in a line: they command a terminal or end lines for some programs. Tabs, form feeds and CR LF are usual. */
+/* Returns whether a line contains control characters, which command a terminal, or end lines for some programs. Tabs,
+ * form feeds and CR LF are usual and allowed. */
 static bool has_controls(const char *line, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -118,7 +119,7 @@ bool whit_light_secret(const char *project, const char *path)
     const char *below = real_below(project, path, real), *name = strrchr(real, '/');
     if (whit_guard_is_secret(path) || whit_guard_is_secret(below)) return true;
     const whit_guard_folder folder = whit_guard_folder_of(real);
-    /* The user's settings hold the variables of MCP servers, which may be their keys. */
+    /* The user's settings contain the variables of MCP servers, and these may be keys. */
     return folder == WHIT_GUARD_STATE || (folder == WHIT_GUARD_CONFIG && name && strcasecmp(name, "/agent.json") == 0);
 }
 
@@ -158,7 +159,8 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
     return got;
 }
 
-/* Reads the line that is typed at the question, without its end. False without a terminal, at its end and at Ctrl-C. */
+/* Reads the line that is typed at the question, without its line end. Returns false without a terminal, at its end and
+ * at Ctrl-C. */
 static bool read_answer(const char *question, char *answer, size_t room)
 {
     enum { QUESTION_BYTES = 4096 + PATH_MAX * 2 };
@@ -191,9 +193,9 @@ static void explain_answers(const char *letters)
         if (strchr(letters, answers[i].letter)) (void)whit_light_tell(answers[i].help, strlen(answers[i].help));
 }
 
-/* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. What a model
- * chose in the question is made safe for the terminal. Words that follow a no, or several words in place
- * of a letter, are a no with these words, which are appended to `why` (NULL: not wanted). */
+/* Asks a question on the terminal until the answer is one of `letters` ("ynhe"); "?" explains them. Words that a model
+ * chose in the question are made safe for the terminal. Words that follow a no, or several words instead of a letter,
+ * are a no with these words, which are appended to `why` (NULL: they are dropped). */
 static whit_light_answer light_ask(const char *question, const char *letters, whit_buf *why)
 {
     static const char again[] = "please answer with one of the letters; ? explains them\n";
@@ -237,8 +239,8 @@ bool whit_light_agreed(const char *reason, size_t n_files, whit_buf *why)
     return light_ask(line, "yn", why) == WHIT_LIGHT_YES;
 }
 
-/* A question that ends without an answer, or about a hunk that cannot be shown, takes no hunk, agreed hunks
- * included. */
+/* Asks about each hunk. If a question ends without an answer, or a hunk cannot be shown, no hunk is taken, also none of
+ * those agreed to before. */
 static void choose_each(const whit_hunks *hunks, bool (*show)(void *user, const whit_hunk *hunk), void *user,
                         uint8_t *taken, whit_buf *why)
 {

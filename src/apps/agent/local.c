@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or
- * {"answer": TEXT}, whatever the template's own notation of calls is: small models know no other. */
+ * Runs a model in this process. Its answer is one JSON object, {"tool": NAME, "arguments": {...}} or {"answer": TEXT},
+ * whatever the template's own notation of calls is: small models know no other. */
 #include "agent/model.h"
 #include "base/items.h"
 #include "agent/plain.h"
@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 #define USUAL_TOKENS 2048
-#define END_TOKENS   192 /* enough for every name of an object that is begun, and its brackets */
+/* number of tokens that is enough to end every name of an object that has begun, and its brackets */
+#define END_TOKENS 192
 
 struct whit_local_model {
     const whit_model *model;
@@ -26,20 +27,21 @@ struct whit_local_model {
     uint64_t *closing; /* a bit for each token that begins with the end of a string, a list or an object */
     uint32_t n_vocab;
     uint64_t n_answers;
-    /* State of the answer that is being written: */
-    uint32_t n_written; /* tokens */
+    /* The members below hold the state of the answer that is being written. */
+    uint32_t n_written; /* number of tokens written */
     whit_buf text;
 };
 
 /* ---- the grammar ----------------------------------------------------------------------------------- */
 
-/* Strings are of any length, without escapes by number; no blanks outside of strings. */
+/* These rules allow strings of any length, without escapes by number, and no blanks outside strings. */
 static const char common_rules[] =
     "string ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f\\x7f] | \"\\\\\" [\"\\\\/bfnrt])* \"\\\"\"\n"
     "integer ::= \"-\"? (\"0\" | [1-9] [0-9]{0,8})\n"
     "boolean ::= \"true\" | \"false\"\n";
 
-/* Can a grammar be made from the schema? Schemas of other servers' tools may use more than grammars support. */
+/* Returns whether a grammar can be made from the schema. Schemas of other servers' tools may use more than grammars
+ * support. */
 static bool can_hold(const whit_local_model *l, const char *schema)
 {
     whit_grammar *grammar = NULL;
@@ -51,8 +53,9 @@ static bool can_hold(const whit_local_model *l, const char *schema)
     return can;
 }
 
-/* Writes the rule for the arguments of a tool. Properties come in their order, and optional ones may be left out. A
- * value of a type without a rule here (lists, objects of other tools) is any JSON of its schema, or any JSON at all. */
+/* Writes the rule for the arguments of a tool. Properties come in their order, and optional properties may be left out.
+ * A value of a type without a rule here (lists, objects of other tools) is any JSON of its schema or, without a schema,
+ * any JSON. */
 static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
@@ -104,7 +107,7 @@ static whit_status write_grammar(const whit_local_model *l, const json_t *tools,
     return out->failed ? whit_fail_memory(error, "a grammar", out->size_bytes) : WHIT_OK;
 }
 
-/* Finds the tokens that begin with one of " } ] , : by the mask of a grammar, so no token is decoded here. */
+/* Finds the tokens that begin with one of " } ] , : by the mask of a grammar, so that no token need be decoded here. */
 static whit_status find_closing(whit_local_model *l, whit_error *error)
 {
     static const char text[] = "root ::= [\"}\\],:] [^\\x00]*\n";
@@ -123,14 +126,14 @@ static whit_status find_closing(whit_local_model *l, whit_error *error)
     return status;
 }
 
-/* Runs after the grammar's stage: when at most END_TOKENS tokens are left, only tokens that close something stay
- * allowed, if there is one. */
+/* Runs after the grammar's stage of sampling. When at most END_TOKENS tokens are left, only tokens that close a text, a
+ * list or an object stay allowed, if there are any. */
 static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     whit_local_model *l = user;
     bool any = false;
     (void)error;
-    /* Everything before this token has been fed. */
+    /* All tokens before this one have been fed to the model. */
     const uint32_t n_free = whit_session_context_size(l->session) - whit_session_position(l->session, l->sequence);
     const uint32_t n_more = l->options.n_tokens - l->n_written;
     if (n_free > END_TOKENS && n_more > END_TOKENS) return WHIT_OK;
@@ -189,7 +192,7 @@ static whit_status generate(whit_local_model *l, const json_t *messages, const j
     return status;
 }
 
-/* Parses the answer into a message with a call, or with text, which is shown. */
+/* Parses the answer into a message with a call, or with a text, which is also shown. */
 static json_t *read_answer(whit_local_model *l, bool *is_formed)
 {
     json_t *message = whit_plain_answer(whit_chars(&l->text), l->text.size_bytes, l->n_answers, is_formed);
@@ -237,7 +240,7 @@ static whit_status ask_model(void *user, const json_t *messages, const json_t *t
     return status;
 }
 
-/* A model without a template gets lines with the roles' names. */
+/* This template is for a model that has no template: each line begins with a role's name. */
 static const char lines[] = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
                             "{% if add_generation_prompt %}assistant: {% endif %}";
 
@@ -287,7 +290,7 @@ void whit_local_close(whit_local_model *l)
 
 whit_agent_model whit_local_as_model(whit_local_model *l)
 {
-    /* Three bytes for a token, and room for the answer. */
+    /* A token is assumed to have three bytes, and the answer needs room. */
     uint32_t n_ctx = whit_session_context_size(l->session);
     size_t room = n_ctx > l->options.n_tokens + 1024 ? n_ctx - l->options.n_tokens - 1024 : 512;
     return (whit_agent_model){.ask = ask_model, .user = l, .context_bytes = room * 3};

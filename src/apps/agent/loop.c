@@ -28,11 +28,12 @@ typedef struct loop {
     size_t result_bytes; /* a longer result is cut */
     const char *task;
     whit_changes staged;
-    whit_buf *refused; /* hashes of changes refused in this task, and of checks agreed to; shared with sub-agents */
+    /* hashes of changes refused in this task, and of checks that the person agreed to; shared with sub-agents */
+    whit_buf *refused;
     whit_buf *taken;   /* struct taken[]: files that the sub-agents of this answer have changed */
-    bool was_cut;      /* the last answer was cut off at its length limit: the next one continues it */
-    uint32_t number;   /* number of a sub-agent in its answer; 0: not a sub-agent */
-    uint32_t n_agents; /* sub-agents of this answer so far */
+    bool was_cut;      /* the last answer was cut off at its length limit, and the next one continues it */
+    uint32_t number;   /* number of a sub-agent within its answer; 0: the loop is not a sub-agent's */
+    uint32_t n_agents; /* number of sub-agents that this answer has run so far */
     whit_buf proposed; /* hashes of the changes that a person is asked to approve */
 } loop;
 
@@ -80,8 +81,8 @@ static void hash_changes(const whit_changes *set, uint8_t digest[WHIT_HASH_BYTES
     whit_hash_end(&hash, digest);
 }
 
-/* Is the check to run? Outside the sandbox a person is asked, as about any command, after the changes that it is to
- * run on were shown: a check runs the project's own code, so that an answer holds for these changes alone. */
+/* Returns whether the check may run. Outside the sandbox a person is asked, as about any command, after the changes on
+ * which it will run were shown. A check runs the project's own code, so an answer holds for these changes alone. */
 static bool may_check(void *user, const char *line)
 {
     loop *l = user;
@@ -108,7 +109,8 @@ static bool may_check(void *user, const char *line)
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
-/* Runs the checks before writing. *passed false: `outcome` says which failed, and nothing may be written. */
+/* Runs the checks before writing. If a check fails, *passed becomes false, `outcome` names the check, and the changes
+ * must not be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {
     whit_buf why = {0};
@@ -138,7 +140,7 @@ static void hash_path(const char *path, uint8_t digest[WHIT_HASH_BYTES])
     whit_hash_end(&hash, digest);
 }
 
-/* Returns the number of the sub-agent that has changed the file in the same answer; 0: no sub-agent. */
+/* Returns the number of the sub-agent that has changed the file in the same answer; 0 means that no sub-agent has. */
 static uint32_t taken_by(const loop *l, const char *path)
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -165,8 +167,8 @@ static void forget_words(const loop *l)
     if (l->options->why) l->options->why->size_bytes = 0;
 }
 
-/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left: number of refused hunks. *edits: the
- * person wants to edit the changes, and nothing is decided. */
+/* Asks hunk by hunk, and removes refused hunks from the staged changes. *n_left gets the number of refused hunks.
+ * *edits becomes true if the person wants to edit the changes; then no hunk is decided. */
 static whit_status choose_hunks(loop *l, size_t *n_left, bool *edits, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -190,8 +192,8 @@ static whit_status keep_refused(loop *l, whit_error *error)
     return whit_buf_append(l->refused, l->proposed.data, l->proposed.size_bytes) ? WHIT_OK : no_memory(error);
 }
 
-/* Writes open texts first, since these detect at once whether they have changed since they were shown; the files are
- * written as a turn of the journal. If that fails the texts are restored. */
+/* Writes open texts first, since writing them detects at once whether they have changed since they were shown; the
+ * files are then written as a turn of the journal. If that fails, the texts are restored. */
 static whit_status write_all(loop *l, uint32_t *turn, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -243,7 +245,8 @@ static void add_words(const loop *l, whit_buf *outcome)
         whit_buf_printf(outcome, "; the person says: %.*s", (int)why->size_bytes, whit_chars(why));
 }
 
-/* Tells the model and the person why nothing is written. `reason` "": the change itself needs no answer. */
+/* Tells the model and the person why the changes are not written. `reason` is "" if the change itself needs no
+ * answer. */
 static void tell_refused(const loop *l, bool before, const char *reason, whit_buf *outcome)
 {
     const whit_agent_options *o = l->options;
@@ -262,7 +265,7 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     drop_shown(l);
 }
 
-/* Finds why a person must be asked whatever is allowed: the reason of the first such change, or "". */
+/* Finds the reason why a person must be asked whatever is allowed: the reason of the first such change, or "". */
 static void find_reason(const loop *l, char *reason, size_t room)
 {
     const whit_change *first = whit_light_mark(l->options->project, &l->staged);
@@ -275,7 +278,7 @@ static void find_reason(const loop *l, char *reason, size_t room)
     whit_buf_free(&name);
 }
 
-/* Shows, asks, writes; `outcome` is for the model. */
+/* Shows the changes, asks about them and writes them; `outcome` is for the model. */
 static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
 {
     const whit_agent_options *o = l->options;
@@ -327,7 +330,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
             WHIT_TRY(choose_hunks(l, &n_left, &edits, error));
         }
         agreed = whit_changes_count(&l->staged) > 0;
-        if (n_left) WHIT_TRY(keep_refused(l, error)); /* The proposed changes, as a whole, were refused. */
+        if (n_left) WHIT_TRY(keep_refused(l, error)); /* the proposed changes as a whole were refused */
         n = whit_changes_count(&l->staged);
         hash_changes(&l->staged, approved);
         if (agreed && (n_left || was_edited)) WHIT_TRY(pass_gate(l, &passed, outcome, error));
@@ -358,7 +361,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     }
     uint32_t turn;
     whit_status status = write_all(l, &turn, error);
-    if (status == WHIT_ERROR_ARGUMENT) { /* a file changed meanwhile: the model can read it again */
+    if (status == WHIT_ERROR_ARGUMENT) { /* a file was changed meanwhile, and the model can read it again */
         whit_buf_printf(outcome, "error: %s", error->message);
         drop_shown(l);
         return WHIT_OK;
@@ -382,7 +385,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     return WHIT_OK;
 }
 
-/* Cuts a result to its size limit, and hides keys that a command printed or a search found. */
+/* Cuts a result to its size limit, and hides keys that a command has printed or a search has found. */
 static void cut_result(const loop *l, whit_buf *result)
 {
     whit_guard_hide_keys(result);
@@ -392,7 +395,7 @@ static void cut_result(const loop *l, whit_buf *result)
     whit_buf_printf(result, "\n[cut: %zu of %zu bytes; ask for less]", kept, n);
 }
 
-/* Runs another loop with the same model and permissions but its own messages. Its result is text for the agent that
+/* Runs another loop with the same model and permissions but its own messages. The result is text for the agent that
  * requested it. */
 static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *result, whit_error *error)
 {
@@ -434,7 +437,7 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     return status;
 }
 
-/* Answers one call. Endpoints refuse all messages after a call without an answer, so each call gets one. */
+/* Answers one call. Endpoints refuse all messages after a call without an answer, so each call gets an answer. */
 static whit_status answer_call(loop *l, const json_t *call, const whit_buf *result, whit_error *error)
 {
     static const char ended[] = "error: the task ended before this was done";
@@ -476,7 +479,8 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
     whit_guard_hide_keys(&outcome); /* the outcome quotes the output of checks */
     for (size_t i = 0; i < n; i++) {
-        const bool stands = i < n_done && !stages[i] && !results[i].failed; /* also if a later call failed */
+        /* the result is kept also if a later call failed */
+        const bool stands = i < n_done && !stages[i] && !results[i].failed;
         if (stages[i]) {
             whit_buf_append_str(&results[i], "; ");
             whit_buf_append(&results[i], outcome.data, outcome.size_bytes);
@@ -493,7 +497,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
     return status;
 }
 
-/* Runs fenced blocks that begin with "```patch" or "```diff". *n_blocks: their number. */
+/* Runs fenced blocks that begin with "```patch" or "```diff"; *n_blocks gets their number. */
 static whit_status run_fenced(loop *l, const whit_tool_place *place, const char *text, size_t *n_blocks,
                               whit_error *error)
 {
@@ -526,7 +530,8 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
     return status;
 }
 
-/* Adds the model's token counts; without them, guesses one token for four bytes of messages and answer. */
+/* Adds the model's token counts; if the model gives no counts, one token is assumed for every four bytes of messages
+ * and answer. */
 static void count_tokens(loop *l, const json_t *answer)
 {
     const json_t *usage = json_object_get(answer, "usage");
@@ -617,7 +622,7 @@ static bool is_within_bounds(const loop *l, uint32_t n_before)
         !(o->n_tokens_max && r->tokens_in + r->tokens_out >= o->n_tokens_max);
 }
 
-/* A sub-agent's messages are not part of the conversation that is kept. */
+/* Keeps the conversation; the messages of a sub-agent are not part of it. */
 static void keep_messages(const loop *l)
 {
     if (l->options->keep && !l->number) l->options->keep(l->options->user);

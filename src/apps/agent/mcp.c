@@ -60,7 +60,7 @@ void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools)
                    "object") != 0)
             continue;
         snprintf(full, sizeof full, WHIT_MCP_PREFIX "%.32s__%s", server, name);
-        if (is_offered(tools, full)) continue; /* a call could mean either */
+        if (is_offered(tools, full)) continue; /* a call by this name could mean either tool */
         json_t *text = json_stringn(whit_or_empty(help), help ? whit_utf8_cut(help, strlen(help), 1000) : 0);
         json_array_append_new(tools,
                               json_pack("{s:s, s:{s:s, s:o, s:O}}", "type", "function", "function", "name", full,
@@ -94,7 +94,8 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
             whit_buf_printf(result, "[%.40s, which is no text]", type ? type : "something");
         if (!room) break;
     }
-    for (size_t at = 0; at < result->size_bytes; at++) /* endpoints refuse texts with zero bytes */
+    /* zero bytes are replaced, since endpoints refuse texts with them */
+    for (size_t at = 0; at < result->size_bytes; at++)
         if (!result->data[at]) result->data[at] = '?';
     if (!result->size_bytes) whit_buf_append_str(result, "(no text)");
 }

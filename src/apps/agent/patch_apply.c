@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finding a hunk's old lines in a file, from exact to lenient, and putting the new ones there. */
+ * Finds a hunk's old lines in a file, by matching first exactly and then more and more leniently, and puts the new
+ * lines there. */
 #include "agent/patch.h"
 
 #include "base/hash.h"
@@ -9,11 +10,12 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define NOWHERE         SIZE_MAX
-#define MAX_FILE_LINES  ((size_t)4 << 20)
-#define MAX_COMPARISONS 200000000u /* bound on compared lines over one patch, which bounds the time for any texts */
+#define NOWHERE        SIZE_MAX
+#define MAX_FILE_LINES ((size_t)4 << 20)
+/* limit on the number of compared lines over one patch, which limits the time for any texts */
+#define MAX_COMPARISONS 200000000u
 
-/* A line of the file: text and line end. */
+/* describes a line of the file: its text and its line end */
 typedef struct span {
     const char *text;
     uint32_t n_bytes, n_end; /* n_end: 0 at the file's end, 1 for LF, 2 for CR LF */
@@ -25,8 +27,8 @@ typedef struct job {
     const char *content;
     size_t n_bytes;
     bool has_mark;  /* the file begins with a byte order mark, which `content` does not include */
-    whit_buf spans; /* lines of the text so far */
-    whit_buf added; /* bool[]: whether an earlier hunk inserted the line */
+    whit_buf spans; /* lines of the file's present text */
+    whit_buf added; /* bool[]: whether each line was inserted by an earlier hunk */
     uint64_t n_comparisons;
     whit_error *error;
 } job;
@@ -81,7 +83,7 @@ static void trim(const char **text, size_t *n, bool both)
     while (both && *n && is_blank(**text)) ++*text, --*n;
 }
 
-/* Skips a byte order mark; false if the text does not begin with one. */
+/* Skips a byte order mark; returns false if the text does not begin with it. */
 static bool skip_mark(const char **text, size_t *n)
 {
     static const char mark[] = WHIT_PATCH_MARK;
@@ -91,7 +93,7 @@ static bool skip_mark(const char **text, size_t *n)
     return true;
 }
 
-/* Typographic variants that models exchange for the plain character. */
+/* Returns the plain character for a typographic variant that models exchange for it. */
 static uint32_t plain_character(uint32_t code)
 {
     if (code == 0x2018 || code == 0x2019 || code == 0x201A || code == 0x2032) return '\'';
@@ -110,7 +112,8 @@ static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b
         i += length;
         uint32_t y = plain_character(whit_utf8_decode((const uint8_t *)b + k, n_b - k, &length));
         k += length;
-        if (x != y || x == WHIT_UTF8_INVALID) return false; /* which bytes are not valid is not known here */
+        /* invalid bytes never match, because the code does not tell which bytes they are */
+        if (x != y || x == WHIT_UTF8_INVALID) return false;
     }
     return i == n_a && k == n_b;
 }
@@ -120,7 +123,8 @@ static bool same_line(const job *j, size_t place, const whit_patch_line *in_patc
     const span *in_file = span_at(j, place);
     const char *a = in_file->text, *b = in_patch->text;
     size_t n_a = in_file->n_bytes, n_b = in_patch->n_bytes;
-    if (place == 0 && j->has_mark) skip_mark(&b, &n_b); /* diffs repeat the file's, models leave it out */
+    /* diffs repeat the file's byte order mark, models leave it out */
+    if (place == 0 && j->has_mark) skip_mark(&b, &n_b);
     if (grade != WHIT_PATCH_EXACT) {
         trim(&a, &n_a, grade >= WHIT_PATCH_INDENTATION);
         trim(&b, &n_b, grade >= WHIT_PATCH_INDENTATION);
@@ -131,7 +135,7 @@ static bool same_line(const job *j, size_t place, const whit_patch_line *in_patc
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-/* Lines of the hunk that are in the file before (side '-') or after (side '+') it is applied. */
+/* Returns whether a line of the hunk is in the file before (side '-') or after (side '+') the hunk is applied. */
 static bool on_side(const whit_patch_line *line, char side)
 {
     return line->kind == ' ' || line->kind == side;
@@ -144,7 +148,7 @@ static bool takes_added(const job *j, const whit_patch_hunk *hunk, const whit_pa
     return line->kind == '-' && !hunk->is_block && place < j->added.size_bytes && j->added.data[place];
 }
 
-/* Counts the lines of a side that match at a place, up to the first mismatch; SIZE_MAX if all match. */
+/* Counts the lines of a side that match at a place, up to the first mismatch; returns SIZE_MAX if all match. */
 static size_t matching(job *j, const whit_patch_hunk *hunk, char side, size_t place, whit_patch_grade grade,
                        const whit_patch_line **differing)
 {
@@ -169,7 +173,8 @@ static size_t n_on_side(const job *j, const whit_patch_hunk *hunk, char side)
     return n;
 }
 
-/* Finds the places of a side from line `from` on: returns how many (at most 3) and the first two in places[]. */
+/* Finds the places of a side from line `from` on. Returns their number (at most 3), and the first two places in
+ * places[]. */
 static size_t find_places(job *j, const whit_patch_hunk *hunk, char side, size_t from, whit_patch_grade grade,
                           size_t places[2])
 {
@@ -197,13 +202,13 @@ static void hash_text(const job *j, char text[17])
     text[16] = 0;
 }
 
-/* Returns how many of a line's bytes a message shows. */
+/* Returns the number of a line's bytes that a message shows. */
 static int shown_bytes(size_t n_bytes)
 {
     return n_bytes < 80 ? (int)n_bytes : 80;
 }
 
-/* Fails, naming the place with the longest run of matching lines and the line that differs there. */
+/* Fails with an error that names the place with the longest run of matching lines, and the line that differs there. */
 static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hunk)
 {
     size_t best = 0, best_place = 0;
@@ -238,7 +243,7 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
                      shown_bytes(there->n_bytes), there->text, shown_bytes(differing->n_bytes), differing->text, hash);
 }
 
-/* Finds where to search from: after the anchor's line, which must occur exactly once. */
+/* Finds the line from which to search: the line after the anchor, which must occur exactly once. */
 static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *from)
 {
     *from = 0;
@@ -271,8 +276,8 @@ static bool is_repeat(const job *j, const whit_patch_hunk *first, const whit_pat
     return false;
 }
 
-/* Returns whether the lines that a hunk would leave are specific enough to prove that it was applied: a context line
- * is, or several new lines; a single bracket or statement may occur anywhere. */
+/* Returns whether the lines that a hunk would leave are specific enough to prove that it was applied: a line of context
+ * with a letter or digit is, or several new lines are; a single bracket or statement may occur anywhere. */
 static bool says_enough(const job *j, const whit_patch_hunk *hunk)
 {
     size_t n_kept = 0, n_added = 0, n = n_on_side(j, hunk, '+');
@@ -286,7 +291,7 @@ static bool says_enough(const job *j, const whit_patch_hunk *hunk)
     return n_kept > 0 || n_added >= 3 || (n_added && n >= 3);
 }
 
-/* Finds the only place of the old lines. *place is NOWHERE if the new lines are already in the file. */
+/* Finds the only place of the old lines; *place becomes NOWHERE if the new lines are already in the file. */
 static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk, size_t *place,
                               whit_patch_grade *grade)
 {
@@ -338,8 +343,8 @@ static size_t indent_of(const char *text, size_t n)
     return i;
 }
 
-/* How the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or `less`
- * blanks are removed, or the file has a tab where the patch has n_blanks blanks (n_tabs: the reverse). */
+/* describes how the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or
+ * n_less blanks are removed, or the file has a tab for every n_blanks blanks of the patch (n_tabs: the reverse) */
 typedef struct shift {
     const char *more;
     size_t n_more, n_less, n_blanks, n_tabs;
@@ -390,7 +395,7 @@ static bool learn_width(const job *j, const whit_patch_hunk *hunk, size_t place,
     return false;
 }
 
-/* Derives the shift from the old lines that are not blank; false if they disagree. */
+/* Derives the shift of the indentation from the old lines that are not blank; returns false if they disagree. */
 static bool learn_shift(const job *j, const whit_patch_hunk *hunk, size_t place, shift *by)
 {
     size_t n = 0;
@@ -442,7 +447,8 @@ static void put_added(whit_buf *out, const whit_patch_line *line, const shift *b
     whit_buf_append(out, end, n_end);
 }
 
-/* Returns the line ending of the line before a place, else of the file's first line. */
+/* Finds the line end of the line at a place, or of the file's first line if the line there has no end. Returns its
+ * length. */
 static size_t end_of_lines(const job *j, size_t place, const char **end)
 {
     size_t n = n_spans(j);
@@ -462,8 +468,9 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     const char *end;
     size_t n_end = end_of_lines(j, place, &end), n_file = n_spans(j), at = place, n_old = n_on_side(j, hunk, '-');
     bool at_end = place + n_old == n_file;
-    bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no end */
-    bool mark_goes = false, mark_comes = false;                 /* with the old and the new line 1 */
+    bool unfinished = n_file && !span_at(j, n_file - 1)->n_end; /* the file's last line has no line end */
+    /* whether the byte order mark is removed with the old line 1, and added with the new one */
+    bool mark_goes = false, mark_comes = false;
     shift by = {0};
     if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && !learn_width(j, hunk, place, &by) &&
         has_added(j, hunk))
@@ -502,7 +509,7 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     return out->failed ? whit_fail_memory(j->error, "the new text", j->n_bytes) : WHIT_OK;
 }
 
-/* Which lines of the text after the hunk were put there; before it, `added` may be shorter than the text. */
+/* Marks the lines that the hunk put into the text. Before that, `added` may be shorter than the text. */
 static bool mark_added(job *j, const whit_patch_hunk *hunk, size_t place)
 {
     whit_buf next = {0};
@@ -556,13 +563,13 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         if (grade > result->grade) result->grade = grade;
     }
     if (status == WHIT_OK && n_present &&
-        /* a hunk of an outdated patch may look like one that is already applied */
+        /* A hunk of an outdated patch may look like a hunk that is already applied. */
         n_present + n_repeats != file->n_hunks)
         status = whit_fail(error, WHIT_ERROR_FORMAT,
                            "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
                            n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
-    /* a deleted file keeps no byte order mark */
+    /* A deleted file keeps no byte order mark. */
     if (file->action == WHIT_PATCH_DELETE && !j.n_bytes) j.has_mark = false;
     if (status == WHIT_OK &&
         ((j.has_mark && !whit_buf_append(out, WHIT_PATCH_MARK, strlen(WHIT_PATCH_MARK))) ||

@@ -63,8 +63,8 @@ static whit_patch_line *line_at(const reader *r, size_t i)
     return WHIT_ITEMS(whit_patch_line, &r->patch->lines) + i;
 }
 
-/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. False if it is malformed; `out`
- * has space for n bytes. */
+/* Decodes a name that git has quoted: C's escapes, and bytes as three octal digits. Returns false if the name is
+ * malformed; `out` has space for n bytes. */
 static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
 {
     static const char letters[] = "abfnrtv\\\"", meant[] = "\a\b\f\n\r\t\v\\\"";
@@ -94,7 +94,7 @@ static bool unescape(const char *text, size_t n, char *out, size_t *n_out)
     return true;
 }
 
-/* Parses a name of a diff: "a/src/x.c\t2026-01-01" gives src/x.c, /dev/null gives NULL. Inside quotes the prefix
+/* Parses a name of a diff: "a/src/x.c\t2026-01-01" gives src/x.c, /dev/null gives NULL. In a name in quotes the prefix
  * follows the quote; text that git would not write is used as it is. */
 static char *path_of(const char *text, size_t n, bool prefixed)
 {
@@ -122,8 +122,8 @@ static whit_patch_file *last_file(const reader *r)
     return (whit_patch_file *)(void *)(r->patch->files.data + r->patch->files.size_bytes) - 1;
 }
 
-/* A file that is named again directly after its own hunks is continued, because models repeat the path before each
- * block. */
+/* Begins a file of the patch. A file that is named again directly after its own hunks is continued, because models
+ * repeat the path before each block. */
 static whit_status begin_file(reader *r, whit_patch_action action, char *path)
 {
     whit_patch_file file = {
@@ -186,9 +186,9 @@ static void keep_common(reader *r, size_t first, size_t n_old, size_t n_new)
     }
     for (size_t i = 0; i < head; i++) all[i].kind = ' ';
     for (size_t i = 0; i < tail; i++) all[n_old - 1 - i].kind = ' ';
-    /* Writes the old lines, then the new lines between the shared ones, then the shared tail. */
+    /* Writes the old lines, then the new lines between the shared ones, then the shared lines at the end. */
     whit_patch_line *kept = malloc((tail + 1) * sizeof *kept);
-    if (!kept) return; /* remove and add them instead: the same text */
+    if (!kept) return; /* without memory the shared lines are removed and added: the text is the same */
     memcpy(kept, all + n_old - tail, tail * sizeof *kept);
     memmove(all + n_old - tail, all + n_old + head, (n_new - head - tail) * sizeof *all);
     memcpy(all + n_old - tail + (n_new - head - tail), kept, tail * sizeof *kept);
@@ -225,7 +225,8 @@ static whit_status parse_search(reader *r, char *path)
     return WHIT_OK;
 }
 
-/* The name in a line as models write it before a block: "### n.py", "**n.py**", "`n.py`:", "File: n.py". */
+/* Removes the marks from a name in a line before a block, which models write as "### n.py", "**n.py**", "`n.py`:" or
+ * "File: n.py". */
 static void strip_name(const char **text, size_t *n)
 {
     static const char *const labels[] = {"File: ", "file: ", "File name: ", "Filename: ", "filename: ", "Path: "};
@@ -257,7 +258,7 @@ static whit_status parse_blocks(reader *r)
             WHIT_TRY(parse_search(r, before ? path_of(before, n_before, false) : NULL));
             before = NULL;
         } else if (n && !begins(line, n, "```")) {
-            before = line; /* usually a path: the last line before a block */
+            before = line; /* the last line before a block is usually a path */
             n_before = n;
         }
     }
@@ -310,7 +311,7 @@ static whit_status parse_changes(reader *r)
         if (!in_hunk) WHIT_TRY(begin_hunk(r, NULL, 0));
         in_hunk = true;
         if (!n)
-            WHIT_TRY(add_line(r, ' ', line, 0)); /* an empty context line that lost its blank */
+            WHIT_TRY(add_line(r, ' ', line, 0)); /* the line is an empty line of context that lost its blank */
         else if (*line == ' ' || *line == '-' || *line == '+')
             WHIT_TRY(add_line(r, *line, line + 1, n - 1));
         else
@@ -355,7 +356,7 @@ static whit_status parse_envelope(reader *r)
 
 /* ---- unified diffs -------------------------------------------------------------------------- */
 
-/* "@@ -1,4 +1,5 @@": how many lines of each side follow. */
+/* Reads the numbers of lines of each side from a line such as "@@ -1,4 +1,5 @@". */
 static bool read_counts(const char *line, size_t n, long *n_old, long *n_new)
 {
     char text[128];
@@ -371,14 +372,14 @@ static bool read_counts(const char *line, size_t n, long *n_old, long *n_new)
     return sscanf(text, "@@ -%ld +%ld @@", &a, &b) == 2;
 }
 
-/* Are the next two lines the head of another file's diff? */
+/* Returns whether a line and the next are the head of another file's diff. */
 static bool is_file_head(const reader *r, const char *line, size_t n)
 {
     const char *next = r->text + r->at;
     return begins(line, n, "--- ") && begins(next, r->n_bytes - r->at, "+++ ");
 }
 
-/* Returns whether a head of a git diff describes a change beyond text lines, which would otherwise be lost
+/* Returns whether a head of a git diff describes a change other than changed lines, which would otherwise be lost
  * unnoticed. */
 static bool is_beyond_lines(const char *line, size_t n)
 {
@@ -391,13 +392,14 @@ static bool is_beyond_lines(const char *line, size_t n)
     return false;
 }
 
-/* Is this the "-- " before the version at the end of what git format-patch writes? */
+/* Returns whether the line is the "-- " before the version at the end of a patch by git format-patch. */
 static bool is_signature(const char *line, size_t n)
 {
     return n == 3 && memcmp(line, "-- ", 3) == 0;
 }
 
-/* Models miscount: the hunk ends where another part of the patch begins, regardless of its counts. */
+/* Parses a hunk of a diff. Models miscount lines, so the hunk ends where another part of the patch begins, whatever its
+ * counts are. */
 static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
 {
     const char *line;
@@ -430,7 +432,8 @@ static whit_status parse_diff_hunk(reader *r, long n_old, long n_new)
     return WHIT_OK;
 }
 
-/* Is this a changed line outside of any hunk? If it were skipped, the rest of the patch would pass for the whole. */
+/* Returns whether a line is a changed line outside of any hunk. If it were skipped, the rest of the patch would be
+ * taken for the whole. */
 static bool is_of_no_hunk(const char *line, size_t n)
 {
     return n && strchr("+-", *line) && *line && !is_signature(line, n);
@@ -441,7 +444,8 @@ static whit_status parse_diff(reader *r)
     const char *line;
     size_t n;
     char *from = NULL;
-    bool from_nothing = false, in_file = false, is_bare = false; /* is_bare: a new or deleted file without its lines */
+    /* is_bare: the head of a new or deleted file has come, and its lines have not */
+    bool from_nothing = false, in_file = false, is_bare = false;
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && next_line(r, &line, &n)) {
         long n_old, n_new;
@@ -476,7 +480,7 @@ static whit_status parse_diff(reader *r)
             if (!read_counts(line, n, &n_old, &n_new)) n_old = n_new = 0;
             if (status == WHIT_OK) status = parse_diff_hunk(r, n_old, n_new);
         } else if (is_signature(line, n) || begins(line, n, "diff ")) {
-            in_file = false; /* the next mail of a series, or the next file */
+            in_file = false; /* the next mail of a series, or the next file, begins */
         } else if (in_file && is_of_no_hunk(line, n)) {
             status = bad(r, "a line is changed behind one that ends its hunk: context begins with a space");
         }
@@ -496,7 +500,7 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
     size_t n;
     whit_status status = WHIT_OK;
     bool known = false;
-    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* The patch's own byte order mark would hide the first header. */
+    if (begins(text, n_bytes, WHIT_PATCH_MARK)) { /* the patch's own byte order mark would hide the first header */
         r.text += strlen(WHIT_PATCH_MARK);
         r.n_bytes -= strlen(WHIT_PATCH_MARK);
     }

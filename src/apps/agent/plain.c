@@ -17,7 +17,8 @@ static void add_turn(json_t *list, const char *role, const char *text)
     size_t n = json_array_size(list);
     json_t *last = n ? json_array_get(list, n - 1) : NULL;
     const char *own = json_string_value(json_object_get(last, "role"));
-    if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) { /* templates want turns to alternate */
+    /* messages of one role are joined, since templates require turns to alternate */
+    if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) {
         json_object_set_new(last, "content",
                             json_sprintf("%s\n%s", json_string_value(json_object_get(last, "content")), text));
         return;
@@ -75,7 +76,8 @@ json_t *whit_plain_messages(const json_t *messages, const json_t *tools)
     return list;
 }
 
-/* Text around a patch counts as text, whatever it quotes; an answer that is JSON as a whole may contain a patch. */
+/* Returns whether an answer contains a patch. The text around a patch counts as text, whatever it quotes; an answer
+ * that is JSON as a whole may contain a patch in a string. */
 static bool is_patch(const char *text, size_t n)
 {
     size_t first = 0;
@@ -84,7 +86,7 @@ static bool is_patch(const char *text, size_t n)
     return memmem(text, n, "```patch", 8) || memmem(text, n, "```diff", 7);
 }
 
-/* The calls of a text; *answer: the text of the last object that ends the task. */
+/* Returns the calls in a text; *answer becomes the text of the last object that ends the task. */
 static json_t *find_calls(const char *text, size_t n, uint64_t number, json_t **answer)
 {
     json_t *calls = json_array();

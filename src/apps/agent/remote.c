@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model at an endpoint. If it refuses tools (servers return an error if the template lacks them or an option is off),
- * the system message describes them and the model calls them by JSON in its text. */
+ * Asks a model at an endpoint. If the endpoint refuses tools (servers return an error if the template lacks them or an
+ * option is off), the system message describes them and the model calls them by JSON in its text. */
 #include "agent/model.h"
 #include "agent/plain.h"
 
@@ -27,7 +27,7 @@ static whit_status post(whit_remote_model *remote, const json_t *messages, const
     return status;
 }
 
-/* Turns the text of an answer into calls, or into text that is shown. An answer without a message stays unchanged. */
+/* Converts the text of an answer to calls, or to text that is shown. An answer without a message stays unchanged. */
 static whit_status read_plain(whit_remote_model *remote, json_t *answer, whit_error *error)
 {
     json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
@@ -71,7 +71,8 @@ static whit_status ask_endpoint(void *user, const json_t *messages, const json_t
         remote->takes_no_tools = true;
         status = post_plain(remote, messages, tools, answer, error);
         if (status == WHIT_OK && remote->on_note) remote->on_note(said.message);
-        remote->takes_no_tools = status == WHIT_OK; /* otherwise the error had another cause */
+        /* if this request failed too, the error had another cause than tools */
+        remote->takes_no_tools = status == WHIT_OK;
     } else if (status != WHIT_OK && error) {
         *error = said;
     }

@@ -23,8 +23,10 @@
 /* ---- names ------------------------------------------------------------------------------------- */
 
 enum rule {
-    RUNS,   /* programs, or text as code: the whole function around it counts */
-    UNSAFE, /* writes out of bounds, or to a name that another process may take: the whole statement is compared */
+    RUNS, /* the name runs programs, or text as code: the whole function that uses it is compared */
+    /* the name writes out of bounds, or to a file name that another process may take: the whole statement is
+     * compared */
+    UNSAFE,
 };
 
 static const struct flagged {
@@ -99,7 +101,8 @@ static const struct flagged {
     C_UNSAFE("tmpnam"),
     C_UNSAFE("tempnam"),
     C_UNSAFE("mktemp"),
-    /* Python modules are listed too, because only the import shows a use such as `from subprocess import run as r`. */
+    /* Modules of Python are listed too, because only the import shows a use such as `from subprocess import run as
+     * r`. */
     PYTHON("eval"),
     PYTHON("exec"),
     PYTHON("compile"),
@@ -220,7 +223,7 @@ static const struct flagged {
 };
 enum { N_FLAGGED = sizeof flagged / sizeof *flagged };
 
-/* Names that only as a function of the language itself run code: re.compile() and cursor.exec() do not. */
+/* Returns whether a name runs code only as a function of the language itself: re.compile() and cursor.exec() do not. */
 static bool is_builtin(const char *name)
 {
     return strcmp(name, "compile") == 0 || strcmp(name, "eval") == 0 || strcmp(name, "exec") == 0;
@@ -243,9 +246,9 @@ typedef struct side {
     whit_code_language language;
     whit_review_text raw;
     whit_parse parse;
-    whit_buf lines;   /* size_t[]: offset of each line, and of the end */
-    whit_buf digests; /* digests of each definition's text, then of the whole text */
-    whit_buf aliases; /* struct span[]: aliases of flagged names */
+    whit_buf lines;   /* size_t[]: offset of each line, and of the text's end */
+    whit_buf digests; /* digest of each definition's text, then of the whole text */
+    whit_buf aliases; /* struct span[]: names in this file that stand for flagged names */
 } side;
 
 static const whit_parse_definition *definition_at(const side *s, uint32_t i)
@@ -261,7 +264,8 @@ static void close_side(side *s)
     whit_buf_free(&s->aliases);
 }
 
-/* Python takes compatible characters for the same (NFKC): a name in wide or bold letters is the plain one. */
+/* Replaces a name of Python by its plain form: Python takes compatible characters for the same (NFKC), such as wide or
+ * bold letters. */
 static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
 {
     utf8proc_uint8_t *made = NULL;
@@ -279,7 +283,7 @@ static size_t fold_name(const char **name, size_t n, char *folded, size_t room)
     return n;
 }
 
-/* Returns the row of the table for a mention, or -1. Of an import the module's first name counts. */
+/* Returns the row of the table for a mention, or -1. For an import the module's first name counts. */
 static int find_flagged(const side *s, const whit_parse_mention *m)
 {
     whit_code_language language = s->language == WHIT_CODE_SCRIPT ? WHIT_CODE_OTHER : s->language;
@@ -311,7 +315,7 @@ static bool is_word_byte(char c)
 static void add_imported(side *s, size_t at)
 {
     int depth = 0;
-    bool binds = false; /* after "import" or "as" */
+    bool binds = false; /* true after "import" or "as" */
     for (; at < s->n; at++) {
         char c = s->text[at];
         depth += (c == '(') - (c == ')');
@@ -326,14 +330,14 @@ static void add_imported(side *s, size_t at)
     }
 }
 
-static size_t line_begin(const side *s, size_t line) /* from 1 */
+static size_t line_begin(const side *s, size_t line) /* lines are counted from 1 */
 {
     size_t n = s->lines.size_bytes / sizeof(size_t);
     return (WHIT_ITEMS(const size_t, &s->lines))[line - 1 < n ? line - 1 : n - 1];
 }
 
-/* Returns whether a mention is a module, or a name imported from one: the words of `from a import b` are plain
- * mentions. */
+/* Returns whether a mention is a module, or a name imported from a module: the parser takes the words of `from a import
+ * b` for plain mentions. */
 static bool is_imported(const side *s, const whit_parse_mention *m)
 {
     if (m->imports || s->language != WHIT_CODE_PYTHON) return m->imports;
@@ -342,7 +346,7 @@ static bool is_imported(const side *s, const whit_parse_mention *m)
     return m->name - at > 5 && memcmp(s->text + at, "from ", 5) == 0;
 }
 
-/* Macros, variables, functions and imported names that stand for a flagged name in this file. */
+/* Finds the aliases: macros, variables, functions and imported names that stand for a flagged name in this file. */
 static void find_aliases(side *s)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++) {
@@ -369,7 +373,7 @@ static void hash_span(const side *s, size_t begin, size_t end, uint8_t digest[WH
     whit_hash_end(&hash, digest);
 }
 
-/* Index s->parse.n_definitions is the digest of the whole text. */
+/* Returns the digest of definition i; index s->parse.n_definitions has the digest of the whole text. */
 static const uint8_t *digest_at(const side *s, size_t i)
 {
     return s->digests.data + i * WHIT_HASH_BYTES;
@@ -399,7 +403,7 @@ static bool open_side(side *s, const char *path, const char *text, size_t n)
     return !s->parse.failed && !s->digests.failed && !s->aliases.failed;
 }
 
-/* Finds the end of a name's statement: brackets closed, and a ';' or the end of the line. */
+/* Finds the end of a name's statement: all brackets are closed, and a ';' or the end of the line follows. */
 static size_t statement_end(const side *s, size_t at)
 {
     int depth = 0;
@@ -414,11 +418,12 @@ static size_t statement_end(const side *s, size_t at)
 
 struct use {
     uint8_t digest[WHIT_HASH_BYTES];
-    int row; /* row of the table; N_FLAGGED: an alias */
+    int row; /* row of the table; N_FLAGGED: the name is an alias */
 };
 
-/* Hashes the text that must be unchanged for a mention to count as old: for programs its whole function, or the
- * whole file if the parser does not find function ends; otherwise its statement. */
+/* Hashes the text that must be unchanged for a mention to count as old. For names that run programs that is the
+ * whole function, or the whole file if the parser does not find the ends of functions; for other names it is the
+ * statement. */
 static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
 {
     struct use use = {.row = row};
@@ -447,7 +452,7 @@ static int compare_uses(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct use));
 }
 
-/* False if there are too many uses to compare, or memory ran out. */
+/* Lists the uses of flagged names; returns false if there are too many to compare, or if memory runs out. */
 static bool list_uses(const side *s, whit_buf *uses)
 {
     if (s->aliases.size_bytes / sizeof(struct span) > ALIASES_MAX) return false;
@@ -478,14 +483,15 @@ static bool imports_name(const side *s, const char *name, size_t n)
     return false;
 }
 
-/* Finds a new include of a file whose suffix is not that of source code, so its content was not reviewed. */
+/* Finds a new include of a file whose suffix is not that of source code, because its content was not reviewed. */
 static const char *find_included(const side *before, const side *after)
 {
     char path[PATH_MAX];
     for (size_t i = 0; after->language == WHIT_CODE_C && i < after->parse.n_mentions; i++) {
         const whit_parse_mention *m = &after->parse.mentions[i];
         const char *name = after->text + m->name;
-        const bool is_system = m->name && name[-1] == '<' && !memchr(name, '.', m->n_name); /* <vector> */
+        /* <vector> is a header of the system */
+        const bool is_system = m->name && name[-1] == '<' && !memchr(name, '.', m->n_name);
         if (!m->imports || is_system || imports_name(before, name, m->n_name)) continue;
         snprintf(path, sizeof path, "%.*s", (int)m->n_name, name);
         if (m->n_name >= sizeof path || whit_review_language(path, "", 0) != WHIT_CODE_C)
@@ -494,8 +500,8 @@ static const char *find_included(const side *before, const side *after)
     return NULL;
 }
 
-/* Finds flagged names anywhere in a changed text of other languages: their strings may contain code
- * ("#{system('x')}"), and the parser does not know the comments of each language. */
+/* Finds flagged names anywhere in a changed text of another language: its strings may contain code ("#{system('x')}"),
+ * and the parser does not know the comments of each language. */
 static const char *find_named(const side *before, const side *after)
 {
     if ((after->language != WHIT_CODE_OTHER && after->language != WHIT_CODE_SCRIPT) || is_same(before, after))
@@ -535,7 +541,8 @@ static bool word_is(const char *word, size_t n, const char *wanted)
     return strlen(wanted) == n && strncasecmp(word, wanted, n) == 0;
 }
 
-/* Is a word of the path, divided at other characters and at capitals, "test" or "spec"? */
+/* Returns whether a word of the path is a word for tests, such as "test" or "spec". Words end at capitals and at
+ * characters that are no letters. */
 static bool is_test(const char *path)
 {
     static const char *const words[] = {"test",      "tests", "testing", "unittest",
@@ -621,7 +628,7 @@ static bool takes_lines(const side *before, const side *after)
     return found;
 }
 
-/* Finds the innermost definition around a line; WHIT_PARSE_NONE if there is not one. */
+/* Finds the innermost definition around a line; WHIT_PARSE_NONE means that the line is in no definition. */
 static uint32_t definition_of(const side *s, size_t line)
 {
     uint32_t best = WHIT_PARSE_NONE;
@@ -632,7 +639,7 @@ static uint32_t definition_of(const side *s, size_t line)
     return best;
 }
 
-/* Appends the definition of each assertion, or WHIT_PARSE_NONE for one outside of any. */
+/* Appends the definition that contains each assertion, or WHIT_PARSE_NONE for an assertion outside all definitions. */
 static bool list_assertions(const side *s, whit_buf *list)
 {
     for (size_t i = 0; i < s->parse.n_mentions; i++) {
@@ -650,8 +657,8 @@ static bool list_assertions(const side *s, whit_buf *list)
     return true;
 }
 
-/* Returns whether every function with assertions is unchanged. An assertion outside functions requires the whole file
- * to be unchanged. */
+/* Returns whether every function with assertions is unchanged. If an assertion is outside functions, the whole file
+ * must be unchanged. */
 static bool keeps_tests(const side *before, const side *after)
 {
     whit_buf list = {0};

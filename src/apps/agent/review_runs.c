@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * How programs are run in languages that the parser does not know, from the languages' documentation of processes and
- * of evaluating code. */
+ * Lists how programs are run in languages that the parser does not know. Sources: the languages' documentation of
+ * processes and of evaluating code. */
 #include "agent/review_text.h"
 
 #include <ctype.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* `kinds`: endings of names, or whole names, between blanks and in small letters. A text that begins or ends with a
- * letter is looked for as a word. */
+/* This macro makes a row of the table. `kinds` are endings of names, or whole names, between blanks and in small
+ * letters. A `text` that begins or ends with a letter is looked for as a word. */
 #define RUNS(kinds, text)                                                                                              \
     {                                                                                                                  \
         " " kinds " ", text, "it runs programs or text as code: " text                                                 \
@@ -226,7 +226,7 @@ static bool stands_in(const char *text, size_t n, const char *form)
     return false;
 }
 
-/* The kind of a file: the ending of its name, or the program of its first line. */
+/* Finds the kind of a file: the ending of its name, or the program that its first line names. */
 static void find_kind(const char *name, const char *text, size_t n, char kind[24])
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Each form here once evaded the parser: where its rules for comments, strings and words differ from a compiler's, code
- * can hide in text that the parser takes for one of them. */
+ * Finds forms of code that evade the parser, each of which did so once: where the parser's rules for comments, strings
+ * and words differ from a compiler's, code can hide in text that the parser takes for one of them. */
 #include "agent/review_text.h"
 
 #include "base/items.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define PROGRAM_BYTES_MAX 400 /* bytes of the line that are looked at for a program */
+#define PROGRAM_BYTES_MAX 400 /* maximum number of bytes of the first line that are searched for a program */
 
 /* ---- languages --------------------------------------------------------------------------------- */
 
-/* Names in lower case in addition to those of the code graph. */
+/* These endings of names, in lower case, are known in addition to those of the code graph. */
 static const struct {
     const char *ending;
     whit_code_language language;
@@ -33,7 +33,7 @@ static const struct {
     {"dart", WHIT_CODE_OTHER},
 };
 
-/* Python under names without an ending, which build tools run. */
+/* Build tools run these files of Python, whose names have no ending. */
 static const char *const python_names[] = {"sconstruct", "sconscript", "wscript", "snakefile"};
 
 static bool has_text(const char *text, size_t n, const char *part)
@@ -76,7 +76,7 @@ struct text_form {
     const char *text, *reason;
 };
 
-/* Modules that other languages name in strings, which the parser does not read. */
+/* Other languages name these modules in strings, which the parser does not read. */
 static const struct text_form modules[] = {{"child_process\"", "it adds a use of child_process"},
                                            {"child_process'", "it adds a use of child_process"},
                                            {"child_process`", "it adds a use of child_process"},
@@ -84,7 +84,7 @@ static const struct text_form modules[] = {{"child_process\"", "it adds a use of
                                            {"process::Command", "it adds a use of process::Command"},
                                            {"\"open3\"", "it adds a use of open3"},
                                            {"'open3'", "it adds a use of open3"}};
-/* Ways of Python to a name without its letters in a row; blanks are left out of the text. */
+/* Python can find a name in these ways without the name's letters in a row; blanks are removed from the text before. */
 static const struct text_form python_texts[] = {
     {"getattr(os", "it finds a function of os by name"},  {"getattr(sys", "it finds a function of sys by name"},
     {"vars(os", "it finds a function of os by name"},     {"vars(sys", "it finds a function of sys by name"},
@@ -94,7 +94,7 @@ static const struct text_form python_texts[] = {
     {"attrgetter(", "it finds a function by name"},       {"methodcaller(", "it finds a function by name"},
     {"globals()[", "it finds a function by name"},        {"locals()[", "it finds a function by name"},
     {"importosas", "it gives os another name"},           {"importsysas", "it gives sys another name"}};
-/* Ways of the preprocessor. */
+/* The preprocessor can make a name in these ways. */
 static const struct text_form c_texts[] = {{"##", "it pastes names together"},
                                            {"%:", "it has digraphs"},
                                            {"?\?/", "it has trigraphs"},
@@ -126,7 +126,7 @@ static const char *find_more(const struct text_form *forms, size_t n_forms, cons
     return NULL;
 }
 
-/* Returns the offset after the word if it occurs at `at` as a whole word, else 0. */
+/* Returns the offset after the word if it occurs at `at` as a whole word, otherwise 0. */
 static size_t word_end(const char *text, size_t n, size_t at, const char *word)
 {
     const size_t n_word = strlen(word);
@@ -135,7 +135,7 @@ static size_t word_end(const char *text, size_t n, size_t at, const char *word)
     return at + n_word;
 }
 
-/* Counts assembly: the keyword and what may follow it, which is a word, a bracket, a comment or a divided line. */
+/* Counts assembly: the keyword together with its next part, which is a word, a bracket, a comment or a divided line. */
 static size_t count_assembly(const char *text, size_t n)
 {
     static const char *const words[] = {"asm", "_asm", "__asm", "__asm__"};
@@ -152,7 +152,7 @@ static size_t count_assembly(const char *text, size_t n)
     return count;
 }
 
-/* Counts includes whose file is not written after them at once: it is in a macro, or after a comment. */
+/* Counts includes after which no file name follows at once: it is in a macro, or after a comment. */
 static size_t count_included(const char *text, size_t n)
 {
     static const char *const words[] = {"include", "include_next", "import", "embed"};
@@ -171,8 +171,8 @@ static size_t count_included(const char *text, size_t n)
     return count;
 }
 
-/* Counts words and signs that a backslash at a line's end divides: the compiler joins them, the parser does not. Blanks
- * after the backslash do not matter to GCC. */
+/* Counts words and signs that a backslash at a line's end divides: the compiler joins their parts, the parser does not.
+ * GCC allows blanks after the backslash. */
 static size_t count_divided(const char *text, size_t n)
 {
     size_t count = 0;
@@ -229,7 +229,7 @@ static bool is_encoded(const char *text, size_t n)
     return false;
 }
 
-/* The text without its blanks and divided lines. False: out of memory. */
+/* Appends the text without its blanks and backslashes; returns false if memory runs out. */
 static bool drop_blanks(const whit_review_text *t, whit_buf *out)
 {
     if (t->n && !whit_buf_reserve(out, t->n)) return false;

@@ -12,17 +12,17 @@
 
 #define WRITE_MS 30000 /* time without progress after which the other side is considered hung */
 
-/* Takes a whole line from the bytes that were read; false if there is no whole line yet. */
+/* Takes a whole line from the bytes that were read; returns false if there is no whole line yet. */
 static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
 {
     const char *text = whit_chars(&rpc->bytes) + rpc->n_taken;
     size_t left = rpc->bytes.size_bytes - rpc->n_taken;
     const char *end = left ? memchr(text, '\n', left) : NULL;
     *message = NULL;
-    *got = WHIT_RPC_TIMEOUT; /* an empty line */
+    *got = WHIT_RPC_TIMEOUT; /* the result for an empty line */
     if (!end && left && rpc->has_ended) end = text + left;
     if (!end) {
-        if (rpc->n_taken) { /* move the rest to the front */
+        if (rpc->n_taken) { /* the rest moves to the front */
             memmove(rpc->bytes.data, text, left);
             rpc->bytes.size_bytes = left;
             rpc->n_taken = 0;
@@ -50,7 +50,8 @@ static bool take_line(whit_rpc *rpc, json_t **message, whit_rpc_got *got)
     return true;
 }
 
-/* Reads the bytes that have arrived, after the rest; false at the end of the input or without memory. */
+/* Reads the bytes that have arrived and appends them to the rest; returns false at the end of the input or if memory
+ * runs out. */
 static bool take_bytes(whit_rpc *rpc)
 {
     if (!whit_buf_reserve(&rpc->bytes, 65536)) return false;
@@ -75,15 +76,16 @@ whit_rpc_got whit_rpc_read(whit_rpc *rpc, int timeout_ms, json_t **message)
         int64_t left = timeout_ms < 0 ? -1 : milliseconds_left(begin, timeout_ms);
         if (timeout_ms >= 0 && left <= 0) return WHIT_RPC_TIMEOUT;
         struct pollfd look = {rpc->in, POLLIN, 0};
-        /* A cancel flag that another thread sets is looked at now and then; a signal ends the wait. */
+        /* A cancel flag that another thread sets is looked at five times a second; a signal ends the wait. */
         int wait = rpc->cancel && (left < 0 || left > 200) ? 200 : (int)left;
         int ready = poll(&look, 1, wait);
         if (ready < 0 && errno != EINTR) return WHIT_RPC_END;
-        if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true; /* the input may end with an unterminated line */
+        /* the last line of the input may lack its line feed */
+        if (ready > 0 && !take_bytes(rpc)) rpc->has_ended = true;
     }
 }
 
-/* Waits until the other side, which may itself wait for its output to be read, accepts more bytes. */
+/* Waits until the other side accepts more bytes; the other side may itself wait until its output is read. */
 static bool wait_to_write(whit_rpc *rpc)
 {
     const uint64_t begin = whit_now_ns();
@@ -98,7 +100,7 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-/* Writes a message and releases it. False if the other side has ended or accepts no bytes for half a minute. */
+/* Writes a message and releases it. Returns false if the other side has ended or accepts no bytes for half a minute. */
 static bool rpc_write(whit_rpc *rpc, json_t *message)
 {
     if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));
@@ -106,7 +108,7 @@ static bool rpc_write(whit_rpc *rpc, json_t *message)
     json_decref(message);
     if (!text) return false;
     size_t n = strlen(text), done = 0;
-    text[n++] = '\n'; /* replaces the terminator */
+    text[n++] = '\n'; /* the line feed replaces the terminating zero byte */
     while (done < n) {
         ssize_t put = write(rpc->out, text + done, n - done);
         if (put < 0 && errno == EAGAIN) {

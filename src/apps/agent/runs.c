@@ -28,7 +28,8 @@ void whit_runner_tell_lack(whit_runner *runner, const char *lacks)
     runner->was_said = true;
 }
 
-/* Appends a line of JSON about the command to the list. If that fails the run fails, so that no run goes unrecorded. */
+/* Appends a line of JSON about the command to the list. If that fails, the run fails, so that no run stays
+ * unrecorded. */
 static whit_status note(const whit_runner *runner, const char *copy, const char *line,
                         const whit_sandbox_result *result, whit_error *error)
 {
@@ -60,7 +61,8 @@ static whit_status note(const whit_runner *runner, const char *copy, const char 
     return status;
 }
 
-/* Puts texts that are open and not saved below the staged changes; `all` borrows from both. */
+/* Adds texts that are open and not saved to the list `all`, below the staged changes; `all` borrows its contents from
+ * both. */
 static whit_status add_unsaved(const whit_runner *runner, const whit_changes *staged, whit_changes *unsaved,
                                whit_changes *all, whit_error *error)
 {
@@ -123,7 +125,8 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
-    if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch); /* or the next command is over, too */
+    /* a copy over its size limit is emptied, or the next command would exceed the limit, too */
+    if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch);
     return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
 }
 
@@ -152,7 +155,7 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     else
         whit_buf_printf(out, "exit status %d", result->status);
     whit_buf_printf(out, " after %.1f s\n", (double)result->wall_ns / 1e9);
-    if (n > n_bytes) { /* errors are at the end of the output, the command at its beginning */
+    if (n > n_bytes) { /* errors are at the end of the output, and the command is at its beginning */
         head = whit_utf8_cut(text, n, n_bytes / 4);
         tail = n_bytes - n_bytes / 4;
         while (tail && (text[n - tail] & 0xc0) == 0x80) tail--;

@@ -26,11 +26,11 @@
 #define WRITTEN        " written"
 #define COPY_BYTES_MAX ((uint64_t)8 << 30)
 #define LIST_BYTES_MAX ((size_t)256 << 20)
-#define KEY_BYTES      ((size_t)1 << 20) /* size of the pieces in which a file is searched for keys */
-/* Bytes of a piece that are searched again with the next one: longer than a key. */
+#define KEY_BYTES      ((size_t)1 << 20) /* bytes of the pieces in which a file is searched for keys */
+/* This many bytes of a piece are searched again with the next piece; a key is shorter. */
 #define KEY_OVERLAP ((size_t)1 << 15)
 
-/* The state of a file of the project, and of its copy, when it was copied. */
+/* describes the state of a file of the project, and of its copy, when it was copied */
 struct stamp {
     uint64_t size, inode;
     int64_t modified_s, changed_s, copy_changed_s;
@@ -44,8 +44,10 @@ struct entry {
 struct update {
     whit_scratch *scratch;
     const char *project;
-    whit_buf old, old_text; /* the last update's list: struct entry[] sorted by path, and the text of their paths */
-    whit_buf entries, text; /* this update's list: struct entry[], which owns its paths, and the file's lines */
+    /* the last update's list: struct entry[] sorted by path, and the text that holds the paths */
+    whit_buf old, old_text;
+    /* this update's list: struct entry[], which owns its paths, and the lines of the list's file */
+    whit_buf entries, text;
     uint64_t n_bytes;
     whit_status status;
     whit_error *error;
@@ -53,8 +55,8 @@ struct update {
 
 /* ---- below the copy, where nothing is trusted -------------------------------------------------- */
 
-/* Opens the parent folder of `path` and sets *name to the last component. Creates missing folders and replaces other
- * files in their place. -1 with errno. */
+/* Opens the parent folder of `path` and sets *name to the last part of the path. Creates missing folders and removes
+ * other files in their place. Returns -1 with errno on failure. */
 static int open_above(const whit_scratch *scratch, const char *path, const char **name)
 {
     char part[NAME_MAX + 1];
@@ -82,7 +84,7 @@ static int open_above(const whit_scratch *scratch, const char *path, const char 
     return at;
 }
 
-/* Writes a new file or link, replacing any existing entry. */
+/* Writes a new file, and removes any existing entry of its name. */
 static bool put_bytes(int folder, const char *name, const void *data, size_t n, mode_t mode)
 {
     whit_agent_remove_all(folder, name);
@@ -97,7 +99,7 @@ static bool copy_bytes(int from, int to, uint64_t size)
     if (ioctl(to, FICLONE, from) == 0) return true;
     for (uint64_t done = 0; done < size;) {
         ssize_t n = copy_file_range(from, NULL, to, NULL, size - done, 0);
-        if (n == 0) break; /* the file was truncated meanwhile */
+        if (n == 0) break; /* the file became shorter meanwhile */
         if (n < 0 && errno != EINTR) {
             char piece[65536];
             if (done || (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)) return false;
@@ -110,8 +112,8 @@ static bool copy_bytes(int from, int to, uint64_t size)
     return true;
 }
 
-/* The first copy of a file keeps its times. A replaced copy gets the current time, so that build results of the old
- * content are rebuilt. */
+/* Copies a file or link. The first copy of a file keeps its times. A replaced copy gets the current time, so that build
+ * results of the old content are rebuilt. */
 static bool put_copy(int folder, const char *name, const char *full, const struct stat *info, bool is_first)
 {
     const struct timespec times[2] = {info->st_atim, info->st_mtim};
@@ -123,7 +125,7 @@ static bool put_copy(int folder, const char *name, const char *full, const struc
         target[n] = 0;
         return symlinkat(target, folder, name) == 0;
     }
-    /* the file may have been replaced by a pipe meanwhile */
+    /* The file may have been replaced by a pipe meanwhile. */
     int from = open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int to = from >= 0 ? openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     bool ok = to >= 0 && copy_bytes(from, to, (uint64_t)info->st_size) &&
@@ -142,7 +144,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-/* Reads the list: lines of numbers and a path. A malformed line is ignored, as if its file had not been copied. */
+/* Reads the list of copied files, whose lines are numbers and a path. A malformed line is ignored, as if its file had
+ * not been copied. */
 static void read_list(struct update *u)
 {
     char path[PATH_MAX + 16];
@@ -195,7 +198,8 @@ static struct stamp stamp_of(const struct stat *own, const struct stat *copy)
 
 /* ---- updating ---------------------------------------------------------------------------------- */
 
-/* Skips secrets and the folder of this program's copies, so that a copy does not copy itself. */
+/* Returns whether to skip a folder: secrets, and the folder of this program's copies, so that a copy does not copy
+ * itself. */
 static bool skip_folder(void *user, const char *folder)
 {
     const struct update *u = user;
@@ -208,8 +212,8 @@ static bool finds_key(const char *text, size_t n)
     return n && whit_guard_find_key(text, n, &begin, &end);
 }
 
-/* Does a text hold a key? In UTF-16 a zero follows or precedes each of its bytes, so that pairs from an even and from
- * an odd place on are looked at. */
+/* Returns whether a text contains a key. In UTF-16 a zero byte follows or precedes each byte of a key, so every second
+ * byte is looked at, from the first and from the second on. */
 static bool has_key(const char *text, size_t n)
 {
     if (finds_key(text, n)) return true;
@@ -225,7 +229,7 @@ static bool has_key(const char *text, size_t n)
     return found;
 }
 
-/* Returns whether the file contains a key or token; true if it cannot be read completely. */
+/* Returns whether the file contains a key or token, or cannot be read completely. */
 static bool holds_key(const char *full)
 {
     whit_buf text = {0};
@@ -357,7 +361,8 @@ static bool is_empty(const char *path)
     return entries && n == 2;
 }
 
-/* Staged files differ from the list's stamps, so that the next update puts the project's back. */
+/* Puts the staged changes into the copy. Their files differ from the stamps of the list, so that the next update puts
+ * the project's files back. */
 static whit_status put_staged(struct update *u, const whit_changes *staged)
 {
     for (size_t i = 0; staged && i < whit_changes_count(staged); i++) {
@@ -373,7 +378,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
             ok = put_bytes(folder, name, c->after, c->after_bytes, c->mode ? (c->mode & 0777) | 0600 : 0644);
         else if (ok)
             whit_agent_remove_all(folder, name);
-        /* A new file is in the list, to be removed with the next update. */
+        /* A new file is added to the list, so that the next update removes it. */
         if (ok && c->is && !c->was) add_line(u, c->path, &(struct stamp){0});
         whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "put into the copy");
         if (folder >= 0) close(folder);
@@ -408,8 +413,8 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     return u.status;
 }
 
-/* Tries again ten times a second: a wait within flock() would not see the flag. False with errno, ECANCELED where the
- * person has ended it. */
+/* Locks the copy; tries ten times a second, because a wait within flock() would not see the cancel flag. Returns false
+ * with errno, which is ECANCELED if the person has ended the wait. */
 static bool lock_copy(int fd, const whit_scratch_wait *wait)
 {
     static const struct timespec pause = {0, 100000000};
@@ -443,7 +448,7 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     scratch->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool ok = scratch->lock >= 0 && lock_copy(scratch->lock, wait);
     if (ok) scratch->tree_fd = whit_agent_open_folder(AT_FDCWD, scratch->tree);
-    /* a command may have removed the folder's permissions */
+    /* A command may have removed the folder's permissions. */
     int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1;
     if (home >= 0) close(home);
     if (scratch->tree_fd >= 0) return WHIT_OK;
@@ -455,7 +460,8 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
 
 /* ---- passes of checks ---------------------------------------------------------------------------- */
 
-/* The file "pass" contains the number of the last pass, followed by " written" if its changes were written. */
+/* Reads the file "pass", which contains the number of the last pass, followed by " written" if its changes were
+ * written. */
 static void read_pass(const whit_scratch *scratch, char text[64])
 {
     char path[PATH_MAX + 16];

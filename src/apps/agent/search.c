@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Two bounds: a line is tried with few steps, which nearly all patterns need, and again with many where those do not
- * do; how often that may happen is counted over all lines. A pattern's memory is bounded by PCRE2: 64 KiB compiled, and
- * a limit on the heap of a match. */
+ * Searches with two limits on time: a line is tried with few steps, which are enough for nearly all patterns, and again
+ * with many steps if those were too few; the number of lines that are tried again is limited, too. PCRE2 limits a
+ * pattern's memory: 64 KiB for the compiled pattern, and a maximum for the heap of a match. */
 #include "agent/search.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -76,6 +76,6 @@ whit_search_found whit_search_line(whit_search *search, const char *line, size_t
         search->n_costly++;
         found = match_within(search, line, n_bytes, STEPS_MANY);
     }
-    if (found >= 0) return WHIT_SEARCH_YES; /* 0: it matches, with more groups than ovector entries */
+    if (found >= 0) return WHIT_SEARCH_YES; /* 0 means a match with more groups than the match data holds */
     return found == PCRE2_ERROR_NOMATCH ? WHIT_SEARCH_NO : WHIT_SEARCH_COSTLY;
 }

@@ -20,7 +20,7 @@ static void hash_content(const whit_buf *content, uint8_t hash[WHIT_HASH_BYTES])
     whit_hash_end(&state, hash);
 }
 
-/* Reads a file of a copy; only regular files count. whit_project_read would refuse it, because copies are in this
+/* Reads a file of a copy; only regular files count. whit_project_read would refuse the file, because copies are in this
  * program's own folders. */
 static whit_status read_copied(const char *folder, const char *path, whit_buf *content, bool *exists, whit_error *error)
 {
@@ -85,8 +85,8 @@ void whit_snapshot_free(whit_snapshot *s)
     *s = (whit_snapshot){0};
 }
 
-/* Stages one file of the copy, as it differs from the snapshot: *conflict if the project's file is neither the
- * snapshot's nor the copy's. */
+/* Stages one file of the copy, as it differs from the snapshot; *conflict becomes true if the project's file is neither
+ * the snapshot's nor the copy's. */
 static whit_status stage_file(const whit_snapshot *before, const char *project, const char *path, whit_changes *set,
                               bool *conflict, whit_error *error)
 {
@@ -124,7 +124,8 @@ whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project
     whit_snapshot after;
     whit_status status = whit_snapshot_take(&after, before->folder, error);
     conflict[0] = 0;
-    for (int pass = 0; pass < 2; pass++) { /* files that exist now, then files that were removed */
+    /* the first pass is over files that exist now, the second over files that were removed */
+    for (int pass = 0; pass < 2; pass++) {
         const whit_snapshot *list = pass ? before : &after;
         for (size_t i = 0; status == WHIT_OK && i < list->n; i++) {
             bool has_conflict = false;

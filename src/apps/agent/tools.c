@@ -26,9 +26,9 @@
 #define FOLDERS_DEEP  24
 #define GREP_FILE_MAX ((size_t)4 << 20)
 #define GREP_LINE_MAX 2000
-#define REASON_MAX    4000 /* maximum bytes of a command shown to a person before it runs */
+#define REASON_MAX    4000 /* maximum number of bytes of a command that is shown to a person before it runs */
 
-/* Name, effect, and parameters "name:type", with a ? if optional. */
+/* describes a tool: its name, its effect, and its parameters as "name:type", with a ? if optional */
 static const struct tool {
     const char *name, *help, *parameters;
 } tools[] = {
@@ -136,12 +136,13 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
 typedef struct walk {
     const whit_tool_place *place;
     whit_buf *result;
-    whit_search *pattern; /* NULL: list names */
+    whit_search *pattern; /* NULL: the walk lists names */
     size_t n_entries, n_costly;
     bool is_spent;
 } walk;
 
-/* A name with line ends or other control characters is shown as JSON would: one name a line. */
+/* Appends a name in a line of its own. A name with line ends or other control characters is written as a string of
+ * JSON. */
 static void put_name(whit_buf *result, const char *path)
 {
     char *quoted = NULL;
@@ -171,7 +172,8 @@ static void grep_file(walk *w, const char *path)
             WHIT_OK &&
         content.size_bytes <= GREP_FILE_MAX && content.size_bytes && !memchr(content.data, 0, content.size_bytes)) {
         const char *text = whit_chars(&content), *stop = text + content.size_bytes;
-        size_t key = 0, key_end; /* lines inside a key block do not have the form of a key */
+        /* a file with a key is not searched, because lines within a key block do not have the form of a key */
+        size_t key = 0, key_end;
         if (whit_guard_find_key(text, content.size_bytes, &key, &key_end)) stop = text;
         for (size_t number = 1; text < stop && may_continue(w); number++) {
             const char *end = memchr(text, '\n', (size_t)(stop - text));
@@ -196,7 +198,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Links are named and not followed. */
+/* Visits a folder and its subfolders. Links are named and not followed. */
 static void visit(walk *w, const char *path, int deep)
 {
     char full[PATH_MAX];
@@ -242,7 +244,7 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     walk w = {.place = place, .result = result};
     char inside[PATH_MAX];
     whit_status status = WHIT_OK;
-    /* A name below the folder is resolved for it: parent steps and links that lead out are refused. */
+    /* A name below the folder is resolved, which refuses parent steps and links that lead out. */
     if (snprintf(inside, sizeof inside, "%s/a", path) >= (int)sizeof inside)
         status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "the path is too long");
     else if (folder && *path)
@@ -313,7 +315,8 @@ bool whit_tool_reason(whit_buf *reason, const char *begin, const char *text)
         whit_buf_append(reason, "", 1);
 }
 
-/* Asks about something outside of the sandbox; false: the result says why it is not done. */
+/* Asks the person about an action outside of the sandbox. If it returns false, `result` gets the reason why the action
+ * is not done. */
 static bool is_agreed(const whit_tool_place *place, const char *begin, const char *text, const char *not_done,
                       whit_buf *result)
 {
@@ -363,7 +366,8 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* Checks the arguments against the tool's parameters: required ones are present, and all have the right type. */
+/* Checks the arguments against the tool's parameters: required arguments must be present, and all must have the right
+ * type. */
 static bool check_arguments(const struct tool *tool, const json_t *arguments, whit_buf *result)
 {
     for (const char *at = tool->parameters; *at; at += strcspn(at, " "), at += *at == ' ') {
@@ -379,7 +383,7 @@ static bool check_arguments(const struct tool *tool, const json_t *arguments, wh
     return true;
 }
 
-/* Runs a tool of an MCP server. It runs outside the sandbox, so a person is asked and shown all arguments. */
+/* Runs a tool of an MCP server. Such a tool runs outside the sandbox, so a person is asked and shown all arguments. */
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;
@@ -395,7 +399,8 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     json_decref(arguments);
 }
 
-/* How a call is described: the verb, its main argument, and a word if that argument is absent. */
+/* describes how a call is told to a person: the verb, the name of the main argument, and words for it if it is
+ * absent */
 static const struct {
     const char *tool, *verb, *argument, *without;
 } deeds[] = {
@@ -410,7 +415,7 @@ static const struct {
     {"run", "runs", "command", "a command"},
 };
 
-/* Appends the second argument of some tools: the lines, the name, the folder. */
+/* Appends the second argument of some tools: the lines, the name or the folder. */
 static void tell_rest(const char *tool, const json_t *arguments, whit_buf *line)
 {
     const char *name = json_string_value(json_object_get(arguments, "name")),

@@ -24,12 +24,12 @@
 #define MAX_CHANGES    10000u
 #define FRAME_NAME     "turn"
 #define PENDING_BYTES  ((size_t)1 << 20)
-#define BESIDE         ".whit-turn~" /* in the folder of a file that is being written */
+#define BESIDE         ".whit-turn~" /* beginning of the temporary name in the folder of a file that is being written */
 
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
 enum { RECORD_BEGIN = 1, RECORD_END = 2, RECORD_HEAD = 3 };
-/* The frame of an undo or redo contains no changes: they are the changes of turn `of`, swapped for an undo. */
+/* The frame of an undo or redo contains no changes: it has the changes of turn `of`, swapped for an undo. */
 enum { CHANGES_HERE = 0, CHANGES_OF_TURN = 1 };
 
 typedef struct frame_head {
@@ -48,7 +48,7 @@ struct whit_turns {
     char *project, *path;
     whit_ndf_log log;
     whit_buf turns;     /* whit_turn[] */
-    whit_buf frames;    /* uint32_t[]: the frame of each turn */
+    whit_buf frames;    /* uint32_t[]: index of each turn's frame */
     whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };
@@ -70,8 +70,9 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* The whole name, checked: below the project once links are followed, no parent steps. `known` (may be NULL) is the
- * folder that was looked at last, for turns of many files: it is looked at once. */
+/* Writes the whole path of a file after checks: it must be below the project once links are followed, and have no
+ * parent steps. `known` (may be NULL) is the folder that was checked last, so that a folder of many files is checked
+ * once. */
 static whit_status resolve_path(const char *project, char *known, const char *path, char full[PATH_MAX],
                                 whit_error *error)
 {
@@ -81,7 +82,7 @@ static whit_status resolve_path(const char *project, char *known, const char *pa
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", path);
     if (!whit_agent_path_is_plain(path))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
-    /* If folders are to be made, the nearest existing folder decides. */
+    /* If folders are to be made, the nearest existing folder is checked. */
     snprintf(folder, sizeof folder, "%s", full);
     *strrchr(folder, '/') = 0;
     if (known && strcmp(known, folder) == 0) return WHIT_OK;
@@ -115,7 +116,8 @@ static whit_status resolve_path(const char *project, char *known, const char *pa
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
 }
 
-/* Reads a plain file of moderate size in the fewest calls; false if it is not such a file, or changes meanwhile. */
+/* Reads a plain file of moderate size in the fewest calls; returns false if it is no such file, or changes
+ * meanwhile. */
 static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 {
     struct stat info;
@@ -124,7 +126,7 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size < PENDING_BYTES;
     size_t size = ok ? (size_t)info.st_size : 0;
     ok = ok && whit_buf_reserve(content, size + 1);
-    /* Reads one byte more than the size, to detect that the file has grown. */
+    /* One byte more than the size is read, to detect that the file has grown. */
     ok = ok && read(fd, content->data + content->size_bytes, size + 1) == (ssize_t)size;
     close(fd);
     if (!ok) return false;
@@ -185,8 +187,8 @@ static whit_status make_folders(char *full, size_t n_project, whit_error *error)
     return WHIT_OK;
 }
 
-/* The temporary name under which a file of a turn is written before it is renamed: one at a time in a folder,
- * because the journal has one user. */
+/* Writes the temporary name under which a file of a turn is written before it is renamed. A folder has one such name at
+ * a time, because the journal has one user. */
 static bool name_beside(const char *full, char beside[PATH_MAX])
 {
     const char *slash = strrchr(full, '/');
@@ -194,8 +196,8 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
 }
 
 /* Writes the content of one side atomically and keeps the file's metadata. A file with other links, or with metadata
- * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
- * files. */
+ * that a new file cannot get, is written in place, while a whole copy exists in its folder. flush_files flushes the
+ * written files. */
 static whit_status put_file(const whit_turns *journal, char *known, const whit_change *change, bool after,
                             whit_error *error)
 {
@@ -208,8 +210,8 @@ static whit_status put_file(const whit_turns *journal, char *known, const whit_c
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
-    /* A file that a crash left is removed when its turn is taken back; one that is there before a turn is the
-     * person's. */
+    /* A temporary file that a crash left is removed when its turn is undone; a file of that name that exists before a
+     * turn is the person's. */
     if (fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) fd = open(beside, flags, 0666);
     if (fd < 0 && errno == EEXIST)
         return whit_fail(error, WHIT_ERROR_IO, "%s is in the way of a file that is written beside it: move it away",
@@ -228,7 +230,7 @@ static whit_status put_file(const whit_turns *journal, char *known, const whit_c
     return status;
 }
 
-/* Was a file being written in place when the program ended? The copy beside it is whole then. */
+/* Returns whether a file was being written in place when the program ended. The copy in its folder is then complete. */
 static bool was_cut_off(const whit_turns *journal, const whit_change *change)
 {
     char full[PATH_MAX], beside[PATH_MAX];
@@ -252,13 +254,13 @@ static whit_status flush_file(const whit_turns *journal, const char *path, whit_
     char full[PATH_MAX];
     WHIT_TRY(resolve_path(journal->project, NULL, path, full, error));
     int fd = open(full, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) return WHIT_OK; /* it was removed */
+    if (fd < 0 && errno == ENOENT) return WHIT_OK; /* the file was removed */
     whit_status status = fd >= 0 && fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, full, "flush to disk");
     if (fd >= 0) close(fd);
     return status;
 }
 
-/* Flushes all written files at once, where the system can: a flush per file takes a hundred times as long for a hundred
+/* Flushes all written files at once if the system can: a flush per file takes a hundred times as long for a hundred
  * files. */
 static whit_status flush_files(const whit_turns *journal, const whit_change *changes, size_t n, whit_error *error)
 {
@@ -271,7 +273,7 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Sets *same: whether the file has the content of that side of the change. */
+/* Sets *same to whether the file has the content of that side of the change. */
 static whit_status is_side(const whit_turns *journal, char *known, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
@@ -289,7 +291,7 @@ static whit_status is_side(const whit_turns *journal, char *known, const whit_ch
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* Small pieces go to the journal together. */
+/* Adds bytes to the frame that is being written; small pieces go to the journal together. */
 static whit_status add_bytes(whit_turns *journal, whit_buf *pending, const void *data, size_t n, whit_error *error)
 {
     if (pending->size_bytes + n > PENDING_BYTES) {
@@ -332,7 +334,8 @@ static whit_status append_frame(whit_turns *journal, const frame_head *head, con
     return status;
 }
 
-/* The changes of a frame; texts point into `data`, whose paths are terminated in `paths`. */
+/* holds the changes of a frame; their texts point into `data`, their paths into `paths`, where each ends with a zero
+ * byte */
 typedef struct loaded {
     frame_head head;
     whit_buf data, paths, changes;
@@ -355,7 +358,8 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
     size_t at = sizeof l->head, n_paths = 0;
     const uint8_t *data = l->data.data;
     if (l->head.n_changes > MAX_CHANGES) return bad_frame(journal, frame, error);
-    for (int pass = 0; pass < 2; pass++) { /* lengths first: pointers into `paths` must stay */
+    /* the first pass finds the lengths, since pointers into `paths` must stay valid */
+    for (int pass = 0; pass < 2; pass++) {
         at = sizeof l->head;
         for (uint32_t i = 0; i < l->head.n_changes; i++) {
             frame_change r;
@@ -406,7 +410,7 @@ static void swap_sides(whit_change *c)
     c->after_bytes = old.before_bytes;
 }
 
-/* Returns the frame of a turn that wrote, or UINT32_MAX. */
+/* Returns the frame of the write turn with this number, or UINT32_MAX. */
 static uint32_t frame_of(const whit_turns *journal, uint32_t number)
 {
     for (uint32_t i = 0; i < whit_turns_count(journal); i++)
@@ -458,7 +462,8 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
                       .n_changes = head->n_changes,
                       .n_bytes = n_bytes};
     memcpy(turn.note, head->note, sizeof turn.note - 1);
-    turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0; /* JSON shows it */
+    /* the note must be valid UTF-8, because it is shown in JSON */
+    turn.note[whit_utf8_valid_bytes((const uint8_t *)turn.note, strlen(turn.note))] = 0;
     uint32_t n = whit_turns_count(journal);
     for (uint32_t i = 0; i < n; i++) /* the last undo or redo of a turn decides its state */
         if (turn.kind != WHIT_TURN_WRITE && turn_at(journal, i)->number == turn.of) {
@@ -471,7 +476,7 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
     return WHIT_OK;
 }
 
-/* Restores the old content of a file that was written, unless the file has changed since. */
+/* Restores the old content of a file that a turn has written, unless the file has changed since. */
 static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
 {
     bool after;
@@ -479,7 +484,7 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
     return after || was_cut_off(journal, change) ? put_file(journal, NULL, change, false, error) : WHIT_OK;
 }
 
-/* Rolls back a turn without an end record: every file with its new content gets the old content back. */
+/* Rolls back a turn without an end frame: every file with its new content gets its old content back. */
 static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *error)
 {
     loaded l;
@@ -565,7 +570,8 @@ void whit_turns_close(whit_turns *journal)
     free(journal);
 }
 
-/* Frames that were appended since the journal was opened have no place yet: reads the chain anew. */
+/* Reads the chain anew if the turn's frame was appended since the journal was opened, because the place of such a frame
+ * is not known yet. */
 static whit_status read_again(whit_turns *journal, uint32_t index, whit_error *error)
 {
     uint32_t recovered;
@@ -597,7 +603,7 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Requires that the file still has the content that the change was made from. */
+/* Fails if the file does not have the content from which the change was made. */
 static whit_status need_before(const whit_turns *journal, char *known, const whit_change *change, uint32_t of,
                                whit_error *error)
 {
@@ -632,7 +638,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
-        /* Again: the journal is flushed to disk in between, and a person may write meanwhile. */
+        /* The file is checked again: the journal is flushed to disk in between, and a person may write meanwhile. */
         status = need_before(journal, known, &changes[done], head.of, error);
         if (status == WHIT_OK) status = put_file(journal, known, &changes[done], true, error);
         if (status == WHIT_OK) done++;
@@ -644,7 +650,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     whit_error inner, why = {.status = WHIT_OK};
     while (status != WHIT_OK && done-- > 0)
         if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
-    if (why.status != WHIT_OK) /* opening the journal next time rolls the turn back */
+    if (why.status != WHIT_OK) /* the next opening of the journal rolls the turn back */
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s, and what was written of the turn could not be taken back (%s): it will be when the "
                          "project is opened next",
@@ -667,8 +673,8 @@ whit_status whit_turns_write(whit_turns *journal, const whit_change *changes, si
     return write_turn(journal, head, changes, n, error);
 }
 
-/* Returns the turn that was undone last among all turns that are still undone; 0 without one. The turn with the
- * highest number would be wrong: the files do not have the content that it was made from yet. */
+/* Returns the turn that was undone last among all turns that are still undone, or 0. The undone turn with the highest
+ * number may be wrong: the files may not have the content from which it was made. */
 static uint32_t undone_last(const whit_turns *journal)
 {
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
@@ -681,7 +687,8 @@ static uint32_t undone_last(const whit_turns *journal)
     return 0;
 }
 
-/* Picks the named turn. Without a name: to undo, the latest turn that may be undone; to redo, the turn undone last. */
+/* Picks the named turn. Without a name it picks, to undo, the latest turn that may be undone and, to redo, the turn
+ * that was undone last. */
 static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
 {
     const char *verb = undo ? "undone" : "made again";

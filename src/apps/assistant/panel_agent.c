@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Two threads: the editor's, which calls the panel's functions, and the worker's, which runs a piece of work and
- * waits for the editor where it needs a text or an answer. Events from the worker to the editor are queued; a pipe
- * wakes the editor. No thread wakes up while there is no work. */
+ * Runs the agent with two threads: the editor's thread calls the panel's functions, and the worker's thread runs one
+ * job at a time and waits for the editor when it needs a text or an answer. Events from the worker to the editor are
+ * queued; a pipe wakes the editor. No thread wakes up while there is no work. */
 #include "base/phrase.h"
 #include "assistant/panel_agent.h"
 
@@ -20,19 +20,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TURNS_MAX      50          /* limit on the answers of a task */
-#define UNSAVED_NS     50000000ull /* how long the list of unsaved texts is valid; writing compares anyway */
+#define TURNS_MAX 50 /* maximum number of the model's answers in a task */
+/* nanoseconds for which the list of unsaved texts is valid; writing compares the texts in any case */
+#define UNSAVED_NS     50000000ull
 #define SELECTION_ROLE "You are asked about a part of a text in an editor."
 
-/* Events that the editor handles in its own thread. */
+/* The editor handles these events in its own thread. */
 typedef enum event_kind {
     EVENT_TEXT,
     EVENT_NOTE,
     EVENT_DONE,
     EVENT_FAILED,
-    EVENT_WRITTEN, /* a file */
-    EVENT_REPLACE, /* the selection */
-    EVENT_HUNKS,   /* for this and the following kinds the worker waits */
+    EVENT_WRITTEN, /* a file was written */
+    EVENT_REPLACE, /* the selection is replaced */
+    EVENT_HUNKS,   /* for this and the following events the worker waits */
     EVENT_QUESTION,
     EVENT_READ,
     EVENT_LIST,
@@ -43,10 +44,11 @@ struct event {
     struct event *next;
     event_kind kind;
     size_t n;
-    char text[]; /* n bytes and a zero */
+    char text[]; /* n bytes and a zero byte */
 };
 
-/* A turn that can be undone: its number in the journal, and its changes to open texts. */
+/* describes a turn, which is the changes of one answer, that can be undone: its number in the journal of turns, and its
+ * changes to open texts */
 struct done_turn {
     uint32_t number;
     whit_changes open;
@@ -60,14 +62,14 @@ struct whit_panel_agent {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    /* Protected by the lock: */
+    /* The lock protects the members below. */
     bool has_thread, has_job, ending;
     volatile bool cancel;
     struct event *first, *last;
     whit_panel_kind kind;
     whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
-    bool wants_answer;               /* the worker is waiting for the editor */
-    event_kind asked;                /* the question that the editor was given; EVENT_TEXT: no question */
+    bool wants_answer;               /* the worker waits for the editor */
+    event_kind asked;                /* the question that the editor has received; EVENT_TEXT: no question */
     const whit_panel_hunk *hunks;
     size_t n_hunks;
     uint8_t *taken;
@@ -76,7 +78,7 @@ struct whit_panel_agent {
     whit_buf answer;
     bool is_answered, said;
     whit_error answer_error;
-    /* Used by the worker only: */
+    /* Only the worker uses the members below. */
     whit_panel_wish wished;
     whit_buf wishes;
     whit_answering_model model;
@@ -86,7 +88,7 @@ struct whit_panel_agent {
     bool is_ready, quiet;
     whit_buf unsaved; /* paths of open texts that are not saved, as of unsaved_ns */
     uint64_t unsaved_ns;
-    whit_buf turned; /* paths of a turn being undone or redone */
+    whit_buf turned; /* paths of a turn that is being undone or redone */
     whit_agent_messages messages;
     whit_agent_report report;
     whit_buf turns, undone; /* struct done_turn[] */
@@ -111,7 +113,7 @@ static void post(whit_panel_agent *a, event_kind kind, const char *text, size_t 
     a->last = event;
     pthread_mutex_unlock(&a->lock);
     while (write(a->pipe[1], "", 1) < 0 && errno == EINTR) {
-    } /* full: the editor is awake */
+    } /* the pipe is full, so the editor is awake */
 }
 
 static void post_line(whit_panel_agent *a, event_kind kind, const char *line)
@@ -119,7 +121,7 @@ static void post_line(whit_panel_agent *a, event_kind kind, const char *line)
     post(a, kind, line, strlen(line));
 }
 
-/* Waits for the editor's answer to an event; false if the work is to end. */
+/* Waits for the editor's answer to an event; returns false if the work should end. */
 static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
 {
     pthread_mutex_lock(&a->lock);
@@ -137,14 +139,14 @@ static bool wait_answer(whit_panel_agent *a, event_kind kind, const char *text)
     return ok;
 }
 
-/* Returns whether a person's answer to such a question is valid: an answer to an earlier question must not count for
- * one that was not shown yet. Call with the lock held. */
+/* Returns whether a person's answer to a question of this kind is valid: an answer to an earlier question must not
+ * count for a question that was not shown yet. Must be called with the lock held. */
 static bool may_answer(const whit_panel_agent *a, event_kind kind)
 {
     return a->wants_answer && !a->is_answered && !a->cancel && a->asked == kind;
 }
 
-/* Answers the worker; called with the lock held, on the editor's thread. */
+/* Answers the worker. Must be called with the lock held, on the editor's thread. */
 static void wake_worker(whit_panel_agent *a)
 {
     a->is_answered = true;
@@ -286,7 +288,7 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
 static whit_status do_task(whit_panel_agent *a, whit_error *error)
 {
     const whit_open_texts open = {texts_read, texts_write, texts_list, a};
-    WHIT_TRY(be_ready(a, error)); /* also opens the MCP servers */
+    WHIT_TRY(be_ready(a, error)); /* this call also opens the MCP servers */
     whit_agent_options how = {.project = a->project,
                               .task = whit_chars(&a->text),
                               .n_turns_max = TURNS_MAX,
@@ -334,7 +336,8 @@ static whit_status ask_plain(whit_panel_agent *a, const char *system, const char
     return status;
 }
 
-/* Keeps the content of the only fenced block, else the whole text; its final line end follows the old text's. */
+/* Keeps the content of the only fenced block or, without a block, the whole text. The line end at the end becomes that
+ * of the old text. */
 static void take_block(whit_buf *text, const char *old, size_t old_bytes)
 {
     whit_buf_append(text, "", 1);
@@ -365,7 +368,7 @@ static whit_status do_explain(whit_panel_agent *a, whit_error *error)
     return status;
 }
 
-/* Asks for approval of the hunks of a rewritten selection; the approved ones replace it. */
+/* Asks for approval of the hunks of a rewritten selection; the approved hunks replace it. */
 static whit_status ask_rewrite(whit_panel_agent *a, whit_changes *staged, whit_error *error)
 {
     whit_hunks hunks = {0};
@@ -431,7 +434,8 @@ static void on_turned(void *user, const whit_change *change)
     whit_buf_append(&a->turned, change->path, strlen(change->path) + 1);
 }
 
-/* Undoes (or redoes) the latest turn of this run, in open texts and in files; without one, the journal's latest. */
+/* Undoes (or redoes) the latest turn of this run, in open texts and in files; without such a turn, the journal's latest
+ * turn. */
 static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
 {
     whit_buf *from = redo ? &a->undone : &a->turns;
@@ -453,7 +457,7 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
         whit_turns_close(journal);
     }
     for (size_t i = 0; i < n_open && !redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
-    if (status != WHIT_OK && in_texts) { /* roll back: all or nothing */
+    if (status != WHIT_OK && in_texts) { /* the texts are rolled back, so that all changes are made or none */
         whit_error ignored;
         for (size_t i = 0; i < n_open && redo; i++) whit_change_turn_round(whit_changes_at(&turn->open, i));
         (void)texts_write(a, whit_changes_at(&turn->open, 0), n_open, &ignored);
@@ -549,7 +553,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
         return whit_fail_memory(error, "a task", request->selection_bytes);
     if (first) {
         if (!whit_system_pipe(a->pipe)) return whit_fail_errno(error, "a pipe", "make");
-        sigset_t all, before; /* signals go to the editor's thread */
+        sigset_t all, before; /* signals are left to the editor's thread */
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);
         a->has_thread = pthread_create(&a->thread, NULL, work, a) == 0;
@@ -625,7 +629,7 @@ static bool patch_open(whit_panel_agent *a, struct whit_editor *editor)
     return true;
 }
 
-/* Handles an event that the worker waits for; does nothing if it no longer waits. */
+/* Handles an event for which the worker waits; does nothing if the worker no longer waits. */
 static void serve(whit_panel_agent *a, struct whit_editor *editor, const struct event *event)
 {
     char path[PATH_MAX * 2];

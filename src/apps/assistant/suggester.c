@@ -15,7 +15,7 @@
 
 #define SUGGESTED_TOKENS 64
 #define SUGGESTED_LINES  8
-#define CONTEXT_TOKENS   4096 /* three times the editor's limit */
+#define CONTEXT_TOKENS   4096 /* tokens of the context: three times the editor's limit */
 
 struct question {
     char *before, *behind;
@@ -27,22 +27,22 @@ struct whit_model_suggester {
     whit_panel_wish chosen; /* copies of the settings of the first question, which stay in use */
     whit_buf key;
     whit_suggester callbacks;
-    int woken; /* writing end of the pipe of callbacks.fd; a full pipe wakes the reader as well */
+    int woken; /* writing end of the pipe whose reading end is callbacks.fd; a full pipe wakes the reader as well */
     pthread_t thread;
     bool has_thread;
-    /* Used by the worker thread only: */
+    /* Only the worker thread uses the members below. */
     whit_model *model;
     whit_session *session;
     whit_sampler *sampler;
     whit_endpoint *endpoint;
     uint64_t number; /* number of the question being answered */
     uint32_t n_lines;
-    /* Protected by the lock: */
+    /* The lock protects the members below. */
     pthread_mutex_t lock;
     pthread_cond_t asked;
     struct question waiting;
     bool has_waiting, ends, is_useless; /* useless: no suggestion can be made any more */
-    uint64_t latest;                    /* number of the latest question; older ones are obsolete */
+    uint64_t latest;                    /* number of the latest question; older questions are obsolete */
     whit_buf answer;
     whit_suggestion_state state;
     char why[300];
@@ -55,7 +55,7 @@ static void wake_editor(const whit_model_suggester *s)
     }
 }
 
-/* Receives a piece of the answer; false if it is long enough, or obsolete. */
+/* Receives a piece of the answer; returns false if the answer is long enough or obsolete. */
 static bool on_text(void *user, const char *text, size_t n)
 {
     whit_model_suggester *s = user;
@@ -86,7 +86,7 @@ static whit_status open_model(whit_model_suggester *s, whit_error *error)
     if (!s->model) WHIT_TRY(whit_model_open(found, &how, &s->model, error));
     int32_t id;
     size_t n_ids;
-    /* Check that the model supports infilling before a session is opened. */
+    /* This checks that the model supports infilling before a session is opened. */
     whit_status status = whit_tokenize_infill(s->model, "", 0, "", 0, &id, 0, &n_ids, error);
     if (status != WHIT_OK && status != WHIT_ERROR_LIMIT) return status;
     wanted.n_ctx_tokens = CONTEXT_TOKENS;
@@ -184,7 +184,7 @@ static void *work(void *user)
         whit_status status = s->chosen.url ? ask_endpoint(s, &q, &error) : ask_model(s, &q, &error);
         free_question(&q);
         pthread_mutex_lock(&s->lock);
-        bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context: no suggestion here */
+        bool too_long = status == WHIT_ERROR_LIMIT; /* the text exceeds the context, so there is no suggestion here */
         bool failed = status != WHIT_OK && status != WHIT_ERROR_CANCELLED && !too_long;
         if (failed) s->is_useless = true;
         if (s->latest == s->number) {
@@ -209,7 +209,7 @@ static char *copy_text(const char *text, size_t n)
     return own;
 }
 
-/* Under the lock. */
+/* Drops the waiting question and the answer. Must be called with the lock held. */
 static void forget(whit_model_suggester *s)
 {
     s->latest++;
@@ -221,7 +221,7 @@ static void forget(whit_model_suggester *s)
     s->state = WHIT_SUGGESTION_NONE;
 }
 
-/* Chooses the model at the first question; false if no model is named. */
+/* Chooses the model at the first question; returns false if the settings name no model. */
 static bool choose_model(whit_model_suggester *s, const whit_panel_wish *settings)
 {
     if (s->chosen.model || s->chosen.url) return true;
@@ -231,7 +231,7 @@ static bool choose_model(whit_model_suggester *s, const whit_panel_wish *setting
     return s->chosen.model || s->chosen.url;
 }
 
-/* Must this text not be sent to an endpoint? By the agent's rule for secrets. */
+/* Returns whether this text must not be sent to an endpoint, by the agent's rule for secrets. */
 static bool is_secret(const whit_suggestion_question *question)
 {
     size_t begin = 0, end;
