@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * The agent in the editor: its panel, its questions and its rewrites. */
+ * Declares the agent in the editor: its panel, its questions and its rewrites of selections. */
 #ifndef WHIT_EDITOR_AGENT_H
 #define WHIT_EDITOR_AGENT_H
 
 #include "editor/command.h"
 #include "editor/panel.h"
 
-/* The agent's panel. */
+/* holds the agent's panel */
 struct ed_panel {
-    struct ed_doc *doc; /* NULL: not used yet */
+    struct ed_doc *doc; /* text of the panel; NULL: the panel was not used yet */
     bool working;
-    const whit_panel_hunk *hunks;     /* hunks that wait for an answer, or NULL */
-    size_t n_hunks, at, asked, shown; /* asked, shown: number of hunks that the panel shows as a question, or at all */
+    const whit_panel_hunk *hunks; /* hunks that wait for an answer, or NULL */
+    /* at: index of the hunk that is asked about; asked, shown: number of hunks that the panel shows as a question, or
+     * at all */
+    size_t n_hunks, at, asked, shown;
     uint8_t *taken;
     char question[200]; /* question that waits for an answer; "": no question */
     uint64_t asked_ns;
@@ -21,15 +23,15 @@ struct ed_panel {
     char *model, *url, *name, *key_file; /* from the settings; NULL: not set */
 };
 
-/* panel.c */
+/* These functions are in panel.c. */
 extern ed_command_fn ed_agent, ed_agent_stop, ed_agent_undo, ed_agent_redo, ed_explain, ed_rewrite;
 void ed_agent_task(ed *e, const char *text);
 void ed_rewrite_as(ed *e, const char *text);
 whit_panel_wish ed_panel_wish(const ed *e);
-bool ed_panel_waits(const ed *e); /* for an answer of the person's */
+bool ed_panel_waits(const ed *e); /* whether the agent waits for an answer of the person */
 void ed_panel_answer(ed *e, uint32_t letter);
 void ed_panel_scroll(ed *e, whit_key key);
-void ed_panel_reply(ed *e, const char *text); /* NULL: none */
+void ed_panel_reply(ed *e, const char *text); /* text NULL: the person gives no answer */
 void ed_panel_forget(ed *e, const struct ed_doc *doc);
 void ed_panel_close(ed *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Changes of a text: typing, pasting, saving, reflow, indentation. */
+ * Declares changes of a text: typing, pasting, saving, reflow, indentation. */
 #ifndef WHIT_EDITOR_CHANGE_H
 #define WHIT_EDITOR_CHANGE_H
 
@@ -7,17 +7,17 @@
 
 #include <limits.h>
 
-/* Copied text. */
+/* holds the copied text */
 struct ed_clipboard {
     char *text; /* NULL: nothing was copied */
     size_t n_bytes;
-    bool lines, block; /* whole lines; a block of vi */
+    bool lines, block; /* lines: the text is whole lines; block: it is a rectangular block of vi */
 };
 
-/* change.c */
+/* These functions are in change.c. */
 bool ed_edit(ed *e, uint64_t offset, uint64_t n_remove, const void *data, size_t n);
 void ed_type(ed *e, const char *text, size_t n);
-uint32_t ed_closing(int byte); /* Returns the bracket or quote that closes `byte`; 0 if it opens nothing. */
+uint32_t ed_closing(int byte); /* returns the bracket or quote that closes `byte`; 0 if `byte` opens nothing */
 void ed_paste(ed *e, const char *text, size_t n);
 bool ed_delete_selection(ed *e, struct ed_cursor *cursor);
 void ed_copy_range(ed *e, whit_range range, bool lines);
@@ -25,9 +25,11 @@ void ed_indent_detect(struct ed_doc *doc, int tab_columns, int indent);
 /* Applies the .editorconfig files' settings over the detected indentation. */
 void ed_project_settings(struct ed_doc *doc);
 void ed_save(ed *e, struct ed_doc *doc, bool force);
-/* Saves all modified texts; stops at the first that needs a question or fails, and returns false. */
+/* Saves all modified texts. Stops at the first text that needs a question or cannot be saved, and then returns
+ * false. */
 bool ed_save_all(ed *e);
-void ed_save_under(ed *e, const char *path, bool force); /* without `force`, over another file only after asking */
+/* without `force`, another file is only replaced after a question */
+void ed_save_under(ed *e, const char *path, bool force);
 /* Writes the text to another file; the buffer keeps its own file. Without `force`, an existing file is not replaced. */
 void ed_save_copy(ed *e, const char *path, bool force);
 /* Expands "~/" in a typed path to the home folder; a path that would be too long is returned unchanged. */
@@ -37,18 +39,20 @@ const char *ed_typed_path(const char *typed, char path[PATH_MAX]);
  * the first of them. */
 bool ed_put_lines(ed *e, struct ed_doc *doc, uint64_t at, const char *text, size_t n);
 
-/* reflow.c: whole lines, from the beginning of one. ed_reflow returns the beginning of the last one; ed_reindent
- * returns false, with a message, if the language has no brackets. */
+/* The functions of reflow.c act on whole lines. ed_reflow returns the beginning of the last line; ed_reindent returns
+ * false, with a message, if the language has no brackets. */
 uint64_t ed_reflow(ed *e, whit_range lines);
 bool ed_reindent(ed *e, whit_range lines);
 
-/* commands_edit.c */
-/* Returns the ending of the line that begins at an offset, or the ending to give it: files with CR LF keep it. */
+/* These functions are in commands_edit.c. */
+/* Returns the line end of the line that begins at an offset, or the line end to give it: files with CR LF keep CR
+ * LF. */
 const char *ed_line_ending(ed *e, uint64_t begin);
 /* Indents or outdents the line that begins at `begin` by one level. */
 void ed_indent_line(ed *e, uint64_t begin, bool even_empty);
 void ed_outdent_line(ed *e, uint64_t begin);
-/* Makes n steps of undo or redo. False, with a line, if fewer are possible; *changed: the last range, or ED_NONE. */
+/* Makes n steps of undo or redo. Returns false, with a message, if fewer are possible; *changed becomes the last range,
+ * or ED_NONE. */
 bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of commands, the keys bound to them, and the settings that change these bindings. */
+ * Declares the table of commands, the keys bound to them, and the settings that change these bindings. */
 #ifndef WHIT_EDITOR_COMMAND_H
 #define WHIT_EDITOR_COMMAND_H
 
@@ -12,32 +12,34 @@ struct ed_command {
     ed_command_fn *run;
     uint8_t flags;
 };
-enum { ED_MOVES = 1, ED_EDITS = 2, ED_JUMPS = 4, ED_ONE = 8 }; /* ED_ONE: further cursors go first */
+/* These are the flags of commands. ED_ONE means that the command acts on one cursor: further cursors are removed
+ * first. */
+enum { ED_MOVES = 1, ED_EDITS = 2, ED_JUMPS = 4, ED_ONE = 8 };
 extern const struct ed_command ed_commands[];
 extern const size_t ed_n_commands;
 
 struct ed_binding {
     whit_key key;
     int command;
-    bool is_own; /* from the settings: goes before vi's keys */
+    bool is_own; /* the settings made this binding, so it precedes vi's keys */
 };
 
 extern ed_command_fn ed_do_reflow, ed_do_reindent;
 
-/* commands.c: where a movement of a cursor ends */
+/* These functions of commands.c return the offset where a movement of a cursor ends. */
 uint64_t ed_to_right(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_left(ed *e, struct ed_cursor *cursor);
 uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor);
 
-/* commands_edit.c */
+/* These commands are in commands_edit.c. */
 extern ed_command_fn ed_do_delete, ed_do_backspace, ed_do_delete_word_left, ed_do_delete_word_right, ed_do_new_line,
     ed_do_tab, ed_do_indent, ed_do_outdent, ed_do_toggle_comment, ed_do_delete_line, ed_do_duplicate_line,
     ed_do_line_up, ed_do_line_down, ed_do_copy, ed_do_cut, ed_do_paste, ed_do_undo, ed_do_redo, ed_do_branch;
 
-/* config.c */
+/* These functions are in config.c. */
 void ed_config_read(ed *e, const char *text, const char *path);
 int ed_config_command(const ed *e, whit_key key);
-bool ed_config_is_own(const ed *e, whit_key key); /* bound by the settings */
+bool ed_config_is_own(const ed *e, whit_key key); /* whether the settings bind the key */
 bool ed_bind(ed *e, whit_key key, int command, bool is_own);
 
 #endif

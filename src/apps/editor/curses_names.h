@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions of ncurses, which is loaded when an editor starts, so that other verbs need not load it. */
+ * Lists the functions of ncurses, which is loaded when an editor starts, so that the program's other verbs need not
+ * load it. */
 #ifndef WHIT_EDITOR_CURSES_NAMES_H
 #define WHIT_EDITOR_CURSES_NAMES_H
 

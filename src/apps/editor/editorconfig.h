@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The `.editorconfig` files above a file: what a project wants of its texts, whatever editor is used.
- * The rules are those of https://spec.editorconfig.org (0.17). */
+ * Reads the `.editorconfig` files in the folders above a file: the settings that a project wants for its texts,
+ * whatever editor is used. The rules are those of https://spec.editorconfig.org (0.17). */
 #ifndef WHIT_EDITOR_EDITORCONFIG_H
 #define WHIT_EDITOR_EDITORCONFIG_H
 
@@ -10,7 +10,7 @@ typedef enum whit_said { WHIT_UNSAID, WHIT_NO, WHIT_YES } whit_said;
 
 typedef struct whit_editorconfig {
     whit_said tabs;                  /* indent_style */
-    int indent_columns, tab_columns; /* 0 unsaid */
+    int indent_columns, tab_columns; /* 0: not set */
     int line_columns;                /* max_line_length; 0: not set */
     whit_said carriage_return;       /* end_of_line = crlf */
     whit_said trim, final_newline;

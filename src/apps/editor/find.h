@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Searching and replacing. */
+ * Declares searching and replacing. */
 #ifndef WHIT_EDITOR_FIND_H
 #define WHIT_EDITOR_FIND_H
 
@@ -7,28 +7,28 @@
 
 struct ed_search;
 
-/* The pattern that is searched for, and its replacement. */
+/* holds the pattern that is searched for, and its replacement */
 struct ed_find {
     char pattern[512];
     bool regex;
-    struct ed_search *search; /* the compiled pattern; NULL: nothing was searched for yet */
-    char by[1024];            /* the replacement; as long as a prompt's text */
+    struct ed_search *search; /* the compiled pattern; NULL: there was no search yet */
+    char by[1024];            /* the replacement, which can be as long as a prompt's text */
     size_t n_replaced;
-    char **files; /* files in which to replace; files_at: index of the next */
+    char **files; /* files in which to replace; files_at: index of the next file */
     size_t n_files, files_at;
     uint64_t to;    /* end of the part in which to replace; ED_NONE: the text's end */
     uint64_t line;  /* beginning of the last match; ED_NONE: no match yet */
     uint64_t after; /* end of the last match's replacement */
     bool ended;     /* an empty match at the end of the text was the last one there */
-    bool once_line; /* the first match of each line */
+    bool once_line; /* only the first match of each line is replaced */
 };
 
-/* find.c */
+/* These functions are in find.c. */
 bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why_bytes);
 void ed_search_free(struct ed_search *search);
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
-/* Searches from `from`, moves the cursor, wraps around and reports it. */
+/* Searches from `from`, moves the cursor, wraps around at the text's end and then tells so. */
 bool ed_search_next(ed *e, bool back, uint64_t from);
 void ed_replace_here(ed *e);
 void ed_replace_skip(ed *e);
@@ -37,7 +37,7 @@ bool ed_replace_step(ed *e);
 void ed_replace_all(ed *e);
 void ed_replace_in_project(ed *e);
 void ed_replace_forget(ed *e); /* forgets the other files and the place of the last match */
-/* Asks at each match from the cursor to an offset, or only at each line's first. */
+/* Asks at each match from the cursor to an offset, or only at the first match of each line. */
 void ed_replace_range(ed *e, uint64_t to, bool once_a_line);
 void ed_project_search(ed *e);
 

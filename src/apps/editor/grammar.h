@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Grammars of tree-sitter: NAME.so and NAME.scm, which `make grammars` puts into a folder of the user. Both are loaded
- * when a text of the language is first shown. Private to this folder. */
+ * Loads grammars of tree-sitter: NAME.so and NAME.scm, which `make grammars` puts into a folder of the user. Both are
+ * loaded when a text of the language is first shown. This header is private to its folder. */
 #ifndef WHIT_EDITOR_GRAMMAR_H
 #define WHIT_EDITOR_GRAMMAR_H
 
@@ -47,13 +47,14 @@ struct ed_grammar;
 
 /* Returns the library, which is loaded on first use; NULL if it is not installed. */
 const struct ed_tree_sitter *ed_tree_sitter(void);
-/* Returns a language's grammar by the name of its table; NULL if absent or unusable (then `why` says so, once). */
+/* Returns a language's grammar by the name of its table; NULL means that the grammar is absent or unusable. In the
+ * second case `why` gets the reason, once. */
 const struct ed_grammar *ed_grammar_for(const char *language, char *why, size_t why_bytes);
 
 const TSLanguage *ed_grammar_language(const struct ed_grammar *grammar);
 const TSQuery *ed_grammar_query(const struct ed_grammar *grammar);
 whit_style ed_grammar_style(const struct ed_grammar *grammar, uint32_t capture);
-/* Do the predicates of the match's pattern hold? */
+/* Returns whether the predicates of the match's pattern are true. */
 bool ed_grammar_holds(const struct ed_grammar *grammar, const whit_text *text, const TSQueryMatch *match);
 
 #endif

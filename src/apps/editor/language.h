@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Language servers in the editor: the server of each language, its diagnostics, and requests to it. Private to this
- * folder. */
+ * Declares language servers in the editor: the server of each language, its diagnostics, and requests to it. This
+ * header is private to its folder. */
 #ifndef WHIT_EDITOR_LANGUAGE_H
 #define WHIT_EDITOR_LANGUAGE_H
 
@@ -18,15 +18,15 @@ typedef enum ed_severity { ED_SEVERITY_ERROR = 1, ED_SEVERITY_WARNING, ED_SEVERI
 struct ed_diagnostic {
     whit_range range;
     ed_severity severity;
-    char *message; /* one line of text */
+    char *message; /* message in one line of text */
     json_t *said;  /* the diagnostic as the server sent it */
 };
 
-/* State of a document at its language server. */
+/* holds the state of a document at its language server */
 struct ed_language {
-    bool is_open;                      /* the server has the text, in the version `sent` */
-    uint64_t sent;                     /* version of the buffer */
-    json_int_t number;                 /* version number of the text, for the server */
+    bool is_open;                      /* the server has the text in the version `sent` */
+    uint64_t sent;                     /* version of the buffer that was sent last */
+    json_int_t number;                 /* version number of the text for the server */
     struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
     size_t n_diagnostics;
 };
@@ -49,35 +49,38 @@ typedef enum ed_question {
     ED_ASK_SIGNATURE,
 } ed_question;
 
-/* The request that waits for its answer, or for its server to be ready; a new request replaces it. */
+/* holds the request that waits for its answer, or for its server to be ready; a new request replaces it */
 struct ed_asked {
     ed_question question;
-    uint64_t number, version, offset; /* number: the request's, 0: not sent yet */
+    uint64_t number, version, offset; /* number: number of the request, 0: not sent yet */
     struct ed_doc *doc;
     struct ed_server *server;
-    char name[1024]; /* for a renaming */
+    char name[1024]; /* new name, for a renaming */
 };
 
-/* "server LANGUAGE COMMAND" of the settings; false without memory or with too many. */
+/* Adds a server, as "server LANGUAGE COMMAND" of the settings says; returns false if memory runs out or there are too
+ * many servers. */
 bool ed_language_add(struct whit_editor *e, const char *language, const char *command);
 void ed_language_close(struct whit_editor *e);
-/* Starts the current text's server, sends what was typed; true where something was done. */
+/* Starts the current text's server and sends it the typed changes; returns true if it did something. */
 bool ed_language_update(struct whit_editor *e);
-/* Reads messages of the servers; true if the screen must be redrawn. */
+/* Reads messages of the servers; returns true if the screen must be redrawn. */
 bool ed_language_pump(struct whit_editor *e);
-/* One message of a server; for this and for fuzzing. */
+/* Handles one message of a server; fuzzers call it, too. */
 void ed_language_message(struct whit_editor *e, struct ed_server *server, const json_t *message);
 
-/* Called when the document has changed, was saved, is about to be freed. */
+/* These functions must be called when the document has changed, when it was saved, and before it is freed. */
 void ed_language_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
 void ed_language_saved(struct whit_editor *e, struct ed_doc *doc);
 void ed_language_forget(struct whit_editor *e, struct ed_doc *doc);
 
-/* Returns the worst diagnostic that begins in [begin, end], or NULL. The second says whether `offset` is in one. */
+/* The first function returns the worst diagnostic that begins in [begin, end], or NULL. The second returns whether
+ * `offset` is in a diagnostic. */
 const struct ed_diagnostic *ed_language_worst(const struct ed_doc *doc, uint64_t begin, uint64_t end);
 bool ed_language_is_wrong(const struct ed_doc *doc, uint64_t offset);
 
-/* Commands. The last returns false if no server can answer; the code graph is asked then. */
+/* These functions run commands. The last returns false if no server can answer; the code graph, an index of the
+ * project's definitions, is asked then. */
 void ed_complete(struct whit_editor *e);
 void ed_hover(struct whit_editor *e);
 void ed_rename(struct whit_editor *e);
@@ -86,13 +89,13 @@ void ed_diagnostic_next(struct whit_editor *e);
 void ed_diagnostic_previous(struct whit_editor *e);
 bool ed_language_definition(struct whit_editor *e);
 
-/* language_edit.c */
-/* Makes the changes of a WorkspaceEdit, all or none; `done` is the verb's past ("renamed"). */
+/* These functions are in language_edit.c. */
+/* Makes the changes of a WorkspaceEdit, all or none of them; `done` is the past form of the verb ("renamed"). */
 void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *done, const char *verb);
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);
 void ed_signature(struct whit_editor *e);
-/* After a typed "(" or ",": asks for the signature without error messages. */
+/* Asks for the signature after a typed "(" or ",", without error messages. */
 void ed_signature_typed(struct whit_editor *e);
 void ed_language_ask(struct whit_editor *e, ed_question question, const char *name);
 /* Adds the members that the request has in addition to its position. */

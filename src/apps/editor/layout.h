@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Layout of a text: rows of a window, columns in a row. Positions are offsets in
- * bytes; a row is a line, a part of a wrapped line, or 4 KiB of a longer one, so that nothing here
- * takes time with the length of a line. */
+ * Lays out a text: finds the rows of a window and the columns in a row. Positions are offsets in bytes. A row is a
+ * line, a part of a wrapped line, or 4 KiB of a longer line, so that no function here takes longer for a longer
+ * line. */
 #ifndef WHIT_EDITOR_LAYOUT_H
 #define WHIT_EDITOR_LAYOUT_H
 
@@ -15,19 +15,21 @@ typedef struct whit_layout {
     whit_text *text;
     int wrap_columns; /* 0: no wrapping */
     int tab_columns;
-    whit_range folds[WHIT_FOLDS_MAX]; /* hidden: from the end of a line to the end of a later one; sorted */
+    /* ranges that are hidden, each from the end of a line to the end of a later line; sorted */
+    whit_range folds[WHIT_FOLDS_MAX];
     size_t n_folds;
     whit_span span; /* contiguous bytes around the last byte read; begins at span_begin */
     uint64_t span_begin;
 } whit_layout;
 
-/* Drops cached bytes; to be called after every change of the text. */
+/* Drops the cached bytes; must be called after every change of the text. */
 void whit_layout_forget(whit_layout *layout);
 int whit_layout_byte(whit_layout *layout, uint64_t offset);
-/* Gives the glyph at an offset; a tab is blanks up to the next stop after `column`. False at the end of a
+/* Gives the glyph at an offset; a tab becomes blanks up to the next stop after `column`. Returns false at the end of a
  * line and of the text. */
 bool whit_layout_glyph(whit_layout *layout, uint64_t offset, int column, whit_glyph *glyph);
-/* The start of the glyph before an offset, and the end of the glyph at it. A line end, also CR LF, is one glyph. */
+/* The first function returns the start of the glyph before an offset, the second returns the end of the glyph at it. A
+ * line end, also CR LF, is one glyph. */
 uint64_t whit_layout_before(whit_layout *layout, uint64_t offset);
 uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset);
 
@@ -35,9 +37,10 @@ uint64_t whit_layout_line_begin(whit_layout *layout, uint64_t offset);
 /* Returns the end of the line's text: before CR LF or LF, or the end of the text. */
 uint64_t whit_layout_line_end(whit_layout *layout, uint64_t offset);
 
-/* Returns the row that an offset is in. */
+/* Returns the beginning of the row that contains an offset. */
 uint64_t whit_layout_row(whit_layout *layout, uint64_t offset);
-/* Returns the beginning of the row after and before `row`; UINT64_MAX after the last and before the first. */
+/* These functions return the beginning of the row after `row` and before it; UINT64_MAX after the last and before the
+ * first. */
 uint64_t whit_layout_next_row(whit_layout *layout, uint64_t row);
 uint64_t whit_layout_previous_row(whit_layout *layout, uint64_t row);
 int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
@@ -45,7 +48,7 @@ int whit_layout_column(whit_layout *layout, uint64_t row, uint64_t offset);
 uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column);
 
 bool whit_layout_fold(whit_layout *layout, whit_range range);
-/* Opens the fold that hides or begins at an offset; false if there is no such fold. */
+/* Opens the fold that hides or begins at an offset; returns false if there is no such fold. */
 bool whit_layout_unfold(whit_layout *layout, uint64_t offset);
 
 #endif

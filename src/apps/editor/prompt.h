@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The prompt at the bottom, and the list above it. */
+ * Declares the prompt at the bottom of the screen, and the list above it. */
 #ifndef WHIT_EDITOR_PROMPT_H
 #define WHIT_EDITOR_PROMPT_H
 
@@ -11,9 +11,9 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_FIND,
     ED_PROMPT_REPLACE,
     ED_PROMPT_REPLACE_BY,
-    ED_PROMPT_REPLACE_PROJECT, /* the same in all files */
+    ED_PROMPT_REPLACE_PROJECT, /* replaces in all files of the project */
     ED_PROMPT_REPLACE_PROJECT_BY,
-    ED_PROMPT_REPLACING, /* y, n, a, q at each match */
+    ED_PROMPT_REPLACING, /* takes y, n, a or q at each match */
     ED_PROMPT_LINE,
     ED_PROMPT_SAVE_AS,
     ED_PROMPT_OPEN,
@@ -23,28 +23,28 @@ typedef enum ed_prompt_kind {
     ED_PROMPT_PROJECT,
     ED_PROMPT_RESULTS, /* a list above the prompt from which a place is chosen */
     ED_PROMPT_SYMBOLS,
-    ED_PROMPT_CLOSE, /* save, discard, cancel */
+    ED_PROMPT_CLOSE, /* asks whether to save, discard or cancel */
     ED_PROMPT_QUIT,
     ED_PROMPT_CONFLICT,
     ED_PROMPT_OVERWRITE, /* saving under the name of a file that exists, which is the prompt's text */
     ED_PROMPT_RECOVER,
     ED_PROMPT_HELP,
-    ED_PROMPT_VI,       /* a line after ':' */
+    ED_PROMPT_VI,       /* takes a line after ':' */
     ED_PROMPT_COMPLETE, /* a list of completions from a language server */
     ED_PROMPT_RENAME,
-    ED_PROMPT_SHELL, /* a command */
-    ED_PROMPT_AGENT, /* a task */
+    ED_PROMPT_SHELL, /* takes a command of the shell */
+    ED_PROMPT_AGENT, /* takes a task for the agent */
     ED_PROMPT_AGENT_REPLY,
     ED_PROMPT_REWRITE,
-    ED_PROMPT_HUNK, /* y, n, a, d at each */
+    ED_PROMPT_HUNK, /* takes y, n, a or d at each hunk */
     ED_PROMPT_SERVERS,
-    ED_PROMPT_ACTIONS, /* a list from a language server */
+    ED_PROMPT_ACTIONS, /* shows a list of code actions from a language server */
 } ed_prompt_kind;
 
 struct ed_item {
-    char *label;   /* shown, and searched */
+    char *label;   /* text that is shown and searched */
     char *path;    /* file of a place, or NULL */
-    uint64_t line; /* from 1 */
+    uint64_t line; /* line of the place, counted from 1 */
     int command;
 };
 
@@ -52,7 +52,7 @@ struct ed_prompt {
     ed_prompt_kind kind;
     char label[200];
     char text[1024];
-    size_t n, at; /* bytes, cursor */
+    size_t n, at; /* n: bytes of the text; at: offset of the cursor */
     struct ed_item *items;
     size_t n_items, items_room;
     uint32_t *shown; /* items that match the text, best first */
@@ -63,19 +63,20 @@ struct ed_prompt {
     uint64_t origin_top;
 };
 
-/* prompt.c */
+/* These functions are in prompt.c. */
 void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *text);
 void ed_prompt_close(ed *e);
 bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, int command);
 void ed_prompt_filter(ed *e);
 void ed_go_to_file(ed *e, const char *path, uint64_t line);
-void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes); /* a command's keys, separated by blanks */
+/* writes a command's keys, separated by blanks */
+void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes);
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
-/* editor.c */
-/* Shows an unsaved text and asks what to do with it; false if nothing would be lost. */
+/* These functions are in editor.c. */
+/* Shows an unsaved text and asks whether to save it; returns false if the text has no unsaved change. */
 bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
-void ed_quit_next(ed *e); /* asks for the next unsaved buffer, or ends */
+void ed_quit_next(ed *e); /* asks about the next unsaved buffer, or ends the editor */
 
 #endif

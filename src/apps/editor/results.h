@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * Lists of places, the tree of files, jumps between files. */
+ * Declares lists of places, the tree of files, and jumps between files. */
 #ifndef WHIT_EDITOR_RESULTS_H
 #define WHIT_EDITOR_RESULTS_H
 
 #include "editor/command.h"
 #include "editor/prompt.h"
 
-/* The tree of the project's files. */
+/* holds the tree of the project's files */
 struct ed_files {
-    struct ed_doc *doc;            /* NULL: not shown yet */
-    char **paths, **open, **lines; /* files; open folders, with a slash; a path for each line */
+    struct ed_doc *doc; /* text of the tree; NULL: the tree was not shown yet */
+    /* paths: the files; open: the open folders, each with a slash; lines: a path for each line of the tree */
+    char **paths, **open, **lines;
     size_t n_paths, n_open, n_lines;
 };
 
-/* The last list of places, and the preview of the list that is open. */
+/* holds the last list of places, and the preview for the list that is open */
 struct ed_results {
     char label[64];
     struct ed_item *items;
@@ -29,27 +30,28 @@ struct ed_jump {
     uint64_t offset;
 };
 
-/* results.c */
-void ed_results_begin(ed *e, const char *label); /* a new list that no prompt shows */
+/* These functions are in results.c. */
+void ed_results_begin(ed *e, const char *label); /* begins a list that no prompt shows yet */
 bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line);
 void ed_results_go(ed *e, size_t at);
 void ed_results_preview(ed *e); /* shows the place that is selected in the prompt */
-void ed_results_keep(ed *e);    /* the prompt closes: its list stays */
+void ed_results_keep(ed *e);    /* keeps the list of a prompt that closes */
 void ed_results_close(ed *e);
 extern ed_command_fn ed_results_next, ed_results_previous, ed_results_list;
 
-/* files.c: the tree of files. True: the key was for it */
+/* The functions of files.c handle the tree of files. ed_files_enter returns true if the key was for the tree. */
 extern ed_command_fn ed_files_toggle;
 bool ed_files_enter(ed *e);
 void ed_files_forget(ed *e, const struct ed_doc *doc);
 void ed_files_close(ed *e);
 
-/* jump.c */
+/* These functions are in jump.c. */
 void ed_symbols_open(ed *e);
 void ed_definition(ed *e);
 void ed_definition_by_graph(ed *e);
 void ed_references(ed *e);
-void ed_graph_saved(ed *e, const struct ed_doc *doc); /* the graph follows */
+/* tells the code graph, an index of the project's definitions, that the text was saved */
+void ed_graph_saved(ed *e, const struct ed_doc *doc);
 void ed_graph_close(ed *e);
 
 #endif

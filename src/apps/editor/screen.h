@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The screen: a grid of cells with characters and styles. Terminals and tests read it; drawing
- * never touches a terminal. */
+ * Holds the screen, a grid of cells with characters and styles. Terminals and tests read it; drawing never touches a
+ * terminal. */
 #ifndef WHIT_EDITOR_SCREEN_H
 #define WHIT_EDITOR_SCREEN_H
 
@@ -32,13 +32,13 @@ typedef enum whit_style {
     WHIT_STYLE_SUGGESTION, /* text suggested by a model */
     WHIT_N_STYLES,
 } whit_style;
-/* Added to a style. */
+/* These flags are added to a style. */
 enum { WHIT_CELL_SELECTED = 1, WHIT_CELL_MATCH = 2, WHIT_CELL_CURSOR = 4, WHIT_CELL_BRACKET = 8, WHIT_CELL_WRONG = 16 };
 
 #define WHIT_CELL_CODES 4
 
 typedef struct whit_cell {
-    /* a character and its combining characters; 0 ends, code 0 first: right half of a wide one */
+    /* a character and its combining characters, ended by 0; codes[0] is 0 in the right half of a wide character */
     uint32_t codes[WHIT_CELL_CODES];
     uint8_t style, flags;
 } whit_cell;
@@ -46,15 +46,16 @@ typedef struct whit_cell {
 typedef struct whit_screen {
     int n_columns, n_rows, room_cells;
     whit_cell *cells;
-    int cursor_x, cursor_y; /* -1: hidden */
+    int cursor_x, cursor_y; /* place of the cursor; -1: it is hidden */
 } whit_screen;
 
-/* At least 1 by 1, at most 1000 by 1000. False if out of memory; the screen is then unchanged. */
+/* Changes the size, which is at least 1 by 1 and at most 1000 by 1000. Returns false if memory runs out; the screen is
+ * then unchanged. */
 bool whit_screen_resize(whit_screen *screen, int n_columns, int n_rows);
 void whit_screen_free(whit_screen *screen);
 void whit_screen_clear(whit_screen *screen);
-/* Puts UTF-8 up to column `limit`; returns the column after it. What a glyph writes out is written out
- * here, too. Outside of the screen nothing happens. */
+/* Puts UTF-8 up to column `limit`; returns the column after it. Characters that glyph.h writes out are written out
+ * here, too. Outside of the screen the function has no effect. */
 int whit_screen_put(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text);
 int whit_screen_put_n(whit_screen *screen, int x, int y, int limit, whit_style style, const char *text, size_t n);
 /* Writes one character of `width` columns with its combining characters. */

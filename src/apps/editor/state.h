@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The editor as a struct of parts, each with its own header. Private to this folder; names begin with ed_. */
+ * Declares the editor as a struct of parts, each with its own header. This header is private to its folder; its names
+ * begin with ed_. */
 #ifndef WHIT_EDITOR_STATE_H
 #define WHIT_EDITOR_STATE_H
 
@@ -20,19 +21,19 @@
 
 #define ED_JUMPS_MAX 64
 
-/* The settings from files, options and commands. */
+/* holds the settings from files, options and commands */
 struct ed_settings {
-    bool pairs; /* typing an opening bracket or quote puts the closing one in, too */
+    bool pairs; /* typing an opening bracket or quote also inserts the closing one */
     bool mouse, numbers, wrap, editorconfig;
     whit_theme theme;
     int text_columns;        /* width of reflowed paragraphs */
-    int tab_columns, indent; /* indent: 0 detected, -1 tabs, n spaces */
+    int tab_columns, indent; /* indent: 0: detected, -1: tabs, n: number of spaces */
     enum { ED_FIND_ASK, ED_FIND_NEVER, ED_FIND_ALWAYS } find_servers;
     char *make; /* command of :make; NULL: make */
     char path[512];
 };
 
-/* Recorded keys. */
+/* holds recorded keys */
 struct ed_macro {
     whit_key *keys;
     size_t n, room;
@@ -43,7 +44,7 @@ struct whit_editor {
     whit_editor_options options;
     struct ed_settings settings;
     struct ed_doc *docs;
-    struct ed_window *root, *window; /* window: the current one */
+    struct ed_window *root, *window; /* root: tree of all windows; window: the current one */
     struct ed_prompt prompt;
     char message[600];
     bool message_is_error, done, quitting;
@@ -60,27 +61,30 @@ struct whit_editor {
     struct ed_server servers[ED_SERVERS_MAX];
     size_t n_servers;
     struct ed_asked asked;
-    json_t *actions;           /* code actions that the prompt offers */
-    struct ed_server *acting;  /* carries out a chosen action, and may send its changes; NULL: none */
-    uint64_t acting_number;    /* number of that request: its answer ends the action */
-    uint64_t servers_asked_ns; /* 0: no question in this run */
+    json_t *actions; /* code actions that the prompt offers */
+    /* server that carries out a chosen action, and may send its changes; NULL: no server does */
+    struct ed_server *acting;
+    uint64_t acting_number;    /* number of the action's request, whose answer ends the action */
+    uint64_t servers_asked_ns; /* time of the last question about servers; 0: no question in this run */
     struct ed_panel panel;
     struct ed_results results;
     struct ed_files files;
     struct ed_shell shell;
     ed_suggest suggest;
     struct ed_suggestion suggestion;
-    enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish; /* the change to go to when git has answered */
-    whit_graph *graph;                                              /* the project's; NULL: not asked for yet */
+    /* tells to which change the cursor moves when git has answered */
+    enum { ED_GIT_NOTHING, ED_GIT_NEXT, ED_GIT_PREVIOUS } git_wish;
+    /* the code graph, an index of the project's definitions; NULL: it was not asked for yet */
+    whit_graph *graph;
 };
 
-/* editor.c */
+/* These functions are in editor.c. */
 void ed_say(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain(ed *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void ed_complain_error(ed *e, const whit_error *error);
-/* Says that the current text is read-only; in the agent's panel also which commands lead on. */
+/* Says that the current text is read-only; in the agent's panel it also names the commands that can be used. */
 void ed_complain_read_only(ed *e);
-void ed_place(ed *e, uint64_t line, uint64_t column); /* from 1 */
+void ed_place(ed *e, uint64_t line, uint64_t column); /* line and column are counted from 1 */
 /* Replaces the shown buffer's text by the content of its file, which can be undone (except for mapped files); the
  * cursor keeps line and column. */
 bool ed_read_again(ed *e);
@@ -91,8 +95,8 @@ void ed_check_journal(ed *e);
 /* Handles a key or paste as if it had been typed. */
 void ed_take_key(ed *e, whit_key key, const char *paste, size_t n_paste);
 
-/* welcome.c */
+/* These functions are in welcome.c. */
 void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen);
-void ed_welcome_stranger(ed *e); /* after a typed line that is one of vi's commands: shows the editor's keys for it */
+void ed_welcome_stranger(ed *e); /* shows the editor's keys for a command of vi that was typed as text */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Suggestions at the cursor: text that a model would put there, from whoever implements the callbacks. The editor
- * asks for one at a time and polls for the answer; it never waits. */
+ * Shows suggestions at the cursor: text that a model would put there, which the callbacks below deliver. The editor
+ * asks for one suggestion at a time and polls for the answer; it never waits. */
 #ifndef WHIT_EDITOR_SUGGEST_H
 #define WHIT_EDITOR_SUGGEST_H
 
@@ -13,22 +13,24 @@ typedef enum whit_suggestion_state {
     WHIT_SUGGESTION_FAILED,
 } whit_suggestion_state;
 
-/* Asks for the text between two texts. */
+/* asks for the text between two texts */
 typedef struct whit_suggestion_question {
-    const char *path; /* path of the text; NULL: it has no path yet */
+    const char *path; /* path of the text; NULL: the text has no path yet */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
-    const char *around; /* more text on both sides, for a key of which `before` contains only the end */
+    const char *around; /* longer text on both sides, to detect a secret key of which `before` contains only the end */
     size_t around_bytes;
-    whit_panel_wish settings; /* the model, unless the command line names one */
-    bool anywhere;            /* the user wants the text to be sent to an endpoint, too */
+    whit_panel_wish settings; /* model in the settings, unless the command line names one */
+    /* the user wants the text to be sent to an endpoint, too, not only to a model on this machine */
+    bool anywhere;
 } whit_suggestion_question;
 
-/* All functions return at once, and are called on the editor's thread. */
+/* holds the callbacks. All functions return at once, and are called on the editor's thread. */
 typedef struct whit_suggester {
     void *user;
-    int fd; /* readable when there is a result */
-    /* All texts are copied; an earlier question is cancelled. False if no suggestion will come, or without memory. */
+    int fd; /* descriptor that is readable when there is a result */
+    /* Asks for a suggestion. All texts are copied; an earlier question is cancelled. Returns false if no suggestion
+     * will come, or if memory runs out. */
     bool (*ask)(void *user, const whit_suggestion_question *question);
     void (*cancel)(void *user);
     /* Appends the text that arrived since the last call to `text`; `why` receives the message of a failure. DONE and
@@ -41,28 +43,28 @@ typedef struct whit_suggester {
 struct ed_doc;
 struct whit_editor;
 
-/* Text is sent to an endpoint only if the user allows it. */
+/* Text is sent to an endpoint, a model outside this machine's process, only if the user allows it. */
 typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NEVER } ed_suggest;
 
 struct ed_suggestion {
     struct ed_doc *doc;       /* NULL: no suggestion is asked for or shown */
-    uint64_t version, offset; /* version of the text, offset of the cursor */
+    uint64_t version, offset; /* version of the text, and offset of the cursor */
     whit_buf text;            /* the part of the suggestion that was not typed yet */
-    size_t n_shown;           /* bytes of `text` that the last paint has drawn: what can be accepted */
+    size_t n_shown;           /* number of bytes of `text` that were drawn last and can be accepted */
     bool done;
-    uint64_t due_ns; /* time of the next request; 0: none */
+    uint64_t due_ns; /* time of the next request; 0: no request is planned */
 };
 
-/* Called after every key: updates the suggestion or drops it, and plans when to ask for another. The arguments are the
- * text, version and cursor from before the key. */
+/* Updates the suggestion or drops it, and plans when to ask for another. It is called after every key; the arguments
+ * are the text, version and cursor from before the key. */
 void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t version, uint64_t offset);
-/* Inserts the part of the suggestion that is shown; false if no suggestion is. */
+/* Inserts the part of the suggestion that is shown; returns false if no suggestion is shown. */
 bool ed_suggest_accept(struct whit_editor *e);
 void ed_suggest_drop(struct whit_editor *e);
-/* Returns the suggestion that is shown at the cursor of this text; *n 0: nothing is. */
+/* Returns the suggestion that is shown at the cursor of this text; *n is 0 if no suggestion is shown. */
 const char *ed_suggestion(const struct whit_editor *e, const struct ed_doc *doc, size_t *n);
 void ed_suggest_idle(struct whit_editor *e); /* requests a suggestion after a long enough pause */
-bool ed_suggest_take(struct whit_editor *e); /* true: the screen would now be another */
+bool ed_suggest_take(struct whit_editor *e); /* returns true if the screen must be redrawn */
 void ed_suggest_close(struct whit_editor *e);
 
 #endif

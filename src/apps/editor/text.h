@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Text of any size as a piece table: pieces of the original (mapped or read) and of what was typed
- * since, in a B+ tree that is searched by bytes and by lines.
+ * Holds text of any size as a piece table: pieces of the original text (mapped or read) and of the text typed since, in
+ * a B+ tree that is searched by bytes and by lines.
  *
- * Nodes are shared between a text and its snapshots and copied when one of them is changed, so that a
- * snapshot is one reference. Bytes are never changed in place: pieces can be kept (an undo keeps
- * them) for as long as the text lives. A text and its snapshots belong to one thread; snapshots are
- * released before their text is closed. Any bytes are allowed; a line ends after '\n'.
+ * A text and its snapshots share nodes, and a node is copied when one of them is changed, so that a snapshot is one
+ * reference. Bytes are never changed in place: pieces can be kept (a step of undo keeps them) as long as the text is
+ * open. A text and its snapshots belong to one thread; snapshots are released before their text is closed. Any bytes
+ * are allowed; a line ends after '\n'.
  *
  * Piece tables: J Strother Moore, 1973; the tree by bytes and lines: as in ropes (Boehm, Atkinson,
  * Plass 1995). */
@@ -19,7 +19,7 @@ typedef struct whit_span {
     uint64_t size_bytes;
 } whit_span;
 
-/* Where bytes start and end; end is not part of it. */
+/* describes the offsets where bytes start and end; the byte at `end` is not part of the range */
 typedef struct whit_range {
     uint64_t begin, end;
 } whit_range;
@@ -30,20 +30,20 @@ typedef struct whit_snapshot {
     uint64_t size_bytes;
 } whit_snapshot;
 
-/* An empty text; *text is the caller's, for whit_text_close. */
+/* Opens an empty text; the caller owns *text and closes it by whit_text_close. */
 whit_status whit_text_open(whit_text **text, whit_error *error);
 void whit_text_close(whit_text *text);
 
-/* Puts bytes in by reference: they outlive the text. Their lines are counted later, see
- * whit_text_count. For the first content of a file. */
+/* Puts bytes in by reference; the caller must keep them as long as the text is open. Their lines are counted later, see
+ * whit_text_count. This is for the first content of a file. */
 whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error);
 
 /* Replaces [offset, offset + n_remove) by a copy of the bytes. On failure the text is unchanged. *kept (may be NULL)
  * is the address of the copy, valid as long as the text. */
 whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remove, const void *data, size_t n_insert,
                               const uint8_t **kept, whit_error *error);
-/* The same with pieces that the text (or the caller of whit_text_adopt) keeps. Out of memory, the text
- * stays as it was. */
+/* Does the same with pieces that the text (or the caller of whit_text_adopt) keeps. If memory runs out, the text is
+ * unchanged. */
 whit_status whit_text_splice(whit_text *text, uint64_t offset, uint64_t n_remove, const whit_span *spans,
                              size_t n_spans, whit_error *error);
 
@@ -57,18 +57,20 @@ size_t whit_text_read(const whit_text *text, uint64_t offset, void *data, size_t
 /* Returns the byte at `offset`; -1 at the end of the text. */
 int whit_text_byte(const whit_text *text, uint64_t offset);
 
-/* Counts lines that are not counted yet, from the beginning, for about budget_bytes; false once all
- * are. A large file is painted first and counted in slices. `drop` (may be NULL) is called with what
- * was read, so that mapped pages need not stay in memory. */
+/* Counts lines that are not counted yet, from the beginning, for about budget_bytes; returns false once all are
+ * counted. A large file is painted first and counted in slices. `drop` (may be NULL) is called with the bytes that were
+ * read, so that mapped pages need not stay in memory. */
 bool whit_text_count(whit_text *text, uint64_t budget_bytes, void (*drop)(void *user, whit_span span), void *user);
 bool whit_text_is_counted(const whit_text *text);
-/* Line feeds before `offset`, and in all of the text. UINT64_MAX where they are not counted yet. */
+/* These functions return the number of line feeds before `offset`, and in all of the text; UINT64_MAX if they are not
+ * counted yet. */
 uint64_t whit_text_line_at(const whit_text *text, uint64_t offset);
 uint64_t whit_text_n_lines(const whit_text *text);
 /* Returns the offset where line `line` (from 0) begins; the size of the text for lines after the last, UINT64_MAX if
  * that is not counted yet. */
 uint64_t whit_text_line_start(const whit_text *text, uint64_t line);
-/* Returns the line that `offset` is in: its beginning, and its line feed or the end of the text. */
+/* These functions return the beginning of the line that contains `offset`, and its end: its line feed or the end of the
+ * text. */
 uint64_t whit_text_line_begin(const whit_text *text, uint64_t offset);
 uint64_t whit_text_line_end(const whit_text *text, uint64_t offset);
 

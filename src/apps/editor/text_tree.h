@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * The B+ tree under a text: leaves of pieces, inner nodes with the bytes and lines of their children.
- * Nodes are counted references; one that is shared is copied before it is changed. Names without the
- * house's prefix: this header is for text.c alone. */
+ * Holds the B+ tree of a text: leaves with pieces, and inner nodes with the bytes and lines of their children. Each
+ * node counts its references, and a shared node is copied before it is changed. The names lack the usual prefix,
+ * because this header is for text.c alone. */
 #ifndef WHIT_EDITOR_TEXT_TREE_H
 #define WHIT_EDITOR_TEXT_TREE_H
 
 #include "editor/text.h"
 
-#define TREE_FAN         32
-#define TREE_PIECE_BYTES 8192u /* a longer piece would make the lines of its parts slow to count */
+#define TREE_FAN 32
+/* maximum number of bytes of a piece; the lines of parts of a longer piece would take long to count */
+#define TREE_PIECE_BYTES 8192u
 #define TREE_INSERT_MAX  8u
 #define TREE_UNCOUNTED   UINT32_MAX
-/* Nodes come from slabs, the first of a kind small, later ones an eighth of all before them, up to a
+/* Nodes are allocated in slabs. The first slab of a kind is small; a later slab is an eighth of all before it, up to a
  * huge page. */
 #define TREE_SLAB_BYTES      (64u << 10)
 #define TREE_SLAB_LAST_BYTES (2u << 20)
@@ -33,7 +34,7 @@ struct leaf {
 };
 struct inner {
     struct whit_text_node head;
-    uint32_t unknown[TREE_FAN]; /* pieces whose lines are not counted yet; `lines` counts 0 for them */
+    uint32_t unknown[TREE_FAN]; /* number of pieces whose lines are not counted yet; `lines` counts 0 for them */
     uint64_t bytes[TREE_FAN], lines[TREE_FAN];
     struct whit_text_node *child[TREE_FAN];
 };
@@ -49,7 +50,7 @@ struct slab {
     struct slab *next;
     size_t size_bytes;
 };
-/* The nodes of one kind: freed ones in a list, and the unused rest of the newest slab. */
+/* holds the nodes of one kind: freed nodes in a list, and the unused rest of the newest slab */
 struct pool {
     struct free_node *freed;
     uint8_t *unused;
@@ -64,8 +65,8 @@ struct tree {
 
 bool tree_open(struct tree *tree);
 void tree_close(struct tree *tree);
-/* Replaces [from, to) by at most TREE_INSERT_MAX pieces, none of them empty. False without memory,
- * and nothing has changed. */
+/* Replaces [from, to) by at most TREE_INSERT_MAX pieces, none of them empty. If memory runs out, it returns false and
+ * the tree is unchanged. */
 bool tree_replace(struct tree *tree, uint64_t from, uint64_t to, const struct piece *pieces, unsigned n);
 void tree_release(struct tree *tree, struct whit_text_node *node);
 struct sum tree_sum(const struct whit_text_node *node);
@@ -73,7 +74,8 @@ whit_span tree_at(const struct whit_text_node *root, uint64_t size_bytes, uint64
 /* Finds the piece that contains `offset`, and the number of its bytes before `offset`. */
 whit_span tree_piece(const struct whit_text_node *root, uint64_t offset, uint64_t *skipped);
 uint32_t tree_count(const uint8_t *data, uint32_t size);
-/* Counts the first piece that is not counted yet; empty if no piece is left, or without memory. */
+/* Counts the lines of the first piece that is not counted yet, and returns the piece; it is empty if no piece is left,
+ * or if memory runs out. */
 whit_span tree_count_next(struct tree *tree);
 uint64_t tree_line_at(const struct whit_text_node *root, uint64_t offset);
 uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line);

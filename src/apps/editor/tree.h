@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Colours by tree-sitter, if the library and a grammar of the language are installed: a syntax tree that follows the
- * text edit by edit, parsed in slices while no key waits. Private to this folder. */
+ * Finds colours by tree-sitter, if the library and a grammar of the language are installed. A syntax tree follows the
+ * text edit by edit, and is parsed in slices while no key waits. This header is private to its folder. */
 #ifndef WHIT_EDITOR_TREE_H
 #define WHIT_EDITOR_TREE_H
 
@@ -10,11 +10,12 @@ struct ed_doc;
 struct whit_editor;
 typedef struct ed_tree ed_tree;
 
-/* Parses for one time slice; true while there is more to do. *redraw: the colours have changed. */
+/* Parses for one slice of time; returns true while there is more to do. *redraw becomes true if the colours have
+ * changed. */
 bool ed_tree_update(struct whit_editor *e, struct ed_doc *doc, bool *redraw);
 /* Must be called after every change of the text. */
 void ed_tree_changed(struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
-/* Is there a syntax tree to take colours from? */
+/* Returns whether there is a syntax tree that gives colours. */
 bool ed_tree_is_there(const struct ed_doc *doc);
 /* Finds the spans of colour in [begin, end), for ed_tree_styles. */
 void ed_tree_prepare(struct ed_doc *doc, uint64_t begin, uint64_t end);

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT
- * Changes of vi's keys: operators, selections, inserting, registers. */
+ * Declares the changes that vi's keys make: operators, selections, inserting, registers. */
 #ifndef WHIT_EDITOR_VI_CHANGE_H
 #define WHIT_EDITOR_VI_CHANGE_H
 
 #include "editor/vi.h"
 
-/* vi_change.c */
+/* These functions are in vi_change.c. */
 bool ed_vi_may_change(ed *e);
 void ed_vi_operate(ed *e, uint32_t code, struct ed_vi_span span);
-bool ed_vi_is_by_lines(uint32_t code); /* an operator that always acts on whole lines */
-void ed_vi_place(ed *e, uint64_t at);  /* puts the cursor there */
+bool ed_vi_is_by_lines(uint32_t code); /* whether the operator always acts on whole lines */
+void ed_vi_place(ed *e, uint64_t at);  /* moves the cursor to `at` */
 /* Changes letters to upper case ('U'), to lower case ('u'), or the other way round ('~'). */
 void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how);
 void ed_vi_hold(ed *e, bool on);
 void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space);
-void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end); /* an operator over whole lines */
+void ed_vi_lines_do(ed *e, uint32_t code, uint64_t begin, uint64_t end); /* applies an operator to whole lines */
 
-/* vi_visual.c */
+/* These functions are in vi_visual.c. */
 /* Gives the ranges that a visual mode selects between two offsets, at most `max`; returns their number. */
 size_t ed_vi_selection(ed *e, uint64_t from, uint64_t to, whit_range *ranges, size_t max);
 void ed_vi_leave_visual(ed *e);
 void ed_vi_operate_visual(ed *e, uint32_t code);
 /* Selects for '.' as much as the repeated command had selected. */
 void ed_vi_select_extent(ed *e, const struct ed_vi_extent *extent);
-/* Leaves visual mode and gives its ranges to the editor's own cursors, for commands that are not vi's. */
+/* Leaves visual mode and gives its ranges to the editor's own cursors, for commands outside of vi's keys. */
 void ed_vi_hand_over(ed *e);
 
-/* vi_insert.c */
-bool ed_vi_insert_key(ed *e, whit_key key); /* false: vi does not use the key */
+/* These functions are in vi_insert.c. */
+bool ed_vi_insert_key(ed *e, whit_key key); /* returns false if vi does not use the key */
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key);
 void ed_vi_end_insert(ed *e);
 bool ed_vi_is_literal(const ed *e); /* C-v was typed: the next key is inserted literally */
 void ed_vi_paste_typed(ed *e, const char *text, size_t n);
 
-/* vi_register.c */
+/* These functions are in vi_register.c. */
 void ed_vi_registers_free(ed *e);
 void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool deleted);
 bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg);
 bool ed_vi_register_is_name(uint32_t name);
-void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line); /* line ED_NONE: at the cursor */
+void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line); /* line ED_NONE: the text is put at the cursor */
 
 #endif

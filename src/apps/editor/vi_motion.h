@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Places of a text as vi counts them: characters, lines, columns, sentences. */
+ * Finds places of a text as vi counts them: characters, lines, columns, sentences. */
 #ifndef WHIT_EDITOR_VI_MOTION_H
 #define WHIT_EDITOR_VI_MOTION_H
 
 #include "editor/vi.h"
 
-/* vi_motion.c */
+/* These functions are in vi_motion.c. */
 bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span);
-uint64_t ed_vi_end(ed *e); /* end of the last line, before its line feed */
+uint64_t ed_vi_end(ed *e); /* returns the end of the last line, before its line feed */
 uint64_t ed_vi_line_begin(ed *e, uint64_t at);
-uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* before CR LF or LF */
-uint64_t ed_vi_next_line(ed *e, uint64_t at); /* beginning of the next line; ED_NONE after the last */
-uint64_t ed_vi_nth_line(ed *e, uint64_t n);   /* n from 1; the last line if there are fewer lines */
-uint64_t ed_vi_first(ed *e, uint64_t at);     /* the line's first character that is not blank, or its last one */
+uint64_t ed_vi_line_end(ed *e, uint64_t at);  /* returns the end of the line, before CR LF or LF */
+uint64_t ed_vi_next_line(ed *e, uint64_t at); /* returns the beginning of the next line; ED_NONE after the last */
+/* n counts from 1; the result is the last line if there are fewer lines */
+uint64_t ed_vi_nth_line(ed *e, uint64_t n);
+/* returns the line's first character that is not blank, or its last character */
+uint64_t ed_vi_first(ed *e, uint64_t at);
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column);
 int ed_vi_column(ed *e, uint64_t at);
 uint64_t ed_vi_before(ed *e, uint64_t at);
 uint64_t ed_vi_behind(ed *e, uint64_t at);
-int ed_vi_class(ed *e, uint64_t at, bool big); /* 0 blank or the end of a line, 1 word, 2 another sign */
+/* returns 0 for a blank or the end of a line, 1 for a word's character, 2 for another sign */
+int ed_vi_class(ed *e, uint64_t at, bool big);
 bool ed_vi_is_empty_line(ed *e, uint64_t at);
 uint64_t ed_vi_sentence(ed *e, uint64_t at, bool back);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Windows: their places, cursors and movements. */
+ * Declares windows, with their places, cursors and movements. */
 #ifndef WHIT_EDITOR_WINDOW_H
 #define WHIT_EDITOR_WINDOW_H
 
@@ -13,22 +13,22 @@ struct ed_cursor {
     int goal;                /* column that moving up or down keeps; -1: the current column */
 };
 
-/* A part of the screen with a view of a document; an inner node has two children instead. */
+/* describes a part of the screen with a view of a document; an inner node has two children instead */
 struct ed_window {
     struct ed_window *parent, *child[2];
-    bool beside;                 /* children are side by side */
-    int first_columns;           /* width of the first child, 0: half of it */
-    int x, y, n_columns, n_rows; /* the last row is the status line */
+    bool beside;                 /* the children are side by side */
+    int first_columns;           /* width of the first child; 0: half of the width */
+    int x, y, n_columns, n_rows; /* place and size; the last row is the status line */
     struct ed_doc *doc;
     whit_layout layout;
-    struct ed_cursor *cursors; /* the last is the main one */
+    struct ed_cursor *cursors; /* the last cursor is the main one */
     size_t n_cursors;
     uint64_t top;
     int left;
     bool wrap, moved_away; /* moved_away: the wheel has scrolled away from the cursor */
 };
 
-/* window.c */
+/* These functions are in window.c. */
 void ed_windows_layout(ed *e);
 bool ed_window_split(ed *e, bool beside);
 void ed_window_close(ed *e);
@@ -42,7 +42,7 @@ int ed_window_margin(const ed *e, const struct ed_window *window);
 void ed_window_follow(ed *e, struct ed_window *window);
 void ed_windows_changed(ed *e, struct ed_doc *doc, uint64_t offset, uint64_t n_removed, uint64_t n_inserted);
 
-/* move.c */
+/* These functions are in move.c. */
 struct ed_cursor *ed_cursor(const ed *e);
 whit_text *ed_text(const ed *e);
 whit_layout *ed_layout(const ed *e);
@@ -55,7 +55,7 @@ uint64_t ed_word_left(ed *e, uint64_t offset);
 uint64_t ed_word_right(ed *e, uint64_t offset);
 bool ed_is_word(int byte);
 uint64_t ed_skip_blanks(ed *e, uint64_t at);
-/* ED_NONE where none matches within `limit` bytes. */
+/* Returns the matching bracket, or ED_NONE if no bracket matches within `limit` bytes. */
 uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit);
 void ed_click(ed *e, whit_key key);
 
