@@ -328,6 +328,7 @@ int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
                               .ask = task_ask,
                               .note = task_note,
                               .keep = task_keep,
+                              .cancel = t->cancel,
                               .user = t};
     t->why.size_bytes = 0;
     whit_status ran = whit_agent_run(&how, &t->answering, &t->messages, &t->report, &error);

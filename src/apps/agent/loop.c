@@ -49,6 +49,14 @@ static whit_status no_memory(whit_error *error)
     return whit_fail_memory(error, "messages", 0);
 }
 
+/* Fails once the person has ended the task. What a person ends must not go on: neither a later call of the same answer
+ * nor a change that was staged before. */
+static whit_status check_cancel(const loop *l, whit_error *error)
+{
+    if (!whit_flag_is_set(l->options->cancel)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
+}
+
 /* ---- the changes of an answer --------------------------------------------------------------- */
 
 static void hash_change(const whit_change *c, uint8_t digest[WHIT_HASH_BYTES])
@@ -348,6 +356,10 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         tell_refused(l, refused, reason, outcome);
         return WHIT_OK;
     }
+    if (check_cancel(l, error) != WHIT_OK) {
+        drop_shown(l);
+        return WHIT_ERROR_CANCELLED;
+    }
     hash_changes(&l->staged, now);
     if (memcmp(approved, now, sizeof now) != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "what was agreed to is not what would be written: nothing is");
@@ -465,6 +477,8 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         const char *name = json_string_value(json_object_get(function, "name"));
         const char *arguments = json_string_value(json_object_get(function, "arguments"));
         char line[WHIT_TOOL_LINE_BYTES];
+        status = check_cancel(l, error);
+        if (status != WHIT_OK) break;
         whit_tool_tell(name ? name : "nothing", whit_or_empty(arguments), line);
         l->options->note(l->options->user, line);
         l->report->n_calls++;
@@ -476,6 +490,7 @@ static whit_status run_calls(loop *l, const whit_tool_place *place, const json_t
         n_done += status == WHIT_OK;
         cut_result(l, &results[i]);
     }
+    if (any && status == WHIT_OK) status = check_cancel(l, error);
     if (any && status == WHIT_OK) status = settle(l, &outcome, error);
     whit_guard_hide_keys(&outcome); /* the outcome quotes the output of checks */
     for (size_t i = 0; i < n; i++) {
@@ -641,10 +656,8 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error)
     while (status == WHIT_OK && !l->report->done && is_within_bounds(l, n_before)) {
         json_t *answer;
         whit_agent_messages_shorten(l->messages);
-        if (whit_flag_is_set(o->cancel)) {
-            status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
-            break;
-        }
+        status = check_cancel(l, error);
+        if (status != WHIT_OK) break;
         status = l->model->ask(l->model->user, l->messages->list, l->tools, &answer, error);
         if (status != WHIT_OK) break;
         l->report->n_answers++;

@@ -40,7 +40,7 @@ typedef struct whit_agent_options {
     /* Called when the messages have changed and each call in them has its result: after the task was added and after
      * each answer. May be NULL. */
     void (*keep)(void *user);
-    const volatile bool *cancel; /* also ends the run between answers; NULL: the run is never cancelled */
+    const volatile bool *cancel; /* ends the run: no further call is made, nothing is written; may be NULL */
     void *user;
 } whit_agent_options;
 
