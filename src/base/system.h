@@ -12,7 +12,8 @@
 /* ---- the program ---------------------------------------------------------------------------- */
 
 /* Prepares the process and is called first in main: arguments become UTF-8, standard streams binary, a console shows
- * UTF-8 and colours. *argv is replaced where the system gives another form. */
+ * UTF-8 and colours, and no file can get the number of a standard stream that is closed. *argv is replaced where the
+ * system gives another form. */
 void whit_system_begin(int *argc, char ***argv);
 /* Allocates memory aligned to a power of two, of a multiple of that size; NULL if out of memory. */
 void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes);

@@ -42,6 +42,16 @@ expect 2 whit agent undo 99 --project project
 expect 2 whit agent undo x --project project
 expect 2 whit agent dance --project project
 
+# Streams that are closed: no file gets their numbers, so that neither a message nor a difference is written into one.
+for closed in '2>&-' '>&-' '<&-' '<&- >&- 2>&-'; do
+    rm -rf state
+    eval "whit agent apply good.patch --project project --allow yellow $closed" >/dev/null 2>&1 || [ $? = 5 ] ||
+        complain "closed $closed: the patch"
+    grep -q 'return 1;' project/src/main.c || complain "closed $closed: not written"
+    expect 0 whit agent undo --project project
+    cmp -s project/src/main.c before/src/main.c || complain "closed $closed: undo does not give the bytes back"
+done
+
 # A diff deletes a file whose lines it has, no other.
 printf -- '--- a/src/main.c\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-int main(void)\n-{\n' >stale.patch
 sed 's/^/-/; 1i--- a/src/main.c\n+++ /dev/null\n@@ -1,4 +0,0 @@' project/src/main.c >whole.patch
