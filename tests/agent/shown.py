@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a person agrees to is what was shown: at a terminal, through a pipe, beside JSON, in an editor."""
+import glob
 import json
 import os
 import pty
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import checks
@@ -244,4 +246,44 @@ for act in (lambda: os.link("p/a.txt", "beside.txt"),
                                   [("[y/N", "y\n", act)])
     wanted("has changed since it was shown" in results[0] and read("a.txt") == b"a\n" and not os.path.exists("p/d/n.yml"),
            f"a change between showing and writing: {results}")
+
+
+def lead(to):
+    """The folder d becomes a link."""
+    os.rename("p/d", "p/e")
+    os.makedirs(f"p/{to}", exist_ok=True)
+    os.symlink(to, "p/d")
+
+
+# So does a folder of a change that needed an answer already, for another reason; and a link that leads to an equal file.
+for to, text in ((".git", "x\u200b\n"), ("other", "x\n")):
+    project({})
+    os.makedirs("p/d")
+    status, seen, results = typed([write("d/config.new", text), END], [("[y/N", "y\n", lambda: lead(to))])
+    wanted("has changed since it was shown" in results[0] and not os.path.exists(f"p/{to}/config.new"),
+           f"written elsewhere than shown: {to}: {results}")
+
+# A folder becomes a link to the outside while the journal is written, after all was checked.
+def swap(to):
+    end = time.time() + 20
+    while time.time() < end and not os.path.islink("p/d"):
+        if any(os.path.getsize(name) > 2 << 20 for name in glob.glob("state/whit/agent-*.ndf")):
+            os.rename("p/d", "p/e")
+            os.symlink(os.path.abspath(to), "p/d")
+
+
+for to in ("elsewhere", "p/.git"):
+    project({})
+    shutil.rmtree("elsewhere", ignore_errors=True)
+    for folder in ("p/d", "elsewhere", "p/.git"):
+        os.makedirs(folder)
+    n = 300000
+    lines = "".join(f"+{'x' * 80}\n" for _ in range(n))
+    open("large.patch", "w").write(f"--- /dev/null\n+++ b/d/large.txt\n@@ -0,0 +1,{n} @@\n{lines}")
+    swapping = threading.Thread(target=swap, args=(to,))
+    swapping.start()
+    done = subprocess.run([WHIT, "agent", "apply", "large.patch", "--yes", "--project", "p"], env=environment(),
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True)
+    swapping.join()
+    wanted(os.path.islink("p/d") and os.listdir(to) == [] and done.returncode != 0, f"written to {to}: {done.stderr}")
 sys.exit(checks.failed)

@@ -99,6 +99,7 @@ const whit_change *whit_light_mark(const char *project, const whit_changes *set)
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         whit_change *c = whit_changes_at(set, i);
         c->reason = whit_light_red(project, c);
+        c->place = whit_project_place(project, c->path);
         if (c->reason && !first) first = c;
     }
     return first;
@@ -108,7 +109,9 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 {
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
-        if (!c->reason && whit_light_red(project, c)) return c;
+        const char *reason = whit_light_red(project, c);
+        const bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
+        if (is_new || c->place != whit_project_place(project, c->path)) return c;
     }
     return NULL;
 }

@@ -9,10 +9,11 @@
 /* Returns the reason why a person must be asked about a change whatever is allowed, or NULL. Folders are examined both
  * as written and with links followed. */
 const char *whit_light_red(const char *project, const whit_change *change);
-/* Sets the reason of each change that always needs approval; returns the first such change, or NULL. */
+/* Sets each change's place, and the reason of each that always needs approval; returns the first such change, or
+ * NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
-/* Returns a change that got a reason since it was marked, or NULL: while a person was reading, a folder may have
- * been replaced by a link, or a file may have got another name. */
+/* Returns a change that got another place or another reason since it was marked, or NULL: while a person was reading, a
+ * folder may have been replaced by a link, or a file may have got another name. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Returns whether the path's content must be kept from a model: version control's own files, keys and secrets. */
 bool whit_light_secret(const char *project, const char *path);

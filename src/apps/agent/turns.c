@@ -70,10 +70,24 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* Writes the whole path of a file after checks: it must be below the project once links are followed, and have no
- * parent steps. `known` (may be NULL) is the folder that was checked last, so that a folder of many files is checked
- * once. */
-static whit_status resolve_path(const char *project, char *known, const char *path, char full[PATH_MAX],
+/* Digest of a file's place: the nearest folder that exists, with links followed, and the rest of the path. Never 0. */
+static uint64_t hash_place(const char *real, const char *rest)
+{
+    uint8_t digest[WHIT_HASH_BYTES];
+    uint64_t place;
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-place");
+    whit_hash_add(&hash, real, strlen(real));
+    whit_hash_add(&hash, rest, strlen(rest));
+    whit_hash_end(&hash, digest);
+    memcpy(&place, digest, sizeof place);
+    return place ? place : 1;
+}
+
+/* The whole name, checked: below the project once links are followed, no parent steps. *place (may be NULL): as
+ * whit_project_place returns it. Nothing is remembered from one call to the next: a folder that was checked may be a
+ * link now. */
+static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], uint64_t *place,
                                 whit_error *error)
 {
     char folder[PATH_MAX], real[PATH_MAX];
@@ -84,40 +98,37 @@ static whit_status resolve_path(const char *project, char *known, const char *pa
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
     /* If folders are to be made, the nearest existing folder is checked. */
     snprintf(folder, sizeof folder, "%s", full);
-    *strrchr(folder, '/') = 0;
-    if (known && strcmp(known, folder) == 0) return WHIT_OK;
-    if (known) memcpy(known, folder, strlen(folder) + 1);
-    snprintf(folder, sizeof folder, "%s", full);
     for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
         *slash = 0;
         if (!realpath(folder, real)) {
-            if (known) *known = 0; /* the folder will be created */
             if (errno == ENOENT) continue;
             return whit_fail_errno(error, folder, "resolve");
         }
         size_t n_real = n > 1 ? n : 0; /* every path is below the project "/" */
-        if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/')) {
-            if (known) *known = 0;
+        if (strncmp(real, project, n_real) != 0 || (real[n_real] && real[n_real] != '/'))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' leads out of the project, to %s", path, real);
-        }
         struct stat info;
-        if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode)) {
-            if (known) *known = 0;
+        if (stat(real, &info) == 0 && !S_ISDIR(info.st_mode))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be created: %s is a file, not a folder", path,
                              real + n_real + (real[n_real] != 0));
-        }
-        if (whit_guard_folder_of(real) == WHIT_GUARD_STATE) {
-            if (known) *known = 0;
+        if (whit_guard_folder_of(real) == WHIT_GUARD_STATE)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' lies where this program keeps its own state, at %s",
                              path, real);
-        }
+        if (place) *place = hash_place(real, full + strlen(folder));
         return WHIT_OK;
     }
     return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
 }
 
-/* Reads a plain file of moderate size in the fewest calls; returns false if it is no such file, or changes
- * meanwhile. */
+uint64_t whit_project_place(const char *project, const char *path)
+{
+    char full[PATH_MAX];
+    uint64_t place = 0;
+    whit_error ignored;
+    return resolve_path(project, path, full, &place, &ignored) == WHIT_OK ? place : 0;
+}
+
+/* Reads a plain file of moderate size in the fewest calls; false if it is not such a file, or changes meanwhile. */
 static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 {
     struct stat info;
@@ -135,14 +146,14 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     return true;
 }
 
-static whit_status read_inside(const char *project, char *known, const char *path, whit_buf *content, bool *exists,
+static whit_status read_inside(const char *project, const char *path, whit_buf *content, bool *exists,
                                uint32_t *mode, whit_error *error)
 {
     char full[PATH_MAX];
     struct stat info;
     *exists = false;
     *mode = 0;
-    WHIT_TRY(resolve_path(project, known, path, full, error));
+    WHIT_TRY(resolve_path(project, path, full, NULL, error));
     if (read_small(full, content, mode)) {
         *exists = true;
         return WHIT_OK;
@@ -166,13 +177,13 @@ static whit_status read_inside(const char *project, char *known, const char *pat
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error)
 {
-    return read_inside(project, NULL, path, content, exists, mode, error);
+    return read_inside(project, path, content, exists, mode, error);
 }
 
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error)
 {
     char full[PATH_MAX];
-    return resolve_path(project, NULL, path, full, error);
+    return resolve_path(project, path, full, NULL, error);
 }
 
 static whit_status make_folders(char *full, size_t n_project, whit_error *error)
@@ -196,14 +207,14 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
 }
 
 /* Writes the content of one side atomically and keeps the file's metadata. A file with other links, or with metadata
- * that a new file cannot get, is written in place, while a whole copy exists in its folder. flush_files flushes the
- * written files. */
-static whit_status put_file(const whit_turns *journal, char *known, const whit_change *change, bool after,
+ * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
+ * files. */
+static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after,
                             whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
-    WHIT_TRY(resolve_path(journal->project, known, change->path, full, error));
+    WHIT_TRY(resolve_path(journal->project, change->path, full, NULL, error));
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
@@ -237,7 +248,7 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change)
     whit_buf copy = {0};
     whit_error ignored;
     struct stat about;
-    if (!change->is || resolve_path(journal->project, NULL, change->path, full, &ignored) != WHIT_OK ||
+    if (!change->is || resolve_path(journal->project, change->path, full, NULL, &ignored) != WHIT_OK ||
         !name_beside(full, beside) || lstat(full, &about) != 0 || lstat(beside, &about) != 0 ||
         !S_ISREG(about.st_mode) || whit_read_file(beside, MAX_FILE_BYTES, &copy, &ignored) != WHIT_OK) {
         whit_buf_free(&copy);
@@ -252,7 +263,7 @@ static bool was_cut_off(const whit_turns *journal, const whit_change *change)
 static whit_status flush_file(const whit_turns *journal, const char *path, whit_error *error)
 {
     char full[PATH_MAX];
-    WHIT_TRY(resolve_path(journal->project, NULL, path, full, error));
+    WHIT_TRY(resolve_path(journal->project, path, full, NULL, error));
     int fd = open(full, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return WHIT_OK; /* the file was removed */
     whit_status status = fd >= 0 && fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, full, "flush to disk");
@@ -273,8 +284,8 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Sets *same to whether the file has the content of that side of the change. */
-static whit_status is_side(const whit_turns *journal, char *known, const whit_change *change, bool after, bool *same,
+/* Sets *same: whether the file has the content of that side of the change. */
+static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
     whit_buf content = {0};
@@ -282,7 +293,7 @@ static whit_status is_side(const whit_turns *journal, char *known, const whit_ch
     uint32_t mode;
     size_t n = after ? change->after_bytes : change->before_bytes;
     const char *text = after ? change->after : change->before;
-    whit_status status = read_inside(journal->project, known, change->path, &content, &exists, &mode, error);
+    whit_status status = read_inside(journal->project, change->path, &content, &exists, &mode, error);
     *same = status == WHIT_OK && exists == wanted &&
         (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
@@ -480,8 +491,8 @@ static whit_status remember(whit_turns *journal, const frame_head *head, uint32_
 static whit_status take_back(const whit_turns *journal, const whit_change *change, whit_error *error)
 {
     bool after;
-    WHIT_TRY(is_side(journal, NULL, change, true, &after, error));
-    return after || was_cut_off(journal, change) ? put_file(journal, NULL, change, false, error) : WHIT_OK;
+    WHIT_TRY(is_side(journal, change, true, &after, error));
+    return after || was_cut_off(journal, change) ? put_file(journal, change, false, error) : WHIT_OK;
 }
 
 /* Rolls back a turn without an end frame: every file with its new content gets its old content back. */
@@ -493,7 +504,7 @@ static whit_status roll_back(whit_turns *journal, uint32_t frame, whit_error *er
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         char full[PATH_MAX], beside[PATH_MAX];
         status = take_back(journal, &changes[i], error);
-        if (status == WHIT_OK && resolve_path(journal->project, NULL, changes[i].path, full, error) == WHIT_OK &&
+        if (status == WHIT_OK && resolve_path(journal->project, changes[i].path, full, NULL, error) == WHIT_OK &&
             name_beside(full, beside))
             unlink(beside);
     }
@@ -603,12 +614,14 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Fails if the file does not have the content from which the change was made. */
-static whit_status need_before(const whit_turns *journal, char *known, const whit_change *change, uint32_t of,
+/* Requires that the file still has the content that the change was made from, and lies where it was shown. */
+static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of,
                                whit_error *error)
 {
     bool same;
-    WHIT_TRY(is_side(journal, known, change, false, &same, error));
+    if (change->place && change->place != whit_project_place(journal->project, change->path))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, WHIT_PLACE_CHANGED, change->path);
+    WHIT_TRY(is_side(journal, change, false, &same, error));
     if (!same && of)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written", change->path,
                          of);
@@ -622,11 +635,10 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
                               whit_error *error)
 {
     size_t done = 0, n_bytes = 0;
-    char known[PATH_MAX] = "";
     if (!n || n > MAX_CHANGES)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn of %zu files (1 to %u are possible)", n, MAX_CHANGES);
     for (size_t i = 0; i < n; i++) {
-        WHIT_TRY(need_before(journal, known, &changes[i], head.of, error));
+        WHIT_TRY(need_before(journal, &changes[i], head.of, error));
         n_bytes += changes[i].before_bytes + changes[i].after_bytes;
     }
     uint32_t n_turns = whit_turns_count(journal);
@@ -638,9 +650,9 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
-        /* The file is checked again: the journal is flushed to disk in between, and a person may write meanwhile. */
-        status = need_before(journal, known, &changes[done], head.of, error);
-        if (status == WHIT_OK) status = put_file(journal, known, &changes[done], true, error);
+        /* Again: the journal is flushed to disk in between, and a person may write meanwhile. */
+        status = need_before(journal, &changes[done], head.of, error);
+        if (status == WHIT_OK) status = put_file(journal, &changes[done], true, error);
         if (status == WHIT_OK) done++;
     }
     if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
@@ -721,6 +733,7 @@ static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, b
     whit_change *changes = WHIT_ITEMS(whit_change, &l.changes);
     for (uint32_t i = 0; status == WHIT_OK && i < l.head.n_changes; i++) {
         if (undo) swap_sides(&changes[i]);
+        changes[i].place = whit_project_place(journal->project, changes[i].path);
         if (on_change) on_change(user, &changes[i]);
     }
     frame_head head = {.kind = undo ? WHIT_TURN_UNDO : WHIT_TURN_REDO, .of = *number};

@@ -20,8 +20,8 @@ typedef struct whit_change {
     uint32_t mode; /* permission bits before the turn (0: not set), which are kept after it */
     const char *before, *after;
     size_t before_bytes, after_bytes;
-    /* constant text of the reason why a person must be asked, set by whit_light_mark; NULL: no reason */
-    const char *reason;
+    uint64_t place; /* where the file was, links followed, when it was shown (whit_project_place); 0: not looked at */
+    const char *reason; /* why a person must be asked, a constant; whit_light_mark sets it. NULL: no reason */
 } whit_change;
 
 typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN_REDO = 3 } whit_turn_kind;
@@ -69,6 +69,10 @@ whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview,
  * lead out of the project, devices and folders are refused. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
+/* Returns a digest of where a path leads while links are as they are now: it differs once a folder of the path is
+ * another one. 0 if the path cannot be used. */
+uint64_t whit_project_place(const char *project, const char *path);
+#define WHIT_PLACE_CHANGED "%s: leads elsewhere than when it was shown; nothing is written: look at it again"
 /* Checks that the path is plain and that its folder, with links followed, is in the project. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
