@@ -147,13 +147,13 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 }
 
 static whit_status read_inside(const char *project, const char *path, whit_buf *content, bool *exists,
-                               uint32_t *mode, whit_error *error)
+                               uint32_t *mode, uint64_t *place, whit_error *error)
 {
     char full[PATH_MAX];
     struct stat info;
     *exists = false;
     *mode = 0;
-    WHIT_TRY(resolve_path(project, path, full, NULL, error));
+    WHIT_TRY(resolve_path(project, path, full, place, error));
     if (read_small(full, content, mode)) {
         *exists = true;
         return WHIT_OK;
@@ -177,7 +177,7 @@ static whit_status read_inside(const char *project, const char *path, whit_buf *
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error)
 {
-    return read_inside(project, path, content, exists, mode, error);
+    return read_inside(project, path, content, exists, mode, NULL, error);
 }
 
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error)
@@ -206,15 +206,16 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* Writes the content of one side atomically and keeps the file's metadata. A file with other links, or with metadata
+/* Writes the content of one side atomically and keeps the file's metadata, right after is_side has resolved the path. A
+ * file with other links, or with metadata
  * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
  * files. */
-static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after,
-                            whit_error *error)
+static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
-    WHIT_TRY(resolve_path(journal->project, change->path, full, NULL, error));
+    if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", change->path);
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
@@ -284,16 +285,22 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Sets *same: whether the file has the content of that side of the change. */
+/* Sets *same: whether the file has the content of that side of the change. Errors: argument (the path leads elsewhere
+ * than when the change was shown). */
 static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
                            whit_error *error)
 {
     whit_buf content = {0};
     bool exists, wanted = after ? change->is : change->was;
     uint32_t mode;
+    uint64_t place = 0;
     size_t n = after ? change->after_bytes : change->before_bytes;
     const char *text = after ? change->after : change->before;
-    whit_status status = read_inside(journal->project, change->path, &content, &exists, &mode, error);
+    whit_status status = read_inside(journal->project, change->path, &content, &exists, &mode, &place, error);
+    if (status == WHIT_OK && change->place && change->place != place)
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT,
+                           "%s: leads elsewhere than when it was shown; nothing is written: look at it again",
+                           change->path);
     *same = status == WHIT_OK && exists == wanted &&
         (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
@@ -615,12 +622,9 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
 }
 
 /* Requires that the file still has the content that the change was made from, and lies where it was shown. */
-static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of,
-                               whit_error *error)
+static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of, whit_error *error)
 {
     bool same;
-    if (change->place && change->place != whit_project_place(journal->project, change->path))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, WHIT_PLACE_CHANGED, change->path);
     WHIT_TRY(is_side(journal, change, false, &same, error));
     if (!same && of)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: has changed since turn %u; nothing is written", change->path,

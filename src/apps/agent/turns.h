@@ -72,7 +72,6 @@ whit_status whit_project_read(const char *project, const char *path, whit_buf *c
 /* Returns a digest of where a path leads while links are as they are now: it differs once a folder of the path is
  * another one. 0 if the path cannot be used. */
 uint64_t whit_project_place(const char *project, const char *path);
-#define WHIT_PLACE_CHANGED "%s: leads elsewhere than when it was shown; nothing is written: look at it again"
 /* Checks that the path is plain and that its folder, with links followed, is in the project. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);
 
