@@ -146,8 +146,8 @@ static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
     return true;
 }
 
-static whit_status read_inside(const char *project, const char *path, whit_buf *content, bool *exists,
-                               uint32_t *mode, uint64_t *place, whit_error *error)
+static whit_status read_inside(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
+                               uint64_t *place, whit_error *error)
 {
     char full[PATH_MAX];
     struct stat info;
@@ -298,9 +298,9 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
     const char *text = after ? change->after : change->before;
     whit_status status = read_inside(journal->project, change->path, &content, &exists, &mode, &place, error);
     if (status == WHIT_OK && change->place && change->place != place)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT,
-                           "%s: leads elsewhere than when it was shown; nothing is written: look at it again",
-                           change->path);
+        status =
+            whit_fail(error, WHIT_ERROR_ARGUMENT,
+                      "%s: leads elsewhere than when it was shown; nothing is written: look at it again", change->path);
     *same = status == WHIT_OK && exists == wanted &&
         (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
