@@ -3,9 +3,25 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
+
+/* Makes the terminal give whole lines, shown as they are typed: a program that ended badly may have left it giving each
+ * byte, and then the first letter of a sentence would be taken for the answer. False if it needs no change. */
+static bool begin_lines(int terminal, struct termios *before)
+{
+    const tcflag_t lines = ICANON | ECHO | ECHOE | ECHOK | ISIG;
+    if (tcgetattr(terminal, before) != 0) return false;
+    struct termios usual = *before;
+    usual.c_lflag |= lines;
+    usual.c_iflag = (usual.c_iflag | ICRNL) & ~(tcflag_t)(IGNCR | INLCR);
+    usual.c_oflag |= OPOST;
+    const bool is_usual =
+        usual.c_lflag == before->c_lflag && usual.c_iflag == before->c_iflag && usual.c_oflag == before->c_oflag;
+    return !is_usual && tcsetattr(terminal, TCSANOW, &usual) == 0;
+}
 
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
@@ -13,16 +29,19 @@ ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, co
      * until ppoll waits, so that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
     sigset_t held, before, waiting;
     struct pollfd wait = {.fd = terminal, .events = POLLIN};
+    struct termios settings;
     sigemptyset(&held);
     sigaddset(&held, SIGINT);
     sigaddset(&held, SIGTERM);
     sigprocmask(SIG_BLOCK, &held, &before);
     waiting = before;
     sigaddset(&waiting, SIGCONT);
+    const bool is_changed = begin_lines(terminal, &settings);
     (void)tcflush(terminal, TCIFLUSH);
     dprintf(terminal, "%.*s%s", (int)n_question, question, mark);
     ssize_t got = ppoll(&wait, 1, NULL, &waiting) < 0 ? -1 : read(terminal, line, room);
     if (got < 0) dprintf(terminal, "\n");
+    if (is_changed) (void)tcsetattr(terminal, TCSANOW, &settings);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return got;
 }

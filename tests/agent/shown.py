@@ -234,6 +234,21 @@ project({})
 updates, asked, ends = edited([write("n.txt", "n\n"), END], False, "--allow", "yellow")
 wanted(not asked and [s for i, s in ends.items() if i.startswith("edit")] == ["completed"], f"{ends} {asked}")
 
+# A program that ended badly has left the terminal giving each byte: the answer is still the line.
+for before, keys in (("stty -icanon -echo min 1 time 0", []), ("stty raw -echo", []), ("true", [("[y/N", "e\n")])):
+    project({"a.txt": b"a\n"})
+    endpoint = Endpoint([write("a.txt", "b\n"), END])
+    command = f"{before}; exec '{WHIT}' agent -p x --url {endpoint.url} --project p"
+    status, seen = at_terminal(["sh", "-c", command], [*keys, ("[y/N", "y"), ("y", "ou must not\r")],
+                               dict(environment(), VISUAL="stty raw -echo </dev/tty; false"), 20)
+    endpoint.server.shutdown()
+    wanted(status == 0 and "not agreed to" in seen and read("a.txt") == b"a\n", f"{before}: the first letter of a line agrees: {seen}")
+
+# A zero does not end an answer.
+project({"a.txt": b"a\n"})
+status, seen, results = typed([write("a.txt", "b\n"), END], [("[y/N", "y\0, not that\n"), ("please answer", "n\n")])
+wanted(read("a.txt") == b"a\n", f"an answer with a zero: {seen}")
+
 # Between the question and the answer a file gets another name, and a folder becomes a link to one that programs obey.
 for act in (lambda: os.link("p/a.txt", "beside.txt"),
             lambda: (os.rename("p/d", "p/e"), os.makedirs("p/.github"), os.symlink(".github", "p/d"))):
