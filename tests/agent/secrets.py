@@ -48,6 +48,23 @@ done, results, asked = run([call(("patch_file", {"patch": "k.py\n<<<<<<< SEARCH\
 wanted("x = 2" in open("p/k.py").read(), f"the patch: {results}")
 wanted(TOKEN[::-1] not in asked, "a patched file with a token is in the copy")
 
+# The endpoint's own key has no published form: a file of the project that --key-file names, and a copy of it.
+KEY = "0f1e2d3c4b5a69788796a5b4"
+for given in ("file", "variable"):
+    project({"key": KEY + "\n", "copy.txt": f"my key is {KEY}.\n", "AGENTS.md": f"Call it with {KEY}\n"})
+    os.chmod("p/key", 0o600)
+    os.environ.pop("WHIT_API_KEY", None)
+    if given == "variable":
+        os.environ["WHIT_API_KEY"] = KEY
+    done, results, asked = run([call(("read", {"path": "key"}), ("grep", {"pattern": "."}), ("run", {"command": "cat key copy.txt; ls"})),
+                                message("done")], *(["--key-file", "p/key"] if given == "file" else []))
+    wanted(KEY not in asked and KEY[::-1] not in asked and "holds a key" in results[0], f"the endpoint's key ({given}): {results}")
+os.environ.pop("WHIT_API_KEY", None)
+project({"key": "ollama\n", "other.txt": "ollama\n"})
+os.chmod("p/key", 0o600)
+done, results, asked = run([call(("read", {"path": "other.txt"})), message("done")], "--key-file", "p/key")
+wanted(results[0] == "ollama\n", f"a word in the place of a key: {results}")
+
 # A token after the first MiB, also across the pieces that are searched.
 for n in (1 << 20, (1 << 20) + (1 << 15) - 10, 3 << 20):
     project({"big.txt": "x" * n + "\n" + TOKEN + "\n", "other.txt": "x" * n + "\n"})

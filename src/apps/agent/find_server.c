@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Finds the server of models that runs on this machine, for whit agent and whit edit without -m and --url. */
 #include "agent/find_server.h"
+#include "agent/guard.h"
 #include "base/file.h"
 #include "base/items.h"
 #include "endpoint/endpoint.h"
@@ -148,5 +149,6 @@ whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *erro
     } else if (given) {
         whit_buf_append_str(key, given);
     }
-    return whit_buf_append(key, "", 1) ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
+    const bool is_known = whit_buf_append(key, "", 1) && whit_guard_know_key(whit_chars(key));
+    return is_known ? WHIT_OK : whit_fail_memory(error, "a key", key->size_bytes);
 }

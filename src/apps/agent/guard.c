@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,12 +391,54 @@ static bool begins_word(const char *text, size_t at)
     return first >= 2 && text[first - 1] == '[' && text[first - 2] == '\033';
 }
 
+/* Keys of endpoints from files. A slot is filled once and never emptied: threads read them meanwhile. */
+static _Atomic(char *) known_keys[4];
+
+/* Can the key be told from a word? Programs that want one for a server on this machine are given "none" or "ollama". */
+static bool is_key(const char *key)
+{
+    enum { KEY_MIN = 8 };
+    return key && strlen(key) >= KEY_MIN && strpbrk(key, "0123456789");
+}
+
+bool whit_guard_know_key(const char *key)
+{
+    if (!is_key(key)) return true;
+    char *kept = strdup(key);
+    for (size_t i = 0; kept && i < COUNT(known_keys); i++) {
+        char *there = NULL;
+        if (atomic_compare_exchange_strong(&known_keys[i], &there, kept)) return true;
+        if (strcmp(there, key) != 0) continue;
+        free(kept);
+        return true;
+    }
+    free(kept);
+    return false;
+}
+
+/* The first place of an endpoint's key, whatever its form: of $WHIT_API_KEY, or of one from a file. *n_key 0: none. */
+static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
+{
+    size_t first = n;
+    *n_key = 0;
+    for (size_t i = 0; begin < n && i <= COUNT(known_keys); i++) {
+        const char *key = i < COUNT(known_keys) ? atomic_load(&known_keys[i]) : getenv("WHIT_API_KEY");
+        const char *found = is_key(key) ? memmem(text + begin, first - begin, key, strlen(key)) : NULL;
+        if (!found) continue;
+        first = (size_t)(found - text);
+        *n_key = strlen(key);
+    }
+    return first;
+}
+
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
 {
+    size_t n_known;
+    const size_t known = find_known(text, n, *begin, &n_known);
     static const char starts[256] = {
         ['-'] = 1, ['P'] = 1, ['g'] = 1, ['A'] = 1, ['x'] = 1, ['s'] = 1, ['r'] = 1, ['w'] = 1, ['y'] = 1, ['G'] = 1,
         ['n'] = 1, ['p'] = 1, ['h'] = 1, ['d'] = 1, ['S'] = 1, ['l'] = 1, ['f'] = 1, ['C'] = 1, ['o'] = 1};
-    for (size_t i = *begin; i < n; i++) {
+    for (size_t i = *begin; i < known; i++) {
         if (!starts[(uint8_t)text[i]]) continue;
         bool at_word = begins_word(text, i);
         size_t found = text[i] == '-' || text[i] == 'P' ? private_key_bytes(text + i, n - i) : 0;
@@ -405,7 +448,10 @@ bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
         *end = i + found;
         return true;
     }
-    return false;
+    if (!n_known) return false;
+    *begin = known;
+    *end = known + n_known;
+    return true;
 }
 
 void whit_guard_hide_keys(whit_buf *text)
