@@ -49,8 +49,8 @@ static whit_status no_memory(whit_error *error)
     return whit_fail_memory(error, "messages", 0);
 }
 
-/* Fails once the person has ended the task. What a person ends must not go on: neither a later call of the same answer
- * nor a change that was staged before. */
+/* Fails once the person has ended the task. No later call of the same answer is made then, and no staged change is
+ * written. */
 static whit_status check_cancel(const loop *l, whit_error *error)
 {
     if (!whit_flag_is_set(l->options->cancel)) return WHIT_OK;
