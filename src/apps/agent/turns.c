@@ -70,7 +70,8 @@ const whit_turn *whit_turns_at(const whit_turns *journal, uint32_t i)
 
 /* ---- files of the project ------------------------------------------------------------------- */
 
-/* Digest of a file's place: the nearest folder that exists, with links followed, and the rest of the path. Never 0. */
+/* Returns a digest of a file's place: the nearest folder that exists, with links followed, and the rest of the path.
+ * It is never 0. */
 static uint64_t hash_place(const char *real, const char *rest)
 {
     uint8_t digest[WHIT_HASH_BYTES];
@@ -84,9 +85,9 @@ static uint64_t hash_place(const char *real, const char *rest)
     return place ? place : 1;
 }
 
-/* The whole name, checked: below the project once links are followed, no parent steps. *place (may be NULL): as
- * whit_project_place returns it. Nothing is remembered from one call to the next: a folder that was checked may be a
- * link now. */
+/* Writes the whole path of a file after checks: it must be below the project once links are followed, and have no
+ * parent steps. *place (may be NULL) is set as whit_project_place returns it. Nothing is remembered from one call to
+ * the next, because a folder that was checked may be a link now. */
 static whit_status resolve_path(const char *project, const char *path, char full[PATH_MAX], uint64_t *place,
                                 whit_error *error)
 {
@@ -128,7 +129,8 @@ uint64_t whit_project_place(const char *project, const char *path)
     return resolve_path(project, path, full, &place, &ignored) == WHIT_OK ? place : 0;
 }
 
-/* Reads a plain file of moderate size in the fewest calls; false if it is not such a file, or changes meanwhile. */
+/* Reads a plain file of moderate size in the fewest calls; returns false if it is no such file, or changes
+ * meanwhile. */
 static bool read_small(const char *full, whit_buf *content, uint32_t *mode)
 {
     struct stat info;
@@ -208,7 +210,7 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
 
 /* Writes the content of one side atomically and keeps the file's metadata, right after is_side has resolved the path. A
  * file with other links, or with metadata
- * that a new file cannot get, is written in place, with a whole copy beside it. flush_files flushes the written
+ * that a new file cannot get, is written in place, while a whole copy exists in its folder. flush_files flushes the written
  * files. */
 static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
 {
@@ -285,7 +287,7 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
     return status;
 }
 
-/* Sets *same: whether the file has the content of that side of the change. Errors: argument (the path leads elsewhere
+/* Sets *same to whether the file has the content of that side of the change. Errors: argument (the path leads elsewhere
  * than when the change was shown). */
 static whit_status is_side(const whit_turns *journal, const whit_change *change, bool after, bool *same,
                            whit_error *error)
@@ -621,7 +623,7 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Requires that the file still has the content that the change was made from, and lies where it was shown. */
+/* Fails if the file does not have the content from which the change was made, or lies elsewhere than it was shown. */
 static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of, whit_error *error)
 {
     bool same;
@@ -654,7 +656,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
-        /* Again: the journal is flushed to disk in between, and a person may write meanwhile. */
+        /* The file is checked again: the journal is flushed to disk in between, and a person may write meanwhile. */
         status = need_before(journal, &changes[done], head.of, error);
         if (status == WHIT_OK) status = put_file(journal, &changes[done], true, error);
         if (status == WHIT_OK) done++;

@@ -20,8 +20,10 @@ typedef struct whit_change {
     uint32_t mode; /* permission bits before the turn (0: not set), which are kept after it */
     const char *before, *after;
     size_t before_bytes, after_bytes;
-    uint64_t place; /* where the file was, links followed, when it was shown (whit_project_place); 0: not looked at */
-    const char *reason; /* why a person must be asked, a constant; whit_light_mark sets it. NULL: no reason */
+    /* place of the file when the change was shown (whit_project_place), set by whit_light_mark; 0: not known */
+    uint64_t place;
+    /* constant text of the reason why a person must be asked, set by whit_light_mark; NULL: no reason */
+    const char *reason;
 } whit_change;
 
 typedef enum whit_turn_kind { WHIT_TURN_WRITE = 1, WHIT_TURN_UNDO = 2, WHIT_TURN_REDO = 3 } whit_turn_kind;
