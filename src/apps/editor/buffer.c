@@ -46,7 +46,7 @@ static whit_status begin_text(whit_buffer *buffer, whit_span bytes, whit_error *
 
 /* ---- the journal --------------------------------------------------------------------------- */
 
-/* Applies a record; false if it does not fit the text. */
+/* Applies a record of the journal; returns false if it does not fit the text. */
 static bool apply_record(whit_buffer *buffer, const whit_record *record)
 {
     whit_range changed;
@@ -137,7 +137,7 @@ static void swap_texts(whit_buffer *a, whit_buffer *b)
     a->version++;
 }
 
-/* Finds the complete text that an interrupted save in place left in the spare copy. */
+/* Finds the complete text that an interrupted save in place left in the spare copy, and makes it the recovered text. */
 static bool find_spare(whit_buffer *buffer)
 {
     if (access(buffer->spare, F_OK)) return false;
@@ -147,7 +147,7 @@ static bool find_spare(whit_buffer *buffer)
         free_buffer(old);
         return false;
     }
-    if (equal_texts(old->text, buffer->text)) { /* the save was complete; only the spare copy was not removed */
+    if (equal_texts(old->text, buffer->text)) { /* the save was complete, and only the spare copy was not removed */
         free_buffer(old);
         unlink(buffer->spare);
         return false;
@@ -160,7 +160,8 @@ static bool find_spare(whit_buffer *buffer)
 
 #define COMPARED_MAX 1000
 
-/* Is a text one of the journal's states? Then this editor wrote it, but was killed before it journalled the save. */
+/* Returns whether a text is one of the journal's states. Then this editor wrote it, but was killed before it journalled
+ * the save. */
 static bool is_of_journal(const whit_record *base, const whit_span *contents, size_t offset, const whit_text *text)
 {
     whit_buffer *then = new_buffer();
@@ -220,7 +221,7 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         uint32_t state = whit_undo_state(old->history);
         bool large = old->file.data != NULL;
         if (!large) {
-            bool has_mark = buffer->file.has_mark; /* as in the current file */
+            bool has_mark = buffer->file.has_mark; /* the byte order mark is as in the current file */
             swap_texts(buffer, old);
             buffer->file.has_mark = has_mark;
             buffer->saved_state = state;
@@ -234,7 +235,7 @@ static void examine(whit_buffer *buffer, const whit_span *contents)
         return;
     }
     if (old && old->saved_state != whit_undo_state(old->history)) {
-        old->journal.size_bytes = good_bytes; /* for whit_buffer_recover */
+        old->journal.size_bytes = good_bytes; /* whit_buffer_recover needs this size */
         if (base.data && !whit_file_same(&old->file.identity, &buffer->file.identity) &&
             is_of_journal(&base, contents, first, buffer->text))
             old->file.identity = buffer->file.identity;
@@ -281,13 +282,13 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
     return status;
 }
 
-/* Journals of texts without a file: "unnamed 0" and so on are no paths of files. */
+/* These are names for journals of texts without a file: "unnamed 0" and so on are no paths of files. */
 #define NAMELESS_MAX 16
 
 whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error)
 {
     for (int want_left = offer; want_left >= 0;
-         want_left--) /* first a journal that an earlier run left, then a free one */
+         want_left--) /* the first pass looks for a journal that an earlier run left, the second for a free one */
         for (int i = 0; i < NAMELESS_MAX; i++) {
             char key[32];
             whit_span contents;
@@ -339,7 +340,7 @@ void whit_buffer_recover(whit_buffer *buffer)
     if (partial) {
         whit_journal_restart(&buffer->journal);
         buffer->plain = true;
-    } else { /* new records follow the records that made this text */
+    } else { /* new records follow the records of this text */
         whit_journal_cut(&buffer->journal, old->journal.size_bytes);
         buffer->journal.has_base = true;
         buffer->file.identity = known; /* a file that was changed since is a conflict */
@@ -364,7 +365,7 @@ static bool has_steps(const whit_buffer *buffer)
     return whit_undo_state(buffer->history) != 0 || whit_undo_n_branches(buffer->history) > 0;
 }
 
-/* Writes the base, the text that this run's records apply to, before the first of them. */
+/* Writes the base before this run's first record. The base is the text to which the records apply. */
 static void journal_base(whit_buffer *buffer)
 {
     if (buffer->journal.fd < 0 || buffer->journal.has_base) return;
@@ -380,7 +381,8 @@ static void journal_base(whit_buffer *buffer)
     free(bytes);
 }
 
-/* Journals an undo or redo as plain edits, because the journal does not contain the step itself. */
+/* holds the state while an undo or redo is journalled as plain edits, because the journal does not contain the step
+ * itself */
 struct plain_log {
     whit_buffer *buffer;
     bool first;
@@ -478,7 +480,7 @@ char *whit_buffer_full_path(const char *path)
 {
     char real[PATH_MAX], *slash;
     if (realpath(path, real)) return strdup(real);
-    /* The file does not exist yet: resolve its folder. Saving reports a missing folder. */
+    /* The file does not exist yet, so its folder is resolved. Saving reports a missing folder. */
     char folder[PATH_MAX], *full = NULL;
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder) return NULL;
     slash = strrchr(folder, '/');
@@ -522,7 +524,7 @@ void whit_buffer_close(whit_buffer *buffer)
     bool decided = buffer->found == WHIT_FOUND_NOTHING || buffer->found == WHIT_FOUND_HISTORY;
     if (decided) {
         whit_journal_flush(&buffer->journal, NULL);
-        /* The undo history is kept only if it leads to the text on disk. */
+        /* The undo history is kept only if it leads to the text of the file on disk. */
         bool keep = buffer->path && buffer->journal.has_base && !buffer->journal.failed && !buffer->plain &&
             !whit_buffer_is_modified(buffer);
         whit_journal_close(&buffer->journal, !keep && !buffer->keep_journal);
@@ -598,12 +600,12 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     WHIT_TRY(status);
     bool over_map = buffer->file.is_mapped && now.inode == before.inode && now.device == before.device;
     note_saved(buffer, &now);
-    /* The file was written in place, and the text's pieces refer to its map: read it again. */
+    /* The file was written in place, and the text's pieces refer to its map, so it is read again. */
     if (over_map) return read_again(buffer, error);
     return WHIT_OK;
 }
 
-/* Opens the journal of a file that is to be written, and gives the path of its spare copy. */
+/* Opens the journal of a file that will be written, and gives the path of its spare copy. */
 static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
                                whit_error *error)
 {
@@ -662,12 +664,12 @@ whit_status whit_buffer_save_copy(whit_buffer *buffer, const char *path, const c
 {
     WHIT_TRY(must_be_decided(buffer, error));
     whit_file_identity now = {0};
-    /* Under another name of the same file, saving would overwrite the text's pieces. */
+    /* Under another name of the same file, saving would overwrite the text's pieces, so it is refused. */
     whit_file_identify(path, &now);
     if (now.exists && now.inode == buffer->file.identity.inode && now.device == buffer->file.identity.device)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is the same file as %s", path, buffer->name);
     char *full = whit_buffer_full_path(path), *spare = NULL;
-    whit_journal journal = {.fd = -1}; /* only the journal's file name is needed, for the spare copy */
+    whit_journal journal = {.fd = -1}; /* only the name of the journal's file is needed, for the spare copy */
     bool busy = false;
     whit_status status = full ? WHIT_OK : whit_fail_memory(error, "a path", PATH_MAX);
     if (status == WHIT_OK) status = open_target(full, folder, &journal, &spare, &busy, error);

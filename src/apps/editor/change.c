@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Typing, deleting, indentation, the clipboard, saving. */
+ * Changes texts: typing, deleting, indentation, the clipboard, saving. */
 #include "base/phrase.h"
 #include "editor/state.h"
 
@@ -44,7 +44,7 @@ uint32_t ed_closing(int byte)
     return found && (found - pairs) % 2 == 0 ? (uint8_t)found[1] : 0;
 }
 
-/* With `pairs`: inserts both signs of a pair, or moves past a closing sign that is already there. */
+/* With the setting `pairs`, inserts both signs of a pair, or moves past a closing sign that is already there. */
 static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
 {
     whit_layout *layout = ed_layout(e);
@@ -60,7 +60,7 @@ static bool type_pair(ed *e, struct ed_cursor *cursor, char typed)
     if (!closing || !room || before == '\\' || (quotes && (ed_is_word(before) || before == typed))) return false;
     const char both[2] = {typed, (char)closing};
     if (!ed_edit(e, cursor->offset, 0, both, 2)) return true;
-    cursor->offset--; /* place the cursor between them */
+    cursor->offset--; /* the cursor stands between them */
     return true;
 }
 
@@ -89,7 +89,7 @@ void ed_paste(ed *e, const char *text, size_t n)
         if (n) ed_complain_read_only(e);
         return;
     }
-    /* Terminals send the end of a line as a carriage return, which becomes the line ending of this text. */
+    /* Terminals send the end of a line as a carriage return, which becomes the line end of this text. */
     const char *ending = ed_line_ending(e, whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset));
     size_t kept = 0, n_ending = strlen(ending);
     char *copy = n <= SIZE_MAX / 2 ? malloc(n_ending * n) : NULL;
@@ -211,7 +211,7 @@ void ed_project_settings(struct ed_doc *doc)
         doc->indent_columns = 4;
 }
 
-#define TIDY_BYTES (64u << 20) /* larger texts are saved unchanged */
+#define TIDY_BYTES (64u << 20) /* maximum number of bytes of a text that is tidied; larger texts are saved unchanged */
 
 /* Removes trailing blanks and adds the final line feed, as the project's settings say, as one step of undo. */
 static void tidy(struct ed_doc *doc)
@@ -222,7 +222,7 @@ static void tidy(struct ed_doc *doc)
     whit_buffer_seal(buffer);
     if (doc->project.trim == WHIT_YES) {
         uint64_t n_blanks = 0, at = whit_text_size(buffer->text);
-        bool in_end = true; /* everything between `at` and the end of its line is blank */
+        bool in_end = true; /* all bytes between `at` and the end of its line are blank */
         while (at) {
             whit_span span = whit_text_before(buffer->text, at);
             uint64_t begin = at - span.size_bytes;
@@ -235,7 +235,7 @@ static void tidy(struct ed_doc *doc)
                 }
                 uint64_t n = n_blanks;
                 n_blanks = 0;
-                /* A carriage return is part of the line ending: blanks before it are removed. */
+                /* A carriage return is part of the line end: blanks before it are removed. */
                 in_end = byte == '\n' || (byte == '\r' && in_end && !n);
                 if (!n) continue;
                 at = begin + i + 1;
@@ -348,14 +348,14 @@ void ed_save_under(ed *e, const char *path, bool force)
     if (other) {
         ed_save(e, doc, force);
     } else {
-        ed_language_forget(e, doc); /* under its old name */
+        ed_language_forget(e, doc); /* the language server forgets the old name */
         whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
         if (status == WHIT_OK) {
             whit_syntax_close(doc->syntax);
             doc->syntax = whit_syntax_for(doc->buffer->path, NULL);
             whit_syntax_states_cut(&doc->states, 0);
             doc->states.n_marks = 0;
-            ed_tree_close(doc); /* the language may be another */
+            ed_tree_close(doc); /* the text may have another language now */
             if (e->settings.editorconfig) ed_project_settings(doc);
             tidy(doc);
             if (whit_buffer_is_modified(doc->buffer)) status = whit_buffer_save(doc->buffer, true, &error);

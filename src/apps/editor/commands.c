@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What keys can do: one table of names, usual keys and help. */
+ * Holds the editor's commands in one table of names, usual keys and help. */
 #include "editor/state.h"
 
 /* ---- moving -------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ uint64_t ed_to_word_right(ed *e, struct ed_cursor *cursor)
 {
     return ed_word_right(e, cursor->offset);
 }
-/* Moves to the first character that is not blank, or from there to the beginning of the line. */
+/* Returns the offset of the first character that is not blank or, if the cursor is there, the beginning of the line. */
 static uint64_t to_home(ed *e, struct ed_cursor *cursor)
 {
     uint64_t begin = whit_layout_line_begin(ed_layout(e), cursor->offset), at = begin;
@@ -56,7 +56,7 @@ static uint64_t to_bottom(ed *e, struct ed_cursor *cursor)
     (void)cursor;
     return whit_text_size(ed_text(e));
 }
-#define BRACKET_BYTES 1000000u /* a key does not wait for more */
+#define BRACKET_BYTES 1000000u /* maximum number of bytes that are searched, so that a key does not wait longer */
 static uint64_t to_bracket(ed *e, struct ed_cursor *cursor)
 {
     uint64_t at = ed_bracket(e, cursor->offset, BRACKET_BYTES);
@@ -187,7 +187,7 @@ static void cursor_down(ed *e)
     add_cursor(e, 1);
 }
 
-/* Selects the word; called again, adds a cursor at its next occurrence. */
+/* Selects the word at the cursor; called again, it adds a cursor at the word's next occurrence. */
 static void cursor_next(ed *e)
 {
     struct ed_cursor *cursor = ed_cursor(e);
@@ -393,7 +393,7 @@ static void record_macro(ed *e)
     if (e->macro.recording)
         e->macro.n = 0;
     else if (e->macro.n)
-        e->macro.n--; /* without the key that ended the recording */
+        e->macro.n--; /* the key that ended the recording is left out */
     ed_say(e, e->macro.recording ? "recording a macro; the same key ends it" : "recorded %zu keys", e->macro.n);
 }
 static void play_macro(ed *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The commands that change the text, for all cursors. */
+ * Runs the commands that change the text, for all cursors. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void delete_to(ed *e, uint64_t (*to)(ed *e, struct ed_cursor *cursor))
     }
 }
 
-/* Backspace in the indentation removes one level. */
+/* Returns the offset before the cursor. In the indentation, backspace removes one level. */
 static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 {
     struct ed_doc *doc = e->window->doc;
@@ -34,7 +34,8 @@ static uint64_t to_before(ed *e, struct ed_cursor *cursor)
 
 void ed_do_backspace(ed *e)
 {
-    for (size_t i = 0; e->settings.pairs && i < e->window->n_cursors; i++) { /* deletes both of an empty pair */
+    /* both signs of an empty pair are deleted */
+    for (size_t i = 0; e->settings.pairs && i < e->window->n_cursors; i++) {
         const struct ed_cursor *cursor = &e->window->cursors[i];
         uint32_t closing = cursor->anchor == ED_NONE && cursor->offset
             ? ed_closing(whit_layout_byte(ed_layout(e), cursor->offset - 1))
@@ -87,7 +88,7 @@ void ed_do_new_line(ed *e)
              ((byte = whit_layout_byte(layout, at)) == ' ' || byte == '\t');
              at++)
             text[n++] = (char)byte;
-        size_t n_same = n; /* the line's end, and its indentation */
+        size_t n_same = n; /* bytes of the line end and the indentation */
         int last = cursor->offset > begin ? whit_layout_byte(layout, cursor->offset - 1) : 0;
         bool deeper =
             last && (strchr("{([", last) || (last == ':' && !strcmp(whit_syntax_name(doc->syntax), "python")));
@@ -104,7 +105,7 @@ void ed_do_new_line(ed *e)
     }
 }
 
-/* Orders cursors by their last line, from the end of the text to its beginning. */
+/* Compares the last lines of two cursors, to order them from the end of the text to its beginning. */
 static int compare_ranges(const void *a, const void *b)
 {
     uint64_t x = ((const whit_range *)a)->end, y = ((const whit_range *)b)->end;
@@ -115,7 +116,7 @@ static int compare_ranges(const void *a, const void *b)
  * first, so that edits do not move the remaining lines. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
-    whit_range lines[ED_CURSORS_MAX]; /* beginnings of the first and the last line */
+    whit_range lines[ED_CURSORS_MAX]; /* beginnings of the first and the last line of each cursor */
     size_t n = e->window->n_cursors;
     for (size_t i = 0; i < n; i++) {
         whit_range range = ed_selection(&e->window->cursors[i]);
@@ -153,7 +154,7 @@ void ed_outdent_line(ed *e, uint64_t begin)
     if (n) ed_edit(e, begin, n, NULL, 0);
 }
 
-/* user: if several lines are indented, empty ones stay empty. */
+/* Indents a line. `user` means that several lines are indented, and then empty lines stay empty. */
 static void indent_line(ed *e, uint64_t begin, void *user)
 {
     ed_indent_line(e, begin, !user);
@@ -205,7 +206,7 @@ void ed_do_outdent(ed *e)
 
 struct comment {
     const char *open, *close;
-    bool all; /* every line that is not blank is a comment */
+    bool all; /* all lines that are not blank are comments */
 };
 
 static bool has_at(ed *e, uint64_t at, const char *word)
@@ -281,7 +282,8 @@ void ed_do_duplicate_line(ed *e)
     char *copy = malloc(n + 2);
     if (!copy) return;
     whit_text_read(ed_text(e), lines.begin, copy + 2, n);
-    size_t n_ending = n && copy[n + 1] == '\n' ? 0 : strlen(ending); /* the text has no line feed at its end */
+    /* a text without a line feed at its end gets a line end */
+    size_t n_ending = n && copy[n + 1] == '\n' ? 0 : strlen(ending);
     memcpy(copy + 2 - n_ending, ending, n_ending);
     struct ed_cursor before = *ed_cursor(e);
     uint64_t shift = n + n_ending;
@@ -307,7 +309,7 @@ static void move_lines(ed *e, bool upward)
     whit_text_read(ed_text(e), from, copy, n);
     char *swapped = copy + n;
     size_t n_second = n - n_first, n_swapped = 0;
-    /* If the text has no line feed at its end, the line that becomes the earlier one gets the other line's ending. */
+    /* If the text has no line feed at its end, the line that becomes the earlier one gets the other line's end. */
     size_t n_ending = 1;
     if (copy[n - 1] == '\n')
         n_ending = 0;
@@ -354,7 +356,7 @@ void ed_do_paste(ed *e)
         ed_complain(e, "nothing was copied yet; the terminal's own paste works, too");
         return;
     }
-    if (e->clipboard.lines) { /* whole lines go above this one */
+    if (e->clipboard.lines) { /* whole lines are inserted above this line */
         uint64_t begin = whit_layout_line_begin(ed_layout(e), ed_cursor(e)->offset);
         const char *ending = ed_line_ending(e, begin);
         bool ended = e->clipboard.n_bytes && e->clipboard.text[e->clipboard.n_bytes - 1] == '\n';

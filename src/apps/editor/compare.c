@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Two texts side by side: each marks its differing lines in the margin, and they scroll together. */
+ * Compares two texts side by side: each marks its differing lines in the margin, and they scroll together. */
 #include "editor/state.h"
 #include "base/items.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define COMPARED_BYTES (8u << 20) /* larger texts are not compared */
+#define COMPARED_BYTES (8u << 20) /* maximum number of bytes of a text that is compared */
 
 void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b)
 {
@@ -31,7 +31,7 @@ void ed_compare_forget(struct ed_doc *doc)
     if (!other) return;
     whit_buf_free(&other->compared.runs);
     other->compared.with = NULL;
-    other->git.version = doc->git.version = UINT64_MAX; /* the last commit's marks come back */
+    other->git.version = doc->git.version = UINT64_MAX; /* the marks since the last commit come back */
 }
 
 static char *copy_text(const struct ed_doc *doc, size_t *n)
@@ -74,7 +74,8 @@ static uint64_t line_beside(const struct ed_doc *doc, uint64_t line)
     const whit_diff_run *runs = WHIT_ITEMS(const whit_diff_run, &doc->compared.runs);
     uint64_t beside = line;
     for (size_t i = 0; i < doc->compared.runs.size_bytes / sizeof *runs && runs[i].new_line <= line; i++) {
-        if (line < runs[i].new_line + runs[i].n_new) { /* within a change: at most the end of its other side */
+        /* within a change the result is at most the end of the change's other side */
+        if (line < runs[i].new_line + runs[i].n_new) {
             uint64_t into = line - runs[i].new_line;
             return runs[i].old_line + (into < runs[i].n_old ? into : runs[i].n_old);
         }
@@ -93,5 +94,5 @@ void ed_compare_scroll(ed *e)
     uint64_t start = line == UINT64_MAX ? line : whit_text_line_start(other->buffer->text, line_beside(doc, line));
     if (start == UINT64_MAX) return;
     window->top = start;
-    window->moved_away = true; /* prevents its cursor from scrolling it back */
+    window->moved_away = true; /* the window's cursor then does not scroll it back */
 }

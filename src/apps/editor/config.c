@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Keys and settings: the defaults, and those of the user's file. */
+ * Sets keys and settings: the defaults, and those of the user's file. */
 #include "editor/state.h"
 
 #include "base/file.h"
@@ -59,7 +59,7 @@ static bool is_yes(const char *value, bool *result)
     return *result || !strcmp(value, "no");
 }
 
-/* Sets one option; false if the option or value is invalid, and `why` says what is expected. */
+/* Sets one option; if the option or value is invalid, it returns false, and `why` gets the expected values. */
 static bool set_option(ed *e, const char *name, const char *value, char *why, size_t why_bytes)
 {
     char *behind;
@@ -209,7 +209,7 @@ void ed_config_read(ed *e, const char *text, const char *path)
         text = whit_chars(&file) + (whit_file_has_mark(file.data, file.size_bytes) ? 3 : 0);
     }
     unsigned number = 1, n_wrong = 0;
-    char others[120] = ""; /* line numbers of further mistakes, as "7, 9" */
+    char others[120] = ""; /* line numbers of further mistakes, such as "7, 9" */
     for (const char *at = text; *at; number++) {
         char line[512], why[200] = "";
         size_t n = strcspn(at, "\n");

@@ -17,7 +17,7 @@
 
 struct whit_curses {
     void *library;
-    WINDOW **screen; /* stdscr */
+    WINDOW **screen; /* address of ncurses' stdscr */
     int *n_colors;
 #define MEMBER(name) __typeof__(&name) name;
     EDITOR_CURSES(MEMBER)
@@ -26,7 +26,7 @@ struct whit_curses {
     bool colored, shown;
 };
 
-/* The library is never unloaded, because it keeps its own pointers until the process ends. */
+/* Loads ncursesw. The library is never unloaded, because it keeps its own pointers until the process ends. */
 static bool load_curses(struct whit_curses *curses)
 {
     curses->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -42,7 +42,8 @@ static bool load_curses(struct whit_curses *curses)
 
 /* ---- colours ------------------------------------------------------------------------------- */
 
-/* Sets *is_direct, and no colours, for a terminal with 24 bits of them: the library's description of it has fewer. */
+/* Prepares the colours. For a terminal with 24 bits of colour it only sets *is_direct, because the library's
+ * description of such a terminal has fewer colours. */
 static void begin_colors(struct whit_curses *curses, const whit_theme *theme, bool *is_direct)
 {
     const char *depth = getenv("COLORTERM");
@@ -60,7 +61,8 @@ static void begin_colors(struct whit_curses *curses, const whit_theme *theme, bo
     curses->colored = true;
 }
 
-/* Bars and matches whose background the terminal does not have are shown in reverse video. */
+/* Returns the attributes and colours of a cell. Bars and matches whose background colour the terminal lacks are shown
+ * in reverse video. */
 static attr_t attributes_of(const struct whit_curses *curses, const whit_theme *theme, const whit_cell *cell,
                             short *pair)
 {
@@ -90,7 +92,8 @@ void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const
             bool wide = x + 1 < screen->n_columns && !cell[1].codes[0];
             wchar_t text[WHIT_CELL_CODES + 1] = {0};
             for (int i = 0; i < WHIT_CELL_CODES && cell->codes[i]; i++) text[i] = (wchar_t)cell->codes[i];
-            /* wcwidth's tables may be older than ours: a character of another width there is replaced by U+FFFD. */
+            /* The C library's tables for wcwidth may be older than the editor's: a character that has another width
+             * there is replaced by U+FFFD. */
             if (wcwidth(text[0]) != (wide ? 2 : 1)) {
                 text[0] = 0xFFFD;
                 text[1] = 0;
@@ -103,7 +106,7 @@ void whit_curses_show(struct whit_curses *curses, const whit_theme *theme, const
             attr_t attributes = attributes_of(curses, theme, cell, &pair);
             curses->setcchar(&out, text, attributes, pair, NULL);
             curses->wmove(window, y, x);
-            curses->wadd_wch(window, &out); /* ERR at the last cell, which is filled all the same */
+            curses->wadd_wch(window, &out); /* the result is ERR at the last cell, although the cell is filled */
             if (!wide && x + 1 < screen->n_columns && !cell[1].codes[0]) {
                 wchar_t blank[2] = L" ";
                 curses->setcchar(&out, blank, attributes, pair, NULL);
@@ -161,11 +164,11 @@ whit_status whit_curses_open(whit_display *display, const whit_theme *theme, whi
     curses->raw();
     curses->noecho();
     curses->nonl();
-    curses->typeahead(-1); /* it would write in small pieces, to look for keys between them */
+    curses->typeahead(-1); /* otherwise ncurses would write in small pieces, and look for keys between them */
     curses->keypad(*curses->screen, TRUE);
     curses->shown = true;
     begin_colors(curses, theme, &display->direct);
-    if (display->direct) curses->wrefresh(*curses->screen); /* switches to the alternate screen */
+    if (display->direct) curses->wrefresh(*curses->screen); /* this switches to the alternate screen */
     display->curses = curses;
     return WHIT_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From the editor's state to a screen. */
+ * Draws the editor's state on a screen. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -67,8 +67,8 @@ static uint8_t flags_at(const ed *e, const struct ed_window *window, const struc
 
 static const uint32_t space = ' ';
 
-/* Draws one line of a suggestion, tabs as spaces, up to the window's edge; returns the column after it. *n_drawn: bytes
- * of the line that are drawn. */
+/* Draws one line of a suggestion, with tabs as spaces, up to the window's edge; returns the column after it. *n_drawn
+ * gets the number of bytes that are drawn. */
 static int draw_suggested(const struct ed_window *window, whit_screen *screen, int x, int y, int first,
                           const char *line, size_t n, size_t *n_drawn)
 {
@@ -230,8 +230,8 @@ static void draw_status(ed *e, struct ed_window *window, whit_screen *screen)
     if (from > x) whit_screen_put(screen, from, y, limit, style, right);
 }
 
-/* Draws the suggestion's lines below the cursor's row, up to one that the window's edge cuts; returns the last row that
- * it takes. */
+/* Draws the suggestion's lines below the cursor's row, up to the first that the window's edge cuts off; returns the
+ * last row that it takes. */
 static int draw_lines_below(ed *e, const struct ed_window *window, whit_screen *screen, int y)
 {
     size_t n;
@@ -361,7 +361,7 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
     }
     if (ed_prompt_has_list(prompt->kind)) draw_list(e, screen);
     int x = whit_screen_put(screen, 0, y, screen->n_columns, WHIT_STYLE_PROMPT, prompt->label);
-    /* The end of a long text is what is being typed. */
+    /* The end of a long text is shown, because the person types there. */
     size_t from = prompt->at > (size_t)screen->n_columns / 2 ? prompt->at - (size_t)screen->n_columns / 2 : 0;
     if (from) from = whit_glyph_begin((const uint8_t *)prompt->text, prompt->n, from);
     int cursor =

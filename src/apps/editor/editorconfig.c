@@ -10,10 +10,12 @@
 #include <strings.h>
 
 #define FILE_BYTES (1u << 20)
-#define GLOB_BYTES 1025 /* longer globs match nothing; EditorConfig requires 1024 */
+/* maximum size of a glob with its zero byte; a longer glob matches no path; EditorConfig requires 1024 */
+#define GLOB_BYTES 1025
 #define GLOB_DEPTH 64
 #define GLOB_STEPS 100000u
-#define FILE_STEPS 1000000u /* limit for all globs of a file: hostile ones cost no more than some ms */
+/* maximum number of steps for all globs of a file, so that a hostile file takes only a few milliseconds */
+#define FILE_STEPS 1000000u
 #define LEVELS_MAX 64
 
 /* ---- globs --------------------------------------------------------------------------------- */
@@ -38,8 +40,8 @@ static bool braces_are_paired(const char *glob)
     return depth == 0;
 }
 
-/* Returns the brace that ends the group that begins at `glob`, or NULL. *comma: it is a list, with a comma before
- * any brace is closed, or outside of inner groups. */
+/* Returns the brace that ends the group that begins at `glob`, or NULL. *comma becomes true if the group is a list,
+ * that is, if it has a comma before any brace is closed, or outside of inner groups. */
 static const char *group_end(const char *glob, bool *comma)
 {
     int depth = 0;
@@ -70,7 +72,7 @@ static bool number_range(const char *group, const char *end, long *low, long *hi
 
 static bool match_range(struct matcher *matcher, long low, long high, const char *rest, const char *path)
 {
-    /* Tries every length that reads as a number, the longest first. */
+    /* Every length that reads as a number is tried, beginning with the longest. */
     size_t n = *path == '-' || *path == '+';
     while (path[n] >= '0' && path[n] <= '9' && n < 20) n++;
     for (; n; n--) {
@@ -106,7 +108,8 @@ static bool match_group(struct matcher *matcher, const char *group, const char *
     return false;
 }
 
-/* Matches "[abc]", "[a-z]", "[!abc]" and returns its end; NULL if it is not a set: the bracket stands for itself. */
+/* Matches a byte with a set, "[abc]", "[a-z]" or "[!abc]", and returns the end of the set; NULL means that it is no
+ * set, and the bracket stands for itself. */
 static const char *match_set(const char *glob, uint8_t byte, bool *found)
 {
     const char *at = glob + 1;
@@ -183,14 +186,15 @@ static bool match(struct matcher *matcher, const char *glob, const char *path)
     return is_match;
 }
 
-/* *n_left: number of steps left; a glob that needs more matches nothing. */
+/* Returns whether a glob matches a path. *n_left is the number of steps left; a glob that needs more matches no
+ * path. */
 static bool match_within(const char *glob, const char *path, unsigned *n_left)
 {
     struct matcher matcher = {.most = *n_left < GLOB_STEPS ? *n_left : GLOB_STEPS,
                               .has_groups = braces_are_paired(glob)};
     bool is_match;
     if (strlen(glob) >= GLOB_BYTES) return false;
-    if (!strchr(glob, '/')) { /* matches in whatever folder */
+    if (!strchr(glob, '/')) { /* the glob matches in every folder */
         is_match = match(&matcher, glob, path);
         while (!is_match && (path = strchr(path, '/'))) is_match = match(&matcher, glob, ++path);
     } else {
@@ -242,7 +246,7 @@ static void take_setting(const char *name, const char *value, whit_editorconfig 
     } else if (!strcasecmp(name, "tab_width")) {
         if (columns >= 0) config->tab_columns = columns;
     } else if (!strcasecmp(name, "max_line_length")) {
-        long number = strtol(value, NULL, 10); /* "off" and "unset" are 0 */
+        long number = strtol(value, NULL, 10); /* "off" and "unset" give 0 */
         config->line_columns = number > 0 && number <= 10000 ? (int)number : 0;
     } else if (!strcasecmp(name, "end_of_line")) {
         if (!strcasecmp(value, "crlf")) config->carriage_return = WHIT_YES;
@@ -297,7 +301,7 @@ void whit_editorconfig_read(const char *path, whit_editorconfig *config)
     memset(config, 0, sizeof *config);
     if (*path != '/' || length >= PATH_MAX - 16) return;
     while (length && n < LEVELS_MAX) {
-        while (length && path[length - 1] != '/') length--; /* up to and with the slash */
+        while (length && path[length - 1] != '/') length--; /* the path is cut after the slash */
         if (!length) break;
         char name[PATH_MAX];
         whit_error error;

@@ -17,7 +17,8 @@
 
 /* ---- mapped files that are cut short ------------------------------------------------------- */
 
-/* Static variables, because a signal handler can access nothing else. A slot is written before its map is read. */
+/* These variables are static, because a signal handler can access no others. A slot is written before its map is
+ * read. */
 #define N_GUARDS 64
 static struct guard {
     uint8_t *begin;
@@ -27,8 +28,8 @@ static struct guard {
 static size_t page_bytes;
 static struct sigaction action_before;
 
-/* Maps a page of zeros at the faulting address, so that the program continues; marks the text as lost.
- * mmap is a plain system call: safe here, though POSIX does not list it. */
+/* Handles SIGBUS: maps a page of zeros at the faulting address, so that the program continues, and marks the text as
+ * lost. mmap is a plain system call, which is safe here although POSIX does not list it. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -205,10 +206,10 @@ void whit_file_drop(void *user, whit_span span)
 {
     const whit_file *file = user;
     if (!file->is_mapped || span.data < file->data || span.data >= file->data + file->size_bytes) return;
-    /* Drop the whole pages that were read; the page in which the next piece begins stays. */
+    /* The whole pages that were read are dropped; the page in which the next piece begins stays. */
     uintptr_t begin = (uintptr_t)span.data & ~(uintptr_t)(page_bytes - 1);
     uintptr_t end = (uintptr_t)(span.data + span.size_bytes) & ~(uintptr_t)(page_bytes - 1);
-    if (guards[file->guard].lost) return; /* pages of zeros would become faults again */
+    if (guards[file->guard].lost) return; /* a page that is dropped would cause a fault again */
     if (end > begin) madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
@@ -233,7 +234,7 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
         }
         ssize_t written = writev(fd, parts, n);
         if (written < 0 && errno == EINTR) continue;
-        /* The kernel does not raise SIGBUS for its own reads: touch the page here (see on_bus_error). */
+        /* The kernel does not raise SIGBUS for its own reads, so the page is touched here (see on_bus_error). */
         if (written < 0 && errno == EFAULT) {
             volatile uint8_t touched = 0;
             for (int i = 0; i < n; i++)
@@ -247,8 +248,8 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
     return WHIT_OK;
 }
 
-/* Saves by renaming a new file over `path`. WHIT_ERROR_UNSUPPORTED (without a message) if it must be written in
- * place. */
+/* Saves by renaming a new file over `path`. Returns WHIT_ERROR_UNSUPPORTED (without a message) if the file must be
+ * written in place. */
 static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
 {
     char folder[PATH_MAX];
@@ -261,7 +262,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     if (original < 0 && access(folder, F_OK)) return whit_fail_errno(error, path, "create");
     bool kept = original < 0 ||
         (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
-         strlen(name) < NAME_MAX - 16); /* a temporary name in the same folder is possible */
+         strlen(name) < NAME_MAX - 16); /* a temporary name in the same folder must be possible */
     whit_writer writer;
     whit_status status = kept ? whit_writer_open(path, NULL, &writer, error) : WHIT_ERROR_UNSUPPORTED;
     if (status != WHIT_OK) {
@@ -280,7 +281,8 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     return status;
 }
 
-/* Saves in place, after a whole copy to `spare`; a full disk is noticed before the first byte is overwritten. */
+/* Saves in place, after a whole copy to `spare`, so that a full disk is noticed before the first byte is
+ * overwritten. */
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                              whit_file_identity *identity, whit_error *error)
 {
@@ -299,7 +301,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
     whit_file_identity before = is_known ? identity_of(&about) : (whit_file_identity){0};
     if (grows && (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
-        bool is_cut = ftruncate(fd, about.st_size) == 0; /* the old bytes are there in any case */
+        bool is_cut = ftruncate(fd, about.st_size) == 0; /* the file has its old bytes in any case */
         if (is_cut && whit_file_same(&before, identity) && fstat(fd, &about) == 0) *identity = identity_of(&about);
         errno = why;
         status = whit_fail_errno(error, path, "save");
@@ -307,7 +309,7 @@ static whit_status save_over(const char *path, const whit_text *text, const char
         unlink(spare);
         return status;
     }
-    /* The text may be a map of this very file: the copy is what is written from here on. */
+    /* The text may be a map of this very file, so the copy is written from here on. */
     whit_file copy;
     whit_text *copied = NULL;
     status = whit_file_open(spare, &copy, error);
@@ -328,7 +330,7 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
 {
     char real[PATH_MAX];
     struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a device would be replaced by a file */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* saving would replace a device by a file */
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s cannot be written over", path,
                          S_ISDIR(about.st_mode) ? "a folder" : "what is no regular file");
     if (!realpath(path, real)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The project's files as a tree beside the text. Enter or a click opens a file in the other window, and opens
- * or closes a folder. What .gitignore leaves out is left out. */
+ * Shows the project's files as a tree beside the text. Enter or a click opens a file in the other window, and opens or
+ * closes a folder. Files that .gitignore leaves out are left out. */
 #include "base/phrase.h"
 #include "editor/state.h"
 #include "base/items.h"
@@ -24,7 +24,7 @@ static void free_list(char ***list, size_t *n)
 
 static bool add_to(char ***list, size_t *n, const char *text, size_t length)
 {
-    if ((*n & (*n - 1)) == 0) { /* capacity grows by powers of two */
+    if ((*n & (*n - 1)) == 0) { /* the capacity grows by powers of two */
         char **grown = realloc(*list, (*n ? 2 * *n : 1) * sizeof *grown);
         if (!grown) return false;
         *list = grown;
@@ -38,7 +38,7 @@ static bool add_path(void *user, const char *path)
     return files->n_paths < PATHS_MAX && add_to(&files->paths, &files->n_paths, path, strlen(path));
 }
 
-/* Sorts folders before the files next to them. */
+/* Compares two paths so that folders come before the files next to them. */
 static int by_tree(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -56,7 +56,7 @@ static size_t find_open(const struct ed_files *files, const char *folder, size_t
     return i;
 }
 
-/* Writes the tree; `lines` names the path of each of its lines, folders with a slash. */
+/* Writes the tree; `lines` gets the path of each of its lines, with a slash after a folder. */
 static void write_tree(ed *e)
 {
     struct ed_files *files = &e->files;
@@ -112,7 +112,7 @@ void ed_files_toggle(ed *e)
     whit_walk_files(e->options.project ? e->options.project : ".", add_path, files);
     if (files->n_paths) qsort(files->paths, files->n_paths, sizeof *files->paths, by_tree);
     write_tree(e);
-    /* The tree is at the left, and narrow. */
+    /* The tree is a narrow window at the left. */
     struct ed_window *inner = e->window->parent, *text = inner->child[0];
     inner->child[0] = e->window;
     inner->child[1] = text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Searching and replacing with PCRE2. A match does not reach over the end of a line. */
+ * Searches and replaces with PCRE2. A match does not reach over the end of a line. */
 #include "base/phrase.h"
 #include "editor/state.h"
 
@@ -18,21 +18,21 @@
 #include <pcre2.h>
 
 #define RUN_BYTES     (4u << 20) /* maximum number of contiguous bytes searched at once */
-#define LINE_BYTES    (1u << 20) /* longest line that is copied together from several pieces */
+#define LINE_BYTES    (1u << 20) /* maximum number of bytes of a line that is copied together from several pieces */
 #define BACK_BYTES    (64u << 10)
 #define N_RESULTS     2000
 #define DROP_BYTES    (1u << 20)
 #define UNSAVED_BYTES (16u << 20)
-#define MATCH_LIMIT   1000000u /* stops a pattern that backtracks without end */
+#define MATCH_LIMIT   1000000u /* maximum number of matching steps, which stops a pattern that backtracks without end */
 
 struct ed_search {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
     uint8_t *line;          /* buffer of LINE_BYTES for a line that is not contiguous; NULL until needed */
-    bool by_line;           /* a match has crossed the end of a line: search line by line */
-    const uint8_t *subject; /* subject of the last match; its groups are offsets in it */
-    uint64_t replaced_to;   /* beginning of a line where ^ has matched already; ED_NONE if unset */
+    bool by_line;           /* a match has crossed the end of a line, so the search continues line by line */
+    const uint8_t *subject; /* text of the last match, whose groups are offsets in it */
+    uint64_t replaced_to;   /* beginning of a line where ^ has matched already; ED_NONE: there is no such line */
 };
 
 void ed_search_free(struct ed_search *search)
@@ -45,7 +45,7 @@ void ed_search_free(struct ed_search *search)
     free(search);
 }
 
-/* A pattern with an upper case letter is case-sensitive (smart case). */
+/* Returns whether a pattern has an upper case letter: then it is case-sensitive (smart case). */
 static bool has_upper(const char *pattern)
 {
     for (; *pattern; pattern++) {
@@ -65,7 +65,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     uint32_t literal = regex ? 0 : PCRE2_LITERAL;
     uint32_t flags =
         PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | literal | (has_upper(pattern) ? 0 : PCRE2_CASELESS);
-    if (!regex) flags &= ~PCRE2_MULTILINE; /* not allowed beside a literal */
+    if (!regex) flags &= ~PCRE2_MULTILINE; /* PCRE2 does not allow the flag for a literal pattern */
     *why = 0;
     if (!search) return false;
     pcre2_compile_context *options = pcre2_compile_context_create(NULL);
@@ -77,7 +77,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
         ed_search_free(search);
         return false;
     }
-    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* without the JIT compiler the interpreter runs */
+    pcre2_jit_compile(search->code, PCRE2_JIT_COMPLETE); /* if the JIT compiler is absent, the interpreter runs */
     search->data = pcre2_match_data_create_from_pattern(search->code, NULL);
     search->context = pcre2_match_context_create(NULL);
     if (!search->data || !search->context) {
@@ -93,8 +93,8 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
     return true;
 }
 
-/* Returns the lines from `offset` (a beginning of one) on that lie together in memory, a whole number of them, or one
- * line that is put together. Empty at the end. */
+/* Returns the lines from `offset` on, which must begin a line, that lie together in memory: a whole number of lines, or
+ * one line that is copied together. The result is empty at the end of the text. */
 static whit_span lines_at(struct ed_search *search, const whit_text *text, uint64_t offset)
 {
     whit_span run = whit_text_at(text, offset);
@@ -106,7 +106,7 @@ static whit_span lines_at(struct ed_search *search, const whit_text *text, uint6
     if (offset + run.size_bytes >= whit_text_size(text)) return run;
     const uint8_t *feed = memrchr(run.data, '\n', run.size_bytes);
     if (feed) return (whit_span){run.data, (uint64_t)(feed + 1 - run.data)};
-    if (run.size_bytes >= LINE_BYTES) return run; /* a part of a very long line */
+    if (run.size_bytes >= LINE_BYTES) return run; /* the bytes are a part of a very long line */
     if (!search->line && !(search->line = malloc(LINE_BYTES))) return run;
     uint64_t n = whit_text_line_end(text, offset) + 1 - offset;
     return (whit_span){search->line, whit_text_read(text, offset, search->line, n < LINE_BYTES ? n : LINE_BYTES)};
@@ -118,9 +118,9 @@ static bool takes_line_end(whit_span lines, uint64_t from, uint64_t to)
     return to && to < lines.size_bytes && lines.data[to] == '\n' && lines.data[to - 1] == '\r';
 }
 
-/* The first match in whole lines, from an offset on; `options` are for their beginning. All lines at once take less
- * time than one by one, but [^x] and \s take line feeds: a pattern whose match did is given each line alone from then
- * on, without its end. */
+/* Finds the first match in whole lines, from an offset on; `options` apply to the beginning of the lines. All lines are
+ * searched at once, which takes less time than one by one. But [^x] and \s match line feeds; so after a match that
+ * contained one, the pattern gets each line alone, without its line end. */
 static bool match_in(struct ed_search *search, whit_span lines, uint64_t from, uint32_t options, whit_range *match)
 {
     const uint8_t *data = lines.data;
@@ -166,7 +166,7 @@ bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to,
         whit_span lines = lines_at(search, text, at);
         if (!lines.size_bytes) return false;
         uint64_t begin = from > at ? from - at : 0;
-        if (to - at < lines.size_bytes) { /* leave out the lines after the line that contains `to` */
+        if (to - at < lines.size_bytes) { /* the lines after the line that contains `to` are left out */
             const uint8_t *feed = memchr(lines.data + (to - at), '\n', lines.size_bytes - (to - at));
             if (feed) lines.size_bytes = (uint64_t)(feed + 1 - lines.data);
         }
@@ -234,7 +234,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
 
 /* ---- replacing ----------------------------------------------------------------------------- */
 
-/* Builds the replacement of the match at an offset: $0 to $9, \n, \t and \\ with a regular expression. */
+/* Builds the replacement of the match at an offset: with a regular expression, $0 to $9, \n, \t and \\ are replaced. */
 static bool expand(ed *e, uint64_t begin, whit_buf *out, whit_range *match)
 {
     struct ed_search *search = e->find.search;
@@ -283,7 +283,8 @@ void ed_replace_forget(ed *e)
     e->find.n_files = e->find.files_at = 0;
 }
 
-/* Shows the next file in which to replace; false after the last, and if its journal asks first. */
+/* Shows the next file in which to replace; returns false after the last file, and if the file's journal first asks a
+ * question. */
 static bool next_file(ed *e)
 {
     whit_error error;
@@ -301,7 +302,8 @@ static bool next_file(ed *e)
     return false;
 }
 
-/* Selects the next match, for the prompt to ask about, also in the next file; false if there are no more. */
+/* Selects the next match, also in the next file, so that the prompt can ask about it; returns false if there are no
+ * more matches. */
 bool ed_replace_step(ed *e)
 {
     whit_range match;
@@ -323,8 +325,8 @@ bool ed_replace_step(ed *e)
     }
 }
 
-/* Moves the cursor past a match or its replacement. After an empty match, which would be found again, it goes to the
- * next character. Likewise "^" does not match again after the start of its line was replaced. */
+/* Moves the cursor past a match or its replacement. After an empty match, which would be found again, it moves to the
+ * next character. For the same reason "^" does not match again after the start of its line was replaced. */
 static void go_behind(ed *e, uint64_t at, bool is_empty)
 {
     bool begins = !is_empty && at == whit_layout_line_begin(ed_layout(e), at);
@@ -452,7 +454,7 @@ static bool search_file(void *user, const char *path)
     const char *root = here ? "" : project->folder;
     snprintf(full, sizeof full, "%s%s%s", root, here ? "" : "/", path);
     const struct ed_doc *doc = ed_doc_find(project->e, full);
-    uint8_t *unsaved = NULL; /* search the unsaved text that is open instead of its file */
+    uint8_t *unsaved = NULL; /* unsaved text that is open is searched instead of its file */
     if (doc && whit_buffer_is_modified(doc->buffer) && whit_text_size(doc->buffer->text) <= UNSAVED_BYTES &&
         (unsaved = malloc(whit_text_size(doc->buffer->text) + 1))) {
         file.data = unsaved;

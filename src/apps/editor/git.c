@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * What was changed since the last commit: marks in the margin, and going from one to the next. */
+ * Shows the changes since the last commit by marks in the margin, and moves from one change to the next. */
 #include "editor/state.h"
 
 #include <stdlib.h>
 
-#define TYPED_BYTES (256u << 10) /* larger texts are compared only when they are saved */
+/* maximum number of bytes of a text that is compared while it is typed; larger texts are compared when they are
+ * saved */
+#define TYPED_BYTES (256u << 10)
 #define TEXT_BYTES  (8u << 20)
 
 void ed_git_forget(struct ed_doc *doc)
@@ -32,7 +34,7 @@ bool ed_git_update(struct ed_doc *doc)
     git->version = buffer->version;
     git->n_changes = 0;
     whit_git_change *room = git->changes ? git->changes : malloc(ED_GIT_CHANGES_MAX * sizeof *room);
-    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* the committed bytes contain the mark, too */
+    size_t n_mark = buffer->file.has_mark ? 3 : 0; /* the committed bytes contain the byte order mark, too */
     char *text = malloc(n_mark + size + 1);
     git->changes = room;
     if (text && room) {
@@ -49,7 +51,7 @@ const char *ed_git_mark(const struct ed_doc *doc, uint64_t line, whit_style *sty
 {
     const struct ed_git *git = &doc->git;
     size_t low = 0, high = git->n_changes;
-    while (low < high) { /* the first change that does not end before the line */
+    while (low < high) { /* the search finds the first change that does not end before the line */
         size_t middle = (low + high) / 2;
         const whit_git_change *change = &git->changes[middle];
         if (change->line + (change->n_lines ? change->n_lines : 1) <= line)
@@ -85,7 +87,8 @@ static void go(ed *e, bool back)
         return;
     }
     uint64_t lines = whit_text_n_lines(ed_text(e)) + 1;
-    size_t chosen = back ? git->n_changes - 1 : 0; /* if there is no change in this direction: wrap around */
+    /* if there is no change in this direction, the search wraps around */
+    size_t chosen = back ? git->n_changes - 1 : 0;
     for (size_t i = 0; i < git->n_changes; i++) {
         uint64_t at = git->changes[i].line < lines ? git->changes[i].line : lines;
         if (back && at < line + 1) chosen = i;

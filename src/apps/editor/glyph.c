@@ -50,8 +50,8 @@ static int char_width(uint32_t code)
     return utf8proc_charwidth((utf8proc_int32_t)code);
 }
 
-/* True for a character without a picture of its own: Default_Ignorable_Code_Point (UAX #44), controls
- * and separators of lines and paragraphs. */
+/* Returns whether a character has no picture of its own: Default_Ignorable_Code_Point (UAX #44), controls and
+ * separators of lines and paragraphs. */
 static bool is_unseen(uint32_t code)
 {
     if (code < 0x7F) return code < 32;
@@ -59,12 +59,12 @@ static bool is_unseen(uint32_t code)
     return code > 0x10FFFF || utf8proc_get_property((utf8proc_int32_t)code)->ignorable;
 }
 
-/* An invisible character need not be written out if it selects the form of the preceding character; elsewhere it
- * could only hide something. `next` is the following character, 0 at the end. */
+/* Returns whether an invisible character selects the form of the preceding character, and so need not be written out;
+ * elsewhere such a character could only hide text. `next` is the following character, 0 at the end. */
 static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 {
     bool emoji = is_pictograph(base) || is_regional(base);
-    bool script = base >= 0x600 && !emoji && !is_unseen(base); /* Arabic and later blocks: their letters join */
+    bool script = base >= 0x600 && !emoji && !is_unseen(base); /* letters of Arabic and later blocks can join */
     if (code == JOINER) return emoji || script;
     if (code == NON_JOINER) return script;
     if (code == TEXT_SELECTOR || code == EMOJI_SELECTOR) return emoji || next == KEYCAP;
@@ -80,7 +80,7 @@ static bool is_shaping(uint32_t base, uint32_t code, uint32_t next)
 
 static bool add_code(whit_glyph *glyph, uint32_t code, int width)
 {
-    /* no space: a further combining mark is left out, because it could not be told from the others */
+    /* Without space a further combining mark is left out, because it could not be distinguished from the others. */
     if (glyph->n_codes == WHIT_GLYPH_CODES) return width == 0;
     glyph->codes[glyph->n_codes] = code;
     glyph->widths[glyph->n_codes++] = (uint8_t)width;
@@ -88,7 +88,8 @@ static bool add_code(whit_glyph *glyph, uint32_t code, int width)
     return true;
 }
 
-/* Writes out a character that cannot be displayed, as its code. False without space; the glyph is then unchanged. */
+/* Writes out a character that cannot be displayed, as its code. Returns false if there is no space; the glyph is then
+ * unchanged. */
 static bool add_foreign(whit_glyph *glyph, uint32_t code, int n_digits)
 {
     int n = code < 128 ? 2 : n_digits + 2;
@@ -110,7 +111,8 @@ static int hex_digits(uint32_t code)
     return 4;
 }
 
-/* Composes Hangul L V and LV T into one syllable (The Unicode Standard, section 3.12); 0 if they do not compose. */
+/* Composes Hangul L V and LV T into one syllable (The Unicode Standard, section 3.12); returns 0 if they do not
+ * compose. */
 static uint32_t composed_jamo(uint32_t first, uint32_t second)
 {
     if (is_between(first, 0x1100, 0x1112) && is_between(second, 0x1161, 0x1175))
@@ -120,7 +122,7 @@ static uint32_t composed_jamo(uint32_t first, uint32_t second)
     return 0;
 }
 
-/* The first code point of a glyph. */
+/* Adds the first code point of a glyph. */
 static void add_first(whit_glyph *glyph, uint32_t code)
 {
     int width = char_width(code);
@@ -132,7 +134,7 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     } else if (width < 0) {
         glyph->is_foreign = true;
         add_code(glyph, 0xFFFD, 1);
-    } else if (width == 0) { /* combines with nothing: is shown on a circle */
+    } else if (width == 0) { /* a character that combines with no other is shown on a circle */
         add_code(glyph, 0x25CC, 1);
         add_code(glyph, code, 0);
     } else {
@@ -140,7 +142,8 @@ static void add_first(whit_glyph *glyph, uint32_t code)
     }
 }
 
-/* Adds a further code point to a glyph; `before` and `next` are its neighbours. False if there is no space for it. */
+/* Adds a further code point to a glyph; `before` and `next` are its neighbours. Returns false if there is no space for
+ * it. */
 static bool add_next(whit_glyph *glyph, uint32_t base, uint32_t before, uint32_t code, uint32_t next)
 {
     if (is_unseen(code)) {
@@ -198,8 +201,8 @@ void whit_glyph_read(const uint8_t *bytes, size_t n, whit_glyph *glyph)
     }
 }
 
-/* Returns whether there is always a glyph boundary at `at`, whatever precedes it: not between two flag letters, whose
- * count decides, and not after a joiner, where the preceding character decides. */
+/* Returns whether there is always a boundary between glyphs at `at`, whatever precedes it. That is not certain between
+ * two flag letters, whose number decides, and after a joiner, where the preceding character decides. */
 static bool is_certain(const uint8_t *bytes, size_t n, size_t at)
 {
     size_t length, before = at - 1;

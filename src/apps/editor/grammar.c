@@ -20,8 +20,9 @@
 #define QUERY_BYTES    (256u << 10)
 #define GRAMMARS_MAX   32
 #define PREDICATES_MAX 1024
-#define WORD_BYTES     256 /* longest text of a node that a predicate compares; longer ones match nothing */
-#define STEPS_MAX      100000u
+/* maximum number of bytes of a node's text that a predicate compares; a longer text matches no string */
+#define WORD_BYTES 256
+#define STEPS_MAX  100000u
 
 enum compared { EQUAL, MATCHES, ANY_OF };
 
@@ -30,7 +31,7 @@ struct predicate {
     enum compared how;
     bool negated;
     pcre2_code *expression;
-    const TSQueryPredicateStep *words; /* operands: strings that the node's text is compared with */
+    const TSQueryPredicateStep *words; /* operands: strings with which the node's text is compared */
     uint32_t n_words;
 };
 
@@ -91,7 +92,7 @@ static bool is_word(const struct ed_tree_sitter *ts, const TSQuery *query, const
     return step->type == TSQueryPredicateStepTypeString && n == strlen(word) && !memcmp(value, word, n);
 }
 
-/* Adds one predicate. Unknown predicates (#set!, #is-not? ...) always hold. */
+/* Adds one predicate. Unknown predicates (#set!, #is-not? ...) are always true. */
 static void add_predicate(const struct ed_tree_sitter *ts, struct ed_grammar *g, uint32_t pattern,
                           const TSQueryPredicateStep *steps, uint32_t n)
 {
@@ -163,7 +164,7 @@ static bool open_grammar(const struct ed_tree_sitter *ts, struct ed_grammar *g, 
     whit_buf query = {0};
     whit_error error;
     snprintf(path, sizeof path, "%s/%s.so", folder, g->name);
-    if (stat(path, &info) != 0) return false; /* most languages have no grammar: not an error */
+    if (stat(path, &info) != 0) return false; /* most languages have no grammar, which is no error */
     if ((info.st_uid != getuid() && info.st_uid != 0) || (info.st_mode & 022)) {
         snprintf(why, why_bytes, "%.200s: others may write to it, so it is not loaded", path);
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The project's code graph in the editor: symbols, definitions, references. The graph describes the saved files;
- * unsaved texts are parsed here and replace their files. */
+ * Finds symbols, definitions and references by the project's code graph, an index of its files. The graph describes the
+ * saved files; unsaved texts are parsed here and replace their files. */
 #include "editor/state.h"
 
 #include "code/graph.h"
@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_SYMBOLS     100000u /* length of the list of all symbols */
-#define N_UNSAVED     64
-#define UNSAVED_BYTES (4u << 20) /* larger unsaved texts are not parsed: their saved files are used */
+#define N_SYMBOLS 100000u /* length of the list of all symbols */
+#define N_UNSAVED 64
+/* maximum number of bytes of an unsaved text that is parsed; for a larger text the saved file is used */
+#define UNSAVED_BYTES (4u << 20)
 
 struct unsaved {
     size_t n;
     struct {
         char *text;
-        const char *file; /* relative to the project */
+        const char *file; /* path relative to the project */
         whit_parse parse;
     } texts[N_UNSAVED];
 };
@@ -61,7 +62,7 @@ static bool is_unsaved(const struct unsaved *unsaved, const char *file)
     return false;
 }
 
-/* Copies the name of a definition, or "(at the top)" outside of all definitions. */
+/* Copies the name of a definition; outside of all definitions the name is "(at the top)". */
 static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definition, char *name, size_t room)
 {
     snprintf(name, room, "(at the top)");
@@ -70,7 +71,7 @@ static void copy_name(const struct unsaved *unsaved, size_t i, uint32_t definiti
     snprintf(name, room, "%.*s", (int)(d->n_name < room ? d->n_name : room - 1), unsaved->texts[i].text + d->name);
 }
 
-/* Returns the project's graph, opened or refreshed; it stays open and is the editor's. */
+/* Returns the project's graph, opened or refreshed; it stays open, and the editor owns it. */
 static whit_graph *open_graph(ed *e)
 {
     whit_error error;
@@ -105,7 +106,7 @@ static void add_place(ed *e, const char *file, uint32_t line, const char *what, 
         ed_prompt_add(e, label, path, line, -1);
 }
 
-/* Copies the selected text, or else the identifier at the cursor. */
+/* Copies the selected text or, without a selection, the identifier at the cursor. */
 static bool word_here(ed *e, char *word, size_t room)
 {
     whit_range range = ed_selection(ed_cursor(e));
@@ -131,7 +132,7 @@ static void offer(ed *e, const char *word, const char *what)
         ed_complain(e, "no %s of '%s' in the project", what, word);
         return;
     }
-    /* a list of symbols, which does not become the last list of results */
+    /* A list of symbols does not become the last list of results. */
     if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1)
@@ -186,7 +187,7 @@ void ed_definition_by_graph(ed *e)
     size_t n_word = strlen(word);
     parse_unsaved(e, &unsaved);
     ed_prompt_open(e, ED_PROMPT_RESULTS, "Definition: ", "");
-    /* A local definition in this file hides definitions elsewhere; local ones of other files are skipped. */
+    /* A local definition in this file hides definitions elsewhere; local definitions of other files are skipped. */
     for (int pass = 0; pass < 2; pass++) {
         whit_graph_run run = whit_graph_symbols_of(graph, word, n_word);
         while (whit_graph_next_symbol(graph, &run, &symbol)) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-#define SEQUENCE_BYTES 64 /* longest escape sequence */
+#define SEQUENCE_BYTES 64 /* maximum number of bytes of an escape sequence */
 #define MOVED_BYTES    (64u << 10)
 
 void whit_keys_free(whit_keys *keys)
@@ -19,7 +19,7 @@ void whit_keys_free(whit_keys *keys)
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes)
 {
     if (keys->begin == keys->bytes.size_bytes ||
-        keys->begin >= MOVED_BYTES) { /* a paste leaves a few bytes unread each time: move them rarely */
+        keys->begin >= MOVED_BYTES) { /* a paste leaves a few bytes unread each time, which should be moved rarely */
         size_t n = keys->bytes.size_bytes - keys->begin;
         if (n) memmove(keys->bytes.data, keys->bytes.data + keys->begin, n);
         keys->bytes.size_bytes = n;
@@ -100,7 +100,7 @@ static uint32_t number_key(int number)
     return known ? keys[number] : WHIT_KEY_NONE;
 }
 
-/* Reads a control sequence: ESC [ numbers final. Returns its length, 0 if more bytes are needed. */
+/* Reads a control sequence: ESC [ numbers final. Returns its length, or 0 if more bytes are needed. */
 static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
 {
     int numbers[4] = {0};
@@ -133,7 +133,7 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
             }
             return at + 1;
         } else if (byte < 0x20 || byte > 0x7E) {
-            break; /* not a sequence: drop the bytes read so far */
+            break; /* the bytes are no sequence, so those read so far are dropped */
         }
     }
     *key = (whit_key){.code = WHIT_KEY_NONE};
@@ -141,7 +141,7 @@ static size_t read_csi(const uint8_t *bytes, size_t n, whit_key *key)
     return at >= SEQUENCE_BYTES ? at : 0;
 }
 
-/* A paste ends with ESC [ 201 ~. Moves its bytes into `paste`; true at its end. */
+/* Moves the bytes of a paste into `paste`; returns true at its end, which is ESC [ 201 ~. */
 static bool read_paste(whit_keys *keys, bool final)
 {
     static const char end[] = "\033[201~";
@@ -182,7 +182,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             if (bytes[1] == '[') {
                 length = n > 2 ? read_csi(bytes, n, key) : 0;
                 if (!length && !final) return false;
-                if (!length) { /* Alt-[ */
+                if (!length) { /* the keys were Alt and [ */
                     *key = (whit_key){.code = '[', .mods = WHIT_MOD_ALT};
                     length = 2;
                 }
@@ -207,7 +207,7 @@ bool whit_keys_next(whit_keys *keys, bool final, whit_key *key)
             *key = control(first);
         } else {
             uint32_t code = whit_utf8_decode(bytes, n, &length);
-            size_t wanted = 1; /* also for a byte that cannot begin a character */
+            size_t wanted = 1; /* 1 also for a byte that cannot begin a character */
             if (first >= 0xF0 && first < 0xF5)
                 wanted = 4;
             else if (first >= 0xE0 && first < 0xF0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Language servers, and the texts that they know. */
+ * Handles language servers, and the texts that they know. */
 #include "editor/state.h"
 
 #include "base/utf8.h"
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TYPED_BYTES  (128u << 10) /* larger texts are sent only when a server is asked or when they are saved */
+/* maximum number of bytes of a text that is sent while it is typed; larger texts are sent only when a server is asked
+ * or when they are saved */
+#define TYPED_BYTES  (128u << 10)
 #define TEXT_BYTES   (16u << 20)
 #define UNSENT_BYTES (64u << 10)
 
@@ -172,7 +174,7 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
 
 #define CHUNK_BYTES 8192
 
-/* Returns the next bytes of a line, whole characters of UTF-8. */
+/* Reads the next bytes of a line, in whole characters of UTF-8, and returns their number. */
 static size_t read_chunk(const whit_text *text, uint64_t at, uint64_t end, char *bytes)
 {
     size_t n = whit_text_read(text, at, bytes, end - at < CHUNK_BYTES ? end - at : CHUNK_BYTES), whole = n;
@@ -230,7 +232,7 @@ static void take_diagnostics(ed *e, struct ed_server *server, const json_t *para
     struct ed_doc *doc = uri && whit_lsp_path(uri, path, sizeof path) ? ed_doc_find(e, path) : NULL;
     if (!doc || ed_server_of(e, doc) != server || !json_is_array(list)) return;
     struct ed_language *language = &doc->language;
-    /* Diagnostics of an older text: newer ones will follow. */
+    /* Diagnostics of an older text are dropped, because newer ones will follow. */
     if (json_is_integer(version) && json_integer_value(version) != language->number) return;
     if (language->sent != doc->buffer->version) return;
     free_diagnostics(language);
@@ -353,12 +355,13 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
 {
     const char *method = json_string_value(json_object_get(message, "method"));
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
-    if (method && id) { /* a request from the server */
+    if (method && id) { /* the message is a request from the server */
         bool harmless = !strcmp(method, "client/registerCapability") ||
             !strcmp(method, "client/unregisterCapability") || !strcmp(method, "window/workDoneProgress/create") ||
             !strcmp(method, "workspace/configuration");
         json_t *result = NULL;
-        if (!strcmp(method, "workspace/applyEdit") && e->acting == server) { /* the changes of a chosen action */
+        /* the request has the changes of a chosen action */
+        if (!strcmp(method, "workspace/applyEdit") && e->acting == server) {
             e->acting = NULL;
             e->asked.server = server;
             ed_language_apply(e, json_object_get(params, "edit"), "changed", "change");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Requests to language servers at the cursor, and the effects of their answers. */
+ * Sends requests to language servers at the cursor, and carries out the effects of the answers. */
 #include "base/phrase.h"
 #include "editor/state.h"
 
@@ -209,7 +209,7 @@ static void go_to_definition(ed *e, const json_t *result)
         ed_definition_by_graph(e);
         return;
     }
-    /* a list of symbols, which does not become the last list of results */
+    /* A list of symbols does not become the last list of results. */
     if (n == 1) e->prompt.kind = ED_PROMPT_SYMBOLS;
     ed_prompt_filter(e);
     if (n == 1) ed_prompt_key(e, (whit_key){.code = WHIT_KEY_ENTER}, NULL, 0);

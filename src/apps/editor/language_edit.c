@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Changes that language servers propose: renaming, formatting and code actions; and signatures. */
+ * Makes the changes that language servers propose (renaming, formatting and code actions), and shows signatures. */
 #include "base/phrase.h"
 #include "base/piped.h"
 #include "editor/state.h"
@@ -22,7 +22,7 @@ struct edit {
 struct edits {
     struct edit *list;
     size_t n, n_docs;
-    const char *done; /* "renamed" */
+    const char *done; /* past form of the verb, such as "renamed" */
     char why[300];    /* reason why the edits cannot be made; "" if they can */
 };
 
@@ -39,7 +39,7 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
 }
 
-/* Opens a file that is not open yet. NULL, with the reason, if its links lead out of the project. */
+/* Opens a file that is not open yet. Returns NULL, with the reason, if the file's links lead out of the project. */
 static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
 {
     char project[PATH_MAX], *real = whit_buffer_full_path(path);
@@ -49,7 +49,8 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     size_t n = realpath(folder, project) ? strlen(project) : 0;
     if (!real || !n || strncmp(real, project, n) != 0 || real[n] != '/' || strstr(real, "/../"))
         refuse_edit(edits, "outside of the project: ", path);
-    else if (!(doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error))) /* named as a person would */
+    /* the file is named as a person would name it */
+    else if (!(doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error)))
         refuse_edit(edits, "", error.message);
     free(real);
     return doc;
@@ -72,7 +73,7 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
-    /* The server knows the text that was last sent, or otherwise the file. */
+    /* The server knows the text that was last sent or, if no text was sent, the file. */
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {
@@ -152,7 +153,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
 
 /* ---- formatting ---------------------------------------------------------------------------- */
 
-/* Programs that format a text without a server. They read the project's style, and run none of it. */
+/* These programs format a text without a server. They read the project's style, and run none of its code. */
 static const struct formatter {
     const char *language, *program, *options;
 } formatters[] = {
@@ -165,7 +166,7 @@ static const struct formatter {
     {"zig", "zig", "fmt --stdin"},
 };
 
-/* Starts a formatter of the text by its whole path, which the shell looks for nowhere else. */
+/* Starts a formatter of the text; its whole path is given, so that the shell does not search for it. */
 static void start_formatter(ed *e, const char *path, const char *options)
 {
     char command[sizeof e->shell.command], expanded[sizeof e->shell.command];
@@ -267,7 +268,7 @@ void ed_language_act(ed *e, uint64_t number)
     json_t *action = json_array_get(e->actions, number), *edit = json_object_get(action, "edit");
     json_t *command = json_object_get(action, "command");
     struct ed_server *server = ed_server_of(e, e->window->doc);
-    if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
+    if (json_is_string(command)) command = action; /* older servers send a Command object */
     if (edit) ed_language_apply(e, edit, "changed", "change");
     if (command && server && server->lsp) { /* the server sends the changes as a workspace/applyEdit request */
         e->acting = server;

@@ -18,7 +18,8 @@ int whit_layout_byte(whit_layout *layout, uint64_t offset)
     return layout->span.data[offset - layout->span_begin];
 }
 
-/* Returns the bytes from an offset on, as many as a glyph may need: in place if contiguous, else a copy in `copied`. */
+/* Returns the bytes from an offset on, as many as a glyph may need: in place if they are contiguous, otherwise a copy
+ * in `copied`. */
 static const uint8_t *glyph_bytes(whit_layout *layout, uint64_t offset, uint8_t copied[WHIT_GLYPH_BYTES], size_t *n)
 {
     *n = WHIT_GLYPH_BYTES;
@@ -71,8 +72,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return offset + (byte == '\r' ? 2 : 1);
 }
 
-/* Returns the start of the glyph that contains a byte. Flags (pairs of regional indicators) are paired from the first
- * of their sequence, of which CONTEXT_BYTES are read. */
+/* Returns the start of the glyph that contains a byte. The letters of flags are paired from the first of their
+ * sequence, of which CONTEXT_BYTES are read. */
 static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
 {
     int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;
@@ -124,7 +125,7 @@ static uint64_t aligned(whit_layout *layout, uint64_t offset)
     return start < offset ? whit_layout_behind(layout, start) : offset;
 }
 
-/* Reads one row. *end is its last offset; returns the next row or UINT64_MAX. */
+/* Reads one row and sets *end to its last offset; returns the beginning of the next row, or UINT64_MAX. */
 static uint64_t walk(whit_layout *layout, uint64_t row, uint64_t segment_end, uint64_t *end)
 {
     int column = 0;
@@ -207,7 +208,7 @@ uint64_t whit_layout_at_column(whit_layout *layout, uint64_t row, int column)
 bool whit_layout_fold(whit_layout *layout, whit_range range)
 {
     if (layout->n_folds == WHIT_FOLDS_MAX || range.end <= range.begin) return false;
-    for (size_t i = layout->n_folds; i-- > 0;) /* removes folds inside the new one */
+    for (size_t i = layout->n_folds; i-- > 0;) /* folds inside the new one are removed */
         if (layout->folds[i].begin >= range.begin && layout->folds[i].end <= range.end)
             memmove(layout->folds + i, layout->folds + i + 1, (--layout->n_folds - i) * sizeof *layout->folds);
     size_t i = layout->n_folds++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cursors and their movement. */
+ * Moves cursors. */
 #include "editor/state.h"
 
 #include <ctype.h>
@@ -118,7 +118,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
         if (!opens && !offset) return ED_NONE;
         if (opens) {
             offset++;
-        } else { /* spans are read forwards from their beginning: go back one span at a time */
+        } else { /* spans are read forwards from their beginning, so this goes back one span at a time */
             offset--;
             if (offset < ed_layout(e)->span_begin) {
                 uint64_t from = offset > 4096 ? offset - 4096 : 0;
@@ -133,7 +133,7 @@ uint64_t ed_bracket(ed *e, uint64_t offset, uint64_t limit)
     return ED_NONE;
 }
 
-/* Returns the offset under the pointer. */
+/* Returns the offset of the text at the mouse pointer. */
 static uint64_t offset_at(ed *e, struct ed_window *window, int x, int y)
 {
     uint64_t row = window->top;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Texts of the editor's own, such as the agent's panel and a command's output: without a file, read-only for
- * the person, and never asked about. */
+ * Handles pads, which are texts that the editor writes, such as the agent's panel and a command's output. A pad has no
+ * file, is read-only for the person, and is closed without a question. */
 #include "editor/state.h"
 
 #include <stdlib.h>
 
-#define PAD_BYTES (4u << 20) /* above this size the older half of the text is deleted */
+#define PAD_BYTES (4u << 20) /* maximum number of bytes; beyond it the older half of the text is deleted */
 
 struct ed_doc *ed_pad_open(ed *e, struct ed_doc **pad, const char *name, const char *like)
 {

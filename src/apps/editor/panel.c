@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The agent's panel: a text owned by the editor that shows tasks, answers, diffs, and questions about them. */
+ * Runs the agent's panel, a text that the editor owns and that shows tasks, answers, diffs, and questions about
+ * them. */
 #include "editor/state.h"
 
 #include "base/clock.h"
@@ -9,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WIDE_COLUMNS 100          /* from this width on the panel is beside the text */
-#define HASTE_NS     250000000ull /* a key this soon after a question is not an answer to it */
+#define WIDE_COLUMNS 100          /* number of columns from which on the panel is beside the text */
+#define HASTE_NS     250000000ull /* nanoseconds after a question in which a key is not an answer to it */
 
 /* ---- its text -------------------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ static void append_line(ed *e, const char *mark, const char *line)
 }
 
 /* Shows the panel in a window, next to the text if the screen is wide, and makes that window current. Its lines are
- * always wrapped: text beyond the edge could be approved unseen. */
+ * always wrapped: otherwise a person could approve text beyond the edge unseen. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
@@ -73,7 +74,7 @@ bool ed_panel_waits(const ed *e)
 
 /* ---- questions ------------------------------------------------------------------------------------- */
 
-/* Appends the reason, before a file's first hunk, and the hunk. */
+/* Appends a hunk; before a file's first hunk it also appends the reason. */
 static void append_hunk(ed *e, size_t i)
 {
     struct ed_panel *panel = &e->panel;
@@ -286,7 +287,7 @@ void ed_agent_redo(ed *e)
     take_back(e, WHIT_PANEL_REDO);
 }
 
-/* Sends a request about the selection, or else about the cursor's line. */
+/* Sends a request about the selection or, without a selection, about the cursor's line. */
 static void about_selection(ed *e, whit_panel_kind kind, const char *text)
 {
     struct ed_doc *doc = e->window->doc;

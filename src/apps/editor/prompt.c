@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The line at the bottom: questions, and lists to choose from. */
+ * Runs the line at the bottom: questions, and lists to choose from. */
 #include "editor/state.h"
 #include "editor/vi_table.h"
 
@@ -43,7 +43,8 @@ bool ed_prompt_add(ed *e, const char *label, const char *path, uint64_t line, in
     return true;
 }
 
-/* Fuzzy match: a cost (less is better) if the text's letters occur in the label in this order, or -1. */
+/* Returns the cost of a fuzzy match (less is better) if the text's letters occur in the label in this order, otherwise
+ * -1. */
 static int likeness(const char *label, const char *text)
 {
     int cost = 0, gap = 0;
@@ -177,7 +178,7 @@ void ed_prompt_close(ed *e)
 
 /* ---- effects of the answers ---------------------------------------------------------------- */
 
-/* Searches while the word is typed, from the offset where the search began. */
+/* Searches while the word is typed, from the offset where the prompt was opened. */
 static void find_now(ed *e)
 {
     char why[200], converted[sizeof e->find.pattern];
@@ -198,7 +199,7 @@ static void find_now(ed *e)
         pattern = converted;
     }
     bool is_set = ed_search_set(e, pattern, e->find.regex, why, sizeof why);
-    if (is_set && pattern == converted) /* the typed form, which is shorter */
+    if (is_set && pattern == converted) /* the pattern is kept as it was typed, which is shorter */
         snprintf(e->find.pattern, sizeof e->find.pattern, "%.*s", (int)sizeof e->find.pattern - 1, prompt->text);
     if (!is_set)
         ed_complain(e, "%s", why);
@@ -363,7 +364,7 @@ static void answer_letter(ed *e, uint32_t letter)
         if (letter == 'q') ed_replace_forget(e);
         if (letter == 'q' || letter == 'a' || ((letter == 'y' || letter == 'n') && !ed_replace_step(e))) {
             whit_buffer_seal(doc->buffer);
-            if (e->prompt.kind == kind) ed_prompt_close(e); /* the next file's journal may ask */
+            if (e->prompt.kind == kind) ed_prompt_close(e); /* the next file's journal may ask a question */
         }
         break;
     case ED_PROMPT_CLOSE:
@@ -436,7 +437,7 @@ static void insert(ed *e, const char *text, size_t n)
         prompt->n = prompt->at = 0;
         prompt->text[0] = 0;
     }
-    for (size_t i = 0; i < n; i++) /* a line, and no more of what was pasted */
+    for (size_t i = 0; i < n; i++) /* only the first line of a pasted text is taken */
         if (text[i] == '\r' || text[i] == '\n' || !text[i]) n = i;
     if (prompt->n + n >= sizeof prompt->text) return;
     memmove(prompt->text + prompt->at + n, prompt->text + prompt->at, prompt->n - prompt->at + 1);
@@ -465,7 +466,7 @@ static size_t char_behind(const struct ed_prompt *prompt)
     return prompt->at + glyph.n_bytes;
 }
 
-/* Returns the offset of the file name that Tab completes: in vi's line after its last blank. */
+/* Returns the offset of the file name that Tab completes: in vi's line it begins after the last blank. */
 static size_t path_begin(const struct ed_prompt *prompt)
 {
     const char *blank = prompt->kind == ED_PROMPT_VI ? memrchr(prompt->text, ' ', prompt->at) : NULL;
@@ -477,7 +478,7 @@ static void complete_path(ed *e)
 {
     struct ed_prompt *prompt = &e->prompt;
     const size_t n_before = path_begin(prompt);
-    if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* a command */
+    if (prompt->kind == ED_PROMPT_VI && !n_before) return; /* the text is a command */
     const char *name = prompt->text + n_before;
     char typed[PATH_MAX], folder[PATH_MAX], common[256] = "";
     const char *slash = memrchr(name, '/', prompt->at - n_before);
@@ -533,7 +534,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     switch (key.code) {
     case WHIT_KEY_ENTER:
         if (prompt->kind == ED_PROMPT_FIND) {
-            bool again = e->vi.on && e->vi.search_pending && !prompt->n; /* vi's last pattern */
+            bool again = e->vi.on && e->vi.search_pending && !prompt->n; /* an empty pattern means vi's last pattern */
             uint64_t origin = prompt->origin;
             bool found = prompt->found;
             ed_prompt_close(e);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Lines set anew: paragraphs broken at a width, and indentation by brackets. */
+ * Sets lines anew: breaks paragraphs at a width, and indents lines by their brackets. */
 #include "editor/state.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RANGE_BYTES  (16u << 20) /* longest range that one command reflows */
+#define RANGE_BYTES  (16u << 20) /* maximum number of bytes that one command reflows */
 #define PREFIX_BYTES 200
 
 struct paragraph {
-    char first[PREFIX_BYTES], others[PREFIX_BYTES]; /* prefixes of its first line and of the others */
+    /* prefix of the paragraph's first line, and prefix of its other lines */
+    char first[PREFIX_BYTES], others[PREFIX_BYTES];
     whit_buf *out;
     const char *ending;
     int width, column, n_words;
@@ -30,7 +31,8 @@ static size_t blanks_at(const char *line, size_t n)
     return i;
 }
 
-/* Returns the number of bytes of a line's indentation and the sign of a comment or quotation with its blanks. */
+/* Returns the number of bytes of a line's leader: its indentation, and the sign of a comment or quotation with the
+ * blanks after it. */
 static size_t leader_bytes(const char *line, size_t n, bool comments)
 {
     static const char *const signs[] = {"///", "//!", "//", "#", "*", "--", ";;", ";", "%", ">"};
@@ -124,7 +126,7 @@ static void take_line(struct paragraph *p, const char *line, size_t n, bool comm
     }
 }
 
-/* Returns the lines of a range that begins with a line; false, with a complaint, if they cannot be had. */
+/* Returns the lines of a range that begins with a line; returns NULL with a message if the range is too long. */
 static char *read_lines(ed *e, whit_range lines)
 {
     size_t n = (size_t)(lines.end - lines.begin);
@@ -172,7 +174,7 @@ uint64_t ed_reflow(ed *e, whit_range lines)
 
 /* ---- indentation --------------------------------------------------------------------------- */
 
-/* Follows the brackets of a line; strings and comments to the line's end are passed over. */
+/* Returns the depth of brackets after a line; strings, and comments up to the line's end, are passed over. */
 static int follow_brackets(const char *line, size_t n, int depth)
 {
     for (size_t i = 0; i < n; i++) {
@@ -197,7 +199,8 @@ static void put_indent(whit_buf *out, const struct ed_doc *doc, int columns)
     for (; columns > 0; columns--) whit_buf_append(out, " ", 1);
 }
 
-/* Returns the columns that the first line starts from: the last line with text before it, and its brackets. */
+/* Returns the number of columns at which the first line starts: it follows from the last line with text before it, and
+ * from that line's brackets. */
 static int base_columns(ed *e, uint64_t begin)
 {
     struct ed_doc *doc = e->window->doc;
@@ -239,7 +242,7 @@ bool ed_reindent(ed *e, whit_range lines)
         size_t closers = 0;
         while (!empty && from + closers < at + length && strchr(")]}", text[from + closers])) closers++;
         int columns = base + (depth - (int)closers) * doc->indent_columns;
-        if (!empty && text[from] == '#') /* a directive of the preprocessor stays */
+        if (!empty && text[from] == '#') /* a directive of the preprocessor keeps its place */
             whit_buf_append(&out, text + at, blanks);
         else if (!empty)
             put_indent(&out, doc, columns > 0 ? columns : 0);

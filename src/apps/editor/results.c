@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of places from a search, a compiler or a language server. The selected place is shown above the list; the last
- * list stays, and next-result steps through it. */
+ * Keeps lists of places from a search, a compiler or a language server. The selected place is shown above the list; the
+ * last list stays, and the command next-result steps through it. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ bool ed_results_add(ed *e, const char *label, const char *path, uint64_t line)
 {
     struct ed_results *results = &e->results;
     if (results->n == RESULTS_MAX) return false;
-    if ((results->n & (results->n - 1)) == 0) { /* capacity grows by powers of two */
+    if ((results->n & (results->n - 1)) == 0) { /* the capacity grows by powers of two */
         struct ed_item *grown = realloc(results->items, (results->n ? 2 * results->n : 1) * sizeof *grown);
         if (!grown) return false;
         results->items = grown;
@@ -57,7 +57,7 @@ static bool is_shown(const struct ed_doc *doc, const char *path)
     return doc->buffer->path && !strcmp(doc->buffer->path, path);
 }
 
-/* Returns the document of a place: an open one, or a copy of the file that is freed with the list. */
+/* Returns the document of a place: an open document, or a copy of the file that is freed with the list. */
 static struct ed_doc *doc_of(ed *e, const char *path)
 {
     struct ed_results *results = &e->results;
@@ -152,7 +152,7 @@ void ed_results_next(ed *e)
 
 void ed_results_previous(ed *e)
 {
-    ed_results_go(e, e->results.at - 1); /* SIZE_MAX before the first */
+    ed_results_go(e, e->results.at - 1); /* before the first place the index is SIZE_MAX */
 }
 
 void ed_results_list(ed *e)

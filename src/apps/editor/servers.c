@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Language servers that are installed: found on PATH when a text of their language is shown, and started
- * once the person has agreed for the project. A server reads, and may run, what the project configures;
- * answers are kept in $XDG_STATE_HOME/whit/servers or ~/.local/state/whit/servers, a line for a folder:
+ * Finds language servers that are installed: a server is looked for on PATH when a text of its language is shown, and
+ * started once the person has agreed for the project, because a server reads, and may run, programs that the project
+ * configures. Answers are kept in $XDG_STATE_HOME/whit/servers or ~/.local/state/whit/servers, a line for a folder:
  * "yes /folder" or "no /folder", which holds for the folders in it, too. */
 #include "editor/state.h"
 
@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define ANSWERS_BYTES (1u << 20)
-#define HASTE_NS      250000000ull /* a key so soon after the question was typed before it was seen */
+/* nanoseconds after the question in which a key was typed before the person saw the question */
+#define HASTE_NS 250000000ull
 
 static const struct known_server {
     const char *language, *program, *command;
@@ -68,7 +69,8 @@ static bool is_within(const char *project, const char *folder, size_t n)
     return strlen(project) >= n && !memcmp(project, folder, n) && (!project[n] || project[n] == '/');
 }
 
-/* Reads the stored answer for the nearest folder at or above the project: 1 yes, 0 no, -1 not asked yet. */
+/* Reads the stored answer for the nearest folder that is the project or contains it. Returns 1 for yes, 0 for no, and
+ * -1 if the question was not asked yet. */
 static int read_answer(const char *project)
 {
     char path[PATH_MAX];

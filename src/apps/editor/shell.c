@@ -12,7 +12,7 @@
 
 #define OUTPUT_BYTES (64u << 20)
 #define INPUT_BYTES  (64u << 20)
-#define LINE_BYTES   1000 /* longer lines of output are not parsed for places */
+#define LINE_BYTES   1000 /* maximum number of bytes of a line of output that is parsed for a place */
 #define FOLDERS_MAX  32   /* maximum nesting of folders that `make` reports entering */
 
 static const char *folder_of(const ed *e)
@@ -127,7 +127,7 @@ static bool find_file(const ed *e, const struct folders *folders, const char *na
     return written > 0 && written < PATH_MAX && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/* FILE:LINE of compilers and grep, also after "-->", and File "FILE", line LINE of Python. */
+/* Finds the place in a line: FILE:LINE of compilers and grep, also after "-->", or File "FILE", line LINE of Python. */
 static bool find_place(const ed *e, const struct folders *folders, const char *line, char *path, uint64_t *number)
 {
     const char *at = line + strspn(line, " \t"), *colon;
@@ -166,7 +166,7 @@ static void find_places(ed *e)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* Shows one line of output in the message line, several in a window; the keyboard focus stays in the text. */
+/* Shows one line of output in the message line, and several lines in a window; the keyboard focus stays in the text. */
 static void show_output(ed *e)
 {
     struct ed_shell *shell = &e->shell;

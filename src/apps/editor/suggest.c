@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Suggestions: text that a model proposes at the cursor, shown after a pause and removed by the next key that does not
- * type it. */
+ * Shows suggestions, which are texts that a model proposes at the cursor. A suggestion is shown after a pause, and
+ * removed by the next key that does not type it. */
 #include "editor/state.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #define REST_NS      300000000u
 #define BEFORE_BYTES 6144u
 #define BEHIND_BYTES 2048u
-#define AROUND_BYTES 32768u /* on each side: longer than a key */
+#define AROUND_BYTES 32768u /* bytes on each side, which is longer than a secret key */
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
@@ -37,7 +37,7 @@ void ed_suggest_drop(ed *e)
     own->text.size_bytes = own->n_shown = 0;
 }
 
-/* Did the last key type the beginning of the suggestion? Then its rest stays. */
+/* Returns whether the last key typed the beginning of the suggestion, whose rest then stays. */
 static bool was_expected(ed *e, uint64_t version, uint64_t offset)
 {
     struct ed_suggestion *own = &e->suggestion;
@@ -80,7 +80,7 @@ void ed_suggest_idle(ed *e)
     size_t n_before = whit_text_read(text, from, buffer, (size_t)(offset - from));
     size_t n_behind = whit_text_read(text, offset, behind, BEHIND_BYTES);
     char *feed = from ? memchr(buffer, '\n', n_before) : NULL;
-    if (feed) { /* whole lines */
+    if (feed) { /* the text begins with a whole line */
         before = feed + 1;
         n_before -= (size_t)(before - buffer);
     }

@@ -10,19 +10,24 @@
 
 #define N_SPANS     16
 #define TOKEN_BYTES 12
-#define N_SLOTS     1024 /* hash table of words; a power of two, twice what any language has */
-#define MARK_BYTES  8192 /* a state is kept about this often */
-#define LINE_BYTES  4096 /* longer lines are coloured in parts */
+/* size of the hash table of words: a power of two, twice the number of words that any language has */
+#define N_SLOTS    1024
+#define MARK_BYTES 8192 /* bytes of text after which the next state is kept */
+/* maximum number of bytes of a line that is coloured at once; longer lines are coloured in parts */
+#define LINE_BYTES 4096
 
-/* All tables, concatenated. */
+/* This file contains all tables, one after another. */
 WHIT_EMBED_FILE("whit_languages", WHIT_LANGUAGES_FILE);
 extern const char whit_languages_begin[];
 
 struct span {
-    char open[TOKEN_BYTES], close[TOKEN_BYTES]; /* close empty: the end of the line */
+    /* signs that open and close the span; `close` empty: the line's end closes it */
+    char open[TOKEN_BYTES], close[TOKEN_BYTES];
     char escape;
     uint8_t style;
-    bool multi, nest, at_start; /* spans lines; nests in itself; opens only at the beginning of a line */
+    /* multi: the span may extend over lines; nest: it may contain itself; at_start: it opens only at the beginning of a
+     * line */
+    bool multi, nest, at_start;
 };
 struct slot {
     const char *word;
@@ -32,12 +37,12 @@ struct whit_syntax {
     char name[24];
     struct span spans[N_SPANS];
     unsigned n_spans;
-    char word_chars[8]; /* further bytes of words beside letters, digits and _ */
+    char word_chars[8]; /* bytes of words in addition to letters, digits and _ */
     bool any_case, calls, numbers;
     struct slot slots[N_SLOTS];
     unsigned n_words;
-    uint64_t opens[4]; /* bit set of the bytes that a span may begin with */
-    int comment;       /* index of the span that commenting uses, or -1 */
+    uint64_t opens[4]; /* set of the bytes with which a span may begin, a bit for each */
+    int comment;       /* index of the span that the command for comments uses, or -1 */
 };
 
 static const char *next_line(const char *line)
@@ -46,7 +51,7 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* Returns the next word of a line of a table, into `word`; NULL at its end. */
+/* Copies the next word of a line of a table into `word` and returns the place after it; NULL at the line's end. */
 static const char *next_word(const char *at, char *word, size_t room_bytes)
 {
     while (*at == ' ') at++;
@@ -90,7 +95,7 @@ static void add_words(whit_syntax *syntax, const char *at, uint8_t style)
     }
 }
 
-/* span STYLE OPEN CLOSE [ESCAPE] [multi] [nest] [start]; CLOSE "eol" is the end of the line. */
+/* Adds a span of a table: span STYLE OPEN CLOSE [ESCAPE] [multi] [nest] [start]; CLOSE "eol" is the end of the line. */
 static void add_span(whit_syntax *syntax, const char *at)
 {
     char word[32];
@@ -150,7 +155,7 @@ static const char *next_table(const char *at)
     return *at ? at : NULL;
 }
 
-/* Does a line "files" or "first" of this table match? */
+/* Returns whether a line "files" or "first" of this table matches the file. */
 static bool table_is_for(const char *table, const char *file, const char *first_line)
 {
     char word[32], pattern[64];
@@ -219,7 +224,8 @@ static bool is_word(const whit_syntax *syntax, uint8_t byte)
     return isalnum(byte) || byte == '_' || byte >= 0x80 || (byte && strchr(syntax->word_chars, byte));
 }
 
-/* Continues inside a span; the state is (span + 1) + 32 * depth, 0 after its end. */
+/* Reads on inside a span. The state is (span + 1) + 32 * depth, and 0 after the span's end. Returns the offset after
+ * the bytes that were read. */
 static size_t read_span(const whit_syntax *syntax, uint32_t *state, const uint8_t *line, size_t at, size_t n, bool ends)
 {
     const struct span *span = &syntax->spans[(*state & 31) - 1];
@@ -229,7 +235,8 @@ static size_t read_span(const whit_syntax *syntax, uint32_t *state, const uint8_
             at += 2;
         } else if (starts(line + at, n - at, span->close, &length)) {
             at += length;
-            if (span->escape == span->close[0] && at < n && line[at] == (uint8_t)span->escape) { /* doubled */
+            /* a doubled sign does not close the span */
+            if (span->escape == span->close[0] && at < n && line[at] == (uint8_t)span->escape) {
                 at++;
             } else if (*state >> 5) {
                 *state -= 32;
@@ -361,7 +368,7 @@ bool whit_syntax_states_at(whit_syntax_states *states, const whit_syntax *syntax
             high = middle;
     }
     uint64_t at = low ? states->marks[low - 1].offset : 0, marked = at;
-    bool at_end = low == states->n_marks; /* marks are only appended after the last one */
+    bool at_end = low == states->n_marks; /* a mark is only appended after the last mark */
     *state = low ? states->marks[low - 1].state : 0;
     uint64_t begin = at;
     uint8_t line[LINE_BYTES];

@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define ESCAPE_MS   30 /* after this time a lone ESC is the Escape key */
+#define ESCAPE_MS   30 /* milliseconds after which a lone ESC is the Escape key */
 #define STDIN_BYTES (1u << 30)
 
 struct terminal {
@@ -40,7 +40,7 @@ static void on_resize(int number)
     resized = 1;
 }
 
-/* Ends the loop, after which the terminal's settings are restored, in case the terminal still exists. */
+/* Ends the loop at a hangup; the terminal's settings are then restored, in case the terminal still exists. */
 static void on_hangup(int number)
 {
     (void)number;
@@ -52,12 +52,12 @@ static void send_text(const struct terminal *terminal, const char *text)
     whit_display_send(&terminal->display, text, strlen(text));
 }
 
-/* The terminal's clipboard, by OSC 52. */
+/* Writes text to the terminal's clipboard, by OSC 52. */
 static void copy_out(void *user, const char *text, size_t n)
 {
     const struct terminal *terminal = user;
     size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
-    if (n > 256u << 10) return; /* terminals accept no more */
+    if (n > 256u << 10) return; /* terminals accept no longer text */
     char *encoded = malloc(room);
     if (!encoded) return;
     sodium_bin2base64(encoded, room, (const uint8_t *)text, n, sodium_base64_VARIANT_ORIGINAL);
@@ -84,7 +84,7 @@ static void take_size(struct terminal *terminal, bool tell)
         n_rows = size.ws_row;
     }
     if (tell) whit_display_resize(&terminal->display, n_columns, n_rows);
-    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* without memory the screen is unchanged */
+    (void)whit_screen_resize(&terminal->screen, n_columns, n_rows); /* if memory runs out, the screen is unchanged */
 }
 
 static whit_status begin_screen(struct terminal *terminal, whit_error *error)
@@ -157,10 +157,10 @@ static void take_keys(struct terminal *terminal, bool final)
         take_key(terminal, key);
 }
 
-/* After this long without a byte, the end of a paste was lost; keys typed later must not become part of it. */
+/* After this time without a byte of a paste, its end was lost; keys typed later must not become part of it. */
 #define PASTE_MS 10000
 
-/* Milliseconds until an unfinished paste is inserted; -1 if there is no paste. */
+/* Returns the milliseconds until an unfinished paste is inserted, or -1 if there is no paste. */
 static int paste_wait_ms(const struct terminal *terminal)
 {
     if (!terminal->keys.pasting) return -1;
@@ -170,7 +170,7 @@ static int paste_wait_ms(const struct terminal *terminal)
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
 {
-    bool idle_work = true, redraw = true, check = false; /* check: the current file may be another */
+    bool idle_work = true, redraw = true, check = false; /* check: the file on disk may have been changed */
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);
@@ -222,7 +222,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         if (n > 0 && fds[0].revents) {
             char bytes[65536];
             ssize_t got = read(terminal->display.in, bytes, sizeof bytes);
-            if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is gone */
+            if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) break; /* the terminal is lost */
             terminal->heard_ns = whit_now_ns();
             if (got > 0 && !whit_keys_feed(&terminal->keys, bytes, (size_t)got))
                 return whit_fail_memory(error, "keys", (size_t)got);
@@ -232,7 +232,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
                 watch_file(terminal);
                 check = true;
             }
-            /* Without a watch, changes by other programs are found only by checking files. */
+            /* Without a watch, changes by other programs are found only by looking at the files. */
             if (terminal->watch < 0) check = true;
             redraw = true;
         }

@@ -10,7 +10,7 @@
 #define CHUNK_FIRST_BYTES (16u << 10)
 #define CHUNK_LAST_BYTES  (1u << 20)
 
-/* Inserted bytes are in chunks that never move. */
+/* holds inserted bytes, which never move */
 struct chunk {
     struct chunk *next;
     size_t used_bytes, ready_bytes, capacity_bytes;
@@ -19,7 +19,7 @@ struct chunk {
 
 struct whit_text {
     struct tree tree;
-    struct chunk *chunks; /* the newest first */
+    struct chunk *chunks; /* list of chunks, newest first */
 };
 
 whit_status whit_text_open(whit_text **text, whit_error *error)
@@ -90,7 +90,7 @@ static bool insert_span(struct tree *tree, uint64_t offset, whit_span span, bool
 
 whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error)
 {
-    uint64_t piece_bytes = size_bytes / 131072; /* the tree of a huge file stays small */
+    uint64_t piece_bytes = size_bytes / 131072; /* the tree of a huge file stays small by larger pieces */
     if (piece_bytes < TREE_PIECE_BYTES) piece_bytes = TREE_PIECE_BYTES;
     if (piece_bytes > UINT32_MAX / 2) piece_bytes = UINT32_MAX / 2;
     whit_snapshot before = whit_text_snapshot(text);
@@ -190,7 +190,7 @@ bool whit_text_count(whit_text *text, uint64_t budget_bytes, void (*drop)(void *
     uint64_t done = 0;
     while (text->tree.sum.unknown && done < budget_bytes) {
         whit_span span = tree_count_next(&text->tree);
-        if (!span.size_bytes) break; /* out of memory: try again later */
+        if (!span.size_bytes) break; /* memory ran out, and a later call tries again */
         if (drop) drop(user, span);
         done += span.size_bytes;
     }

@@ -7,7 +7,7 @@
 #include "base/system.h"
 #include "editor/pages.h"
 
-#define RESERVE 32 /* more nodes than one change takes in a tree of any height in use */
+#define RESERVE 32 /* number of nodes in reserve: more than one change takes in a tree of any usual height */
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ void tree_release(struct tree *tree, struct whit_text_node *node)
     give(tree, node);
 }
 
-/* Returns the node itself if this is its only reference, else a copy that replaces it. */
+/* Returns the node itself if this is its only reference, otherwise a copy that replaces it. */
 static struct whit_text_node *own(struct tree *tree, struct whit_text_node *node)
 {
     if (node->refs == 1) return node;
@@ -165,18 +165,18 @@ uint32_t tree_count(const uint8_t *data, uint32_t size)
 
 /* ---- changing ------------------------------------------------------------------------------ */
 
-/* Nodes that replace a node after an edit: 0, 1 (may be itself) or 2. */
+/* holds the nodes that replace a node after an edit: 0, 1 (which may be the node itself) or 2 */
 struct result {
     struct whit_text_node *node[2];
     unsigned n;
 };
 
-/* Counts the lines of the first `keep` bytes of a piece, by reading its smaller part. */
+/* Returns the number of lines in the first `keep` bytes of a piece; only the smaller part of the piece is read. */
 static uint32_t lines_before(const uint8_t *data, uint32_t size, uint32_t lines, uint32_t keep)
 {
     if (lines == TREE_UNCOUNTED || !lines) return lines;
     if (keep <= size / 2) return tree_count(data, keep);
-    /* A mapped file may have been written to since it was counted. */
+    /* A mapped file may have been written to since its lines were counted. */
     uint32_t behind = tree_count(data + keep, size - keep);
     return behind > lines ? 0 : lines - behind;
 }
@@ -221,7 +221,7 @@ static void cut_piece(struct piece piece, uint32_t at, struct piece *left, struc
                             known ? (piece.lines > lines ? piece.lines - lines : 0) : TREE_UNCOUNTED};
 }
 
-/* Inserts one piece if the leaf has space, without rebuilding it: the common case, typing. */
+/* Inserts one piece if the leaf has space, without rebuilding the leaf: the usual case, typing. */
 static bool insert_one(struct leaf *leaf, uint64_t from, struct piece piece)
 {
     unsigned i = 0;
@@ -302,7 +302,7 @@ static struct result replace_in_leaf(struct tree *tree, struct leaf *leaf, uint6
     return (struct result){{&leaf->head, &second->head}, 2};
 }
 
-/* Merges two neighbours that fit into one node; the second is released. */
+/* Merges two neighbours that fit into one node; the second node is released. */
 static struct whit_text_node *join_nodes(struct tree *tree, struct whit_text_node *a, struct whit_text_node *b)
 {
     a = own(tree, a);
@@ -331,7 +331,7 @@ static struct result replace_in(struct tree *tree, struct whit_text_node *node, 
     if (node->is_leaf) return replace_in_leaf(tree, (struct leaf *)node, from, to, pieces, n);
     struct inner *inner = (struct inner *)own(tree, node);
     unsigned first = 0;
-    uint64_t begin = 0; /* offset of child `first` */
+    uint64_t begin = 0; /* offset of the child with index `first` */
     while (first + 1 < inner->head.n && from > begin + inner->bytes[first]) begin += inner->bytes[first++];
     unsigned last = first;
     uint64_t last_begin = begin;
@@ -505,7 +505,8 @@ uint64_t tree_line_start(const struct whit_text_node *root, uint64_t line)
     return offset;
 }
 
-/* Counts the first uncounted piece below a node that is owned, and corrects the sums on the way. */
+/* Counts the lines of the first uncounted piece below a node with no other reference, and corrects the sums on the
+ * way. */
 static whit_span count_below(struct tree *tree, struct whit_text_node *node)
 {
     if (node->is_leaf) {

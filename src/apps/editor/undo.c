@@ -8,11 +8,11 @@
 struct edit {
     uint64_t offset, n_removed, n_inserted;
     const uint8_t *inserted;
-    size_t first_span; /* first span of the removed text */
+    size_t first_span; /* index of the first span of the removed text */
     uint32_t n_spans;
 };
 struct step {
-    uint32_t parent, redo; /* redo: the child that redo leads to, or 0 */
+    uint32_t parent, redo; /* redo: child to which redo leads; 0: there is no such child */
     size_t first_edit, n_edits;
 };
 
@@ -26,11 +26,11 @@ struct whit_undo {
     size_t n_edits;
     whit_span *spans;
     size_t n_spans;
-    struct step *steps; /* the first is the text as it was opened */
+    struct step *steps; /* the first step is the text as it was opened */
     uint32_t n_steps;
     struct room edits_room, spans_room, steps_room;
     uint32_t current;
-    bool open; /* edits join the current step */
+    bool open; /* the next edits join the current step */
     whit_undo_fn *watch;
     void *user;
 };
@@ -123,7 +123,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
     }
     struct step *step = &history->steps[history->current];
     struct edit *last = step->n_edits ? &history->edits[history->n_edits - 1] : NULL;
-    /* Typing on: the bytes follow those of the edit before, in the text and in memory. */
+    /* Typing continues the last edit if the new bytes follow the last edit's bytes, in the text and in memory. */
     if (last && !n_remove && last->n_inserted && last->offset + last->n_inserted == offset &&
         last->inserted + last->n_inserted == kept) {
         last->n_inserted += n_insert;
@@ -177,7 +177,7 @@ static bool apply_edit(whit_undo *history, const struct edit *edit, bool back, w
     return true;
 }
 
-/* Applies all edits of a step, or nothing on failure. */
+/* Applies all edits of a step; on failure the text is unchanged. */
 static bool apply_step(whit_undo *history, uint32_t number, bool back, whit_range *changed, whit_error *error)
 {
     const struct step *step = &history->steps[number];

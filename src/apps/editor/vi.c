@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's keys: what was typed of a command, counts, registers, operators with motions, the visual modes, '.' and
+ * Handles vi's keys: the typed part of a command, counts, registers, operators with motions, the visual modes, '.' and
  * macros. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
@@ -140,7 +140,7 @@ static void remember(ed *e)
     vi->repeat_is_visual = vi->from_visual;
 }
 
-/* A command is over, or waits for what is typed in insert mode. */
+/* Ends a command, or the keys before the text that is typed in insert mode. */
 static void finish_command(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -154,7 +154,7 @@ static void finish_command(ed *e)
         vi->typed.n = 0;
         vi->typed_count = vi->typed_register = 0;
     }
-    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) { /* after Ctrl-O: back to inserting */
+    if (vi->once && vi->mode == ED_VI_NORMAL && !e->prompt.kind) { /* after Ctrl-O and a command, inserting continues */
         vi->once = false;
         ed_vi_begin_insert(e, ED_VI_INSERT, 'i');
     }
@@ -194,7 +194,7 @@ void ed_vi_repeat(ed *e, struct ed_vi_call call)
         ed_vi_select_extent(e, &vi->repeat_extent);
     }
     vi->count = count;
-    /* '.' increments a numbered register: "1p.. puts "1, "2 and "3. */
+    /* '.' increments the number of a numbered register: "1p.. puts "1, "2 and "3. */
     if (vi->repeat_register >= '1' && vi->repeat_register < '0' + ED_VI_NUMBERED - 1) vi->repeat_register++;
     vi->wanted_register = vi->repeat_register;
     ed_vi_play(e, vi->repeat.keys, vi->repeat.n);
@@ -220,7 +220,7 @@ static void end_macro(ed *e)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_vi_keys *macro = &vi->macros[tolower((int)vi->recording) - 'a'];
-    size_t n = e->macro.n ? e->macro.n - 1 : 0; /* without the q */
+    size_t n = e->macro.n ? e->macro.n - 1 : 0; /* the q that ends the macro is left out */
     if (islower((int)vi->recording)) macro->n = 0;
     for (size_t i = 0; i < n && ed_vi_keys_add(macro, e->macro.keys[i]); i++) {
     }
@@ -250,7 +250,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
         return;
     }
     vi->last_macro = letter;
-    whit_key *keys = malloc(macro->n * sizeof *keys); /* playing may record */
+    whit_key *keys = malloc(macro->n * sizeof *keys); /* the keys are copied, because playing them may record others */
     if (!keys) {
         finish_command(e);
         return;
@@ -262,7 +262,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
     free(keys);
 }
 
-/* q: begins a macro under the name of a letter, or ends the current one. */
+/* Begins a macro under the name of a letter, or ends the current macro: key q. */
 void ed_vi_record_macro(ed *e, struct ed_vi_call call)
 {
     if (e->vi.recording)
@@ -322,7 +322,7 @@ void ed_vi_open_search(ed *e, struct ed_vi_call call)
     e->find.regex = true;
 }
 
-/* Moves the cursor to where a motion or an object leads, or applies the pending operator up to there. */
+/* Moves the cursor to the target of a motion or an object, or applies the pending operator up to there. */
 static void go(ed *e, struct ed_vi_span span, uint8_t flags)
 {
     struct ed_vi *vi = &e->vi;
@@ -366,7 +366,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     bool selecting = ed_vi_is_visual(e), more = selecting && vi->anchor != at;
     struct ed_vi_span span = {.begin = at, .end = at};
     if (more && vi->anchor < at) span.begin = vi->anchor;
-    if (more && vi->anchor > at) { /* backwards: as if selected forwards */
+    if (more && vi->anchor > at) { /* a backward selection is treated as if it were made forwards */
         span.end = vi->anchor;
     }
     if (!row->run.object(e, row->how, inner, more, &span)) {
@@ -383,7 +383,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
     else if (vi->mode == ED_VI_VISUAL_LINES)
         vi->mode = ED_VI_VISUAL;
     if (!span.lines && span.end > span.begin) span.end = ed_vi_before(e, span.end);
-    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* including the line feed */
+    bool on_end = !span.lines && span.end == ed_vi_line_end(e, span.end); /* the line feed is included */
     *ed_cursor(e) = (struct ed_cursor){span.end, ED_NONE, on_end ? ED_VI_LAST_COLUMN : -1};
 }
 
@@ -393,11 +393,11 @@ static void take_operator(ed *e, uint32_t code)
     if (ed_vi_is_visual(e)) {
         ed_vi_operate_visual(e, code);
         finish_command(e);
-    } else if (vi->operator== code) { /* dd, cc, yy, gUgU */
+    } else if (vi->operator== code) { /* the operator was typed twice, as in dd, cc, yy or gUgU */
         uint64_t at = ed_cursor(e)->offset, last = at, next;
         uint32_t count = ed_vi_count(e);
         for (uint32_t n = count; --n && (next = ed_vi_next_line(e, last)) != ED_NONE;) last = next;
-        if (count > 1 && last == at) { /* fails if there is no line below */
+        if (count > 1 && last == at) { /* the operator fails if there is no line below */
             ed_vi_fail(e, "no line below");
             finish_command(e);
             return;
@@ -418,12 +418,13 @@ static void take_operator(ed *e, uint32_t code)
 static void take_digit(ed *e, uint32_t digit)
 {
     struct ed_vi *vi = &e->vi;
-    if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit; /* the count may be a line number */
+    /* the count is not limited further, as it may be a line number */
+    if (vi->count <= (UINT32_MAX - 9) / 10) vi->count = vi->count * 10 + digit;
     if (!vi->repeating && vi->typed.n) vi->typed.n--;
     vi->typed_count = ed_vi_count(e);
 }
 
-/* Applies a row whose keys were typed; `typed` is the last of them, `prefix` the one before it, if any. */
+/* Applies a row whose keys were typed; `typed` is the last key, and `prefix` the key before it, or 0. */
 static void take_row(ed *e, const struct ed_vi_row *row, uint32_t typed, uint32_t prefix)
 {
     struct ed_vi *vi = &e->vi;
@@ -447,7 +448,7 @@ static uint8_t mode_of_rows(const ed *e)
     return ed_vi_is_visual(e) ? ED_VI_IN_VISUAL : ED_VI_IN_NORMAL;
 }
 
-/* Says that a key, or the key after a prefix, is not one of vi's; the command ends. */
+/* Tells that a key, or the key after a prefix, is not one of vi's keys, and ends the command. */
 static void refuse_key(ed *e, uint32_t prefix)
 {
     if (prefix == 'i' || prefix == 'a')
@@ -480,7 +481,7 @@ static void pending_key(ed *e, whit_key key)
             take_row(e, row, code, 0);
         return;
     }
-    if (prefix & ED_VI_CTRL) key.mods &= (uint8_t)~WHIT_MOD_CTRL; /* C-w C-v is C-w v */
+    if (prefix & ED_VI_CTRL) key.mods &= (uint8_t)~WHIT_MOD_CTRL; /* C-w C-v means C-w v */
     row = key.mods ? NULL : ed_vi_row_find(prefix, code, mode_of_rows(e));
     if (row)
         take_row(e, row, 0, prefix);
@@ -495,8 +496,9 @@ static const struct ed_vi_row *row_of_key(const ed *e, whit_key key)
     uint32_t code = key.code;
     if (key.mods == WHIT_MOD_CTRL && code < 128) return ed_vi_row_find(0, ED_VI_CTRL | code, mode_of_rows(e));
     if (key.mods) return NULL;
-    if ((code > '0' && code <= '9') || (code == '0' && vi->count)) code = '1'; /* the row of digits */
-    /* g~~; before c, for gcc */
+    if ((code > '0' && code <= '9') || (code == '0' && vi->count)) code = '1'; /* the row of digits serves all digits */
+    /* If the operator's letter is typed again, as in g~~ or gcc, its row after g is taken; for gcc this must come
+     * before the row of c. */
     if ((vi->operator& ED_VI_G) && code == (vi->operator& 127)) return ed_vi_row_find('g', code, ED_VI_IN_OPERATOR);
     return ed_vi_row_find(0, code, mode_of_rows(e));
 }
@@ -524,7 +526,7 @@ static bool normal_key(ed *e, whit_key key)
         refuse_key(e, 0);
         return true;
     }
-    bool ends_macro = code == 'q' && e->macro.recording; /* needs no letter */
+    bool ends_macro = code == 'q' && e->macro.recording; /* this q takes no letter */
     if (row->argument && !ends_macro)
         vi->pending = row;
     else
@@ -561,7 +563,7 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
         bool ends = key.code == WHIT_KEY_ESCAPE || (key.mods == WHIT_MOD_CTRL && (key.code == 'c' || key.code == '['));
         bool literal = ed_vi_is_literal(e);
         if (!ends || (literal && !vi->literal.base)) return ed_vi_insert_key(e, key);
-        if (literal) ed_vi_insert_key(e, key); /* the number ends */
+        if (literal) ed_vi_insert_key(e, key); /* the key ends the number */
         vi->pending = NULL;
         ed_vi_end_insert(e);
         finish_command(e);
@@ -573,12 +575,12 @@ bool ed_vi_key(ed *e, whit_key key, const char *paste, size_t n_paste)
     return false;
 }
 
-/* The prompt's search has ended: the cursor's selection is the match. */
+/* Ends the prompt's search: the cursor's selection is the match. */
 void ed_vi_searched(ed *e, uint64_t origin, bool found)
 {
     struct ed_vi *vi = &e->vi;
     struct ed_cursor *cursor = ed_cursor(e);
-    /* The editor's search, from normal mode: the cursor is put at the beginning of the match. */
+    /* After the editor's own search, from normal mode, the cursor is put at the beginning of the match. */
     if (!vi->search_pending) {
         if (!ed_vi_is_inserting(e)) *cursor = (struct ed_cursor){ed_selection(cursor).begin, ED_NONE, -1};
         return;
@@ -589,7 +591,8 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     *cursor = (struct ed_cursor){origin, ED_NONE, -1};
     if (found) {
         struct ed_vi_span span = {.begin = origin, .end = to, .jumps = true};
-        if (!vi->repeating && vi->typed.n) vi->typed.keys[vi->typed.n - 1] = (whit_key){.code = 'n'}; /* for '.' */
+        /* '.' then repeats the search */
+        if (!vi->repeating && vi->typed.n) vi->typed.keys[vi->typed.n - 1] = (whit_key){.code = 'n'};
         go(e, span, 0);
     } else {
         vi->failed = true;
@@ -597,7 +600,7 @@ void ed_vi_searched(ed *e, uint64_t origin, bool found)
     finish_command(e);
 }
 
-/* Moves the cursor to where vi allows it: on a character, or in an empty line; not after the last line feed. */
+/* Moves the cursor to a place that vi allows: on a character, or in an empty line; not after the last line feed. */
 void ed_vi_settle(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -623,7 +626,8 @@ void ed_vi_settle(ed *e, whit_key key)
     struct ed_cursor *cursor = ed_cursor(e);
     if (e->window->n_cursors > 1) return;
     bool selected = cursor->anchor != ED_NONE && cursor->anchor != cursor->offset;
-    if (selected && (key.mods & WHIT_MOD_SHIFT || key.code == WHIT_KEY_DRAG)) { /* as the mouse or Shift did */
+    /* the mouse or Shift selected the text */
+    if (selected && (key.mods & WHIT_MOD_SHIFT || key.code == WHIT_KEY_DRAG)) {
         bool forward = cursor->anchor < cursor->offset;
         if (!ed_vi_is_visual(e)) {
             vi->anchor = forward ? cursor->anchor : ed_vi_before(e, cursor->anchor);
@@ -635,7 +639,8 @@ void ed_vi_settle(ed *e, whit_key key)
     } else if (selected) {
         cursor->offset = ed_selection(cursor).begin;
     }
-    if (key.code != WHIT_KEY_PRESS) cursor->anchor = ED_NONE; /* a drag selects from the place of the press */
+    /* after a press the anchor stays, since a drag selects from there */
+    if (key.code != WHIT_KEY_PRESS) cursor->anchor = ED_NONE;
     uint64_t last = ed_vi_end(e), at = cursor->offset < last ? cursor->offset : last;
     if (cursor->offset > last) at = ed_vi_line_begin(e, last);
     bool to_end = ed_vi_is_visual(e) && cursor->goal >= ED_VI_LAST_COLUMN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Commands of vi's line that deal with files, buffers and windows, with settings and with the shell. */
+ * Runs the commands of vi's line that deal with files, buffers and windows, with settings and with the shell. */
 #include "editor/state.h"
 
 #include "base/file.h"
@@ -55,7 +55,8 @@ static void read_again(ed *e)
     if (ed_read_again(e)) ed_say(e, "read again");
 }
 
-/* Closes the window, and with the last window of a text the text, which asks if it is not saved. */
+/* Closes the window. With the last window of a text it also closes the text, and asks a question if that is not
+ * saved. */
 static void quit(ed *e, bool force)
 {
     if (e->root != e->window) {
@@ -92,7 +93,7 @@ void ed_vi_set(ed *e, const char *option)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* Passes the word at *at if it is `name`, or its beginning and at least `least`. */
+/* Passes the word at *at if it is `name`, or a beginning of `name` that is at least as long as `least`. */
 bool ed_vi_takes(const char **at, const char *least, const char *name)
 {
     size_t n = 0;
@@ -114,7 +115,7 @@ bool ed_vi_files(ed *e, const char *at)
         char path[PATH_MAX];
         if (*at)
             ed_save_under(e, ed_typed_path(at, path), force);
-        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the editor's own command */
+        else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the word is the editor's own command */
             ed_save(e, e->window->doc, force);
         else
             ed_vi_fail(e, "':saveas FILE' wants a name");
@@ -171,7 +172,7 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
-/* Copies a command with the text's file for each %, in quotes if its name needs them; \% is a plain %. */
+/* Copies a command and replaces each % by the text's file, in quotes if its name needs them; \% becomes a plain %. */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
     const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
@@ -210,7 +211,7 @@ static void start_shell(ed *e, ed_shell_kind kind, const char *command, whit_ran
     ed_shell_start(e, kind, expanded, range);
 }
 
-/* :r FILE */
+/* Runs ":r FILE": inserts the text of a file after a line. */
 static void read_file(ed *e, const char *name, whit_range lines)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's insert and replace modes. Other keys act as in the editor's usual mode. */
+ * Handles vi's insert and replace modes. Keys that these modes lack act as in the editor's usual mode. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define REPLACED_BYTES (1u << 20) /* replaced bytes that backspace can restore */
+#define REPLACED_BYTES (1u << 20) /* maximum number of replaced bytes that backspace can restore */
 
 void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
 {
@@ -24,7 +24,7 @@ void ed_vi_begin_insert(ed *e, ed_vi_mode mode, uint32_t key)
     vi->count = vi->operator_count = 0;
 }
 
-/* Moving the cursor begins another insertion: a new step of undo, and '.' repeats only that insertion. */
+/* Begins another insertion, because the cursor was moved: a new step of undo, and '.' repeats only that insertion. */
 static void begin_again(ed *e)
 {
     struct ed_vi *vi = &e->vi;
@@ -44,7 +44,7 @@ static bool only_blanks(ed *e, uint64_t line)
     return ed_skip_blanks(e, line) >= ed_vi_line_end(e, line);
 }
 
-/* Removes automatic indentation from a line in which nothing was typed after it. */
+/* Removes automatic indentation from a line in which no text was typed after it. */
 static void drop_indent(ed *e, uint64_t at)
 {
     uint64_t line = ed_vi_line_begin(e, at), end = ed_vi_line_end(e, at);
@@ -95,7 +95,7 @@ void ed_vi_end_insert(ed *e)
     vi->auto_indent = vi->block_appends = false;
 }
 
-/* R: remembers the replaced character, which backspace restores. */
+/* Replaces a character in the mode of R, and remembers the old one, which backspace restores. */
 static void overwrite(ed *e, uint32_t code)
 {
     struct ed_vi *vi = &e->vi;
@@ -136,7 +136,7 @@ static void delete_back_to(ed *e, uint64_t to)
     if (to < at) ed_edit(e, to, at - to, NULL, 0);
 }
 
-/* Returns where the word before an offset begins, at the beginning of the line at the least. */
+/* Returns the beginning of the word before an offset, or the beginning of the line. */
 static uint64_t word_begin(ed *e, uint64_t line, uint64_t to)
 {
     while (to > line && !ed_vi_class(e, ed_vi_before(e, to), false)) to = ed_vi_before(e, to);
@@ -154,7 +154,7 @@ void ed_vi_typed_register(ed *e, struct ed_vi_call call)
         ed_paste(e, reg.text, reg.n_bytes);
 }
 
-/* Inserts a character literally; in replace mode it overwrites one. */
+/* Inserts a character literally; in replace mode it overwrites another character. */
 static void insert_code(ed *e, uint32_t code)
 {
     uint8_t text[4];
@@ -167,7 +167,7 @@ static void insert_code(ed *e, uint32_t code)
     }
 }
 
-/* Returns the code point that a key after Ctrl-V inserts, UINT32_MAX for a key without one. */
+/* Returns the code point that a key after Ctrl-V inserts; UINT32_MAX if the key has no code point. */
 static uint32_t literal_code(whit_key key)
 {
     static const struct {
@@ -179,7 +179,7 @@ static uint32_t literal_code(whit_key key)
     return key.mods || key.code >= WHIT_KEY_NONE ? UINT32_MAX : key.code;
 }
 
-/* After Ctrl-V. */
+/* Returns whether Ctrl-V was typed, so that the next key is inserted literally. */
 bool ed_vi_is_literal(const ed *e)
 {
     return e->vi.pending && e->vi.pending->key == (ED_VI_CTRL | 'v');
@@ -192,8 +192,9 @@ static int digit_value(uint32_t code)
     return letter >= 'a' && letter <= 'f' ? (int)letter - 'a' + 10 : 99;
 }
 
-/* A key after Ctrl-V: up to three decimal digits, o and three octal ones, x and two, u and four or U and
- * eight hexadecimal ones, or the key itself. False: the number ends before this key, which is another. */
+/* Takes a key after Ctrl-V: up to three decimal digits, o and three octal digits, x and two, u and four or U and
+ * eight hexadecimal digits, or the key itself. Returns false if the number ends before this key, which is then
+ * another key. */
 static bool literal_key(ed *e, whit_key key)
 {
     static const struct {
@@ -269,7 +270,8 @@ static bool control_key(ed *e, uint32_t code)
     struct ed_vi *vi = &e->vi;
     const struct ed_vi_row *row = ed_vi_row_find(0, ED_VI_CTRL | code, ED_VI_IN_INSERT);
     if (!row) return false;
-    if (row->effect == ED_VI_NOTHING) { /* usually they would select, cut or delete more than anyone expects here */
+    /* usually this command would select, cut or delete more than anyone expects here */
+    if (row->effect == ED_VI_NOTHING) {
         ed_complain(e, "C-%c does nothing in insert mode", (char)code);
     } else if (row->argument) {
         vi->pending = row;
@@ -294,7 +296,7 @@ void ed_vi_paste_typed(ed *e, const char *text, size_t n)
     ed_paste(e, text, n);
 }
 
-/* False if vi does not use the key. */
+/* Handles a key in insert mode; returns false if vi does not use the key. */
 bool ed_vi_insert_key(ed *e, whit_key key)
 {
     struct ed_vi *vi = &e->vi;
@@ -331,7 +333,7 @@ bool ed_vi_insert_key(ed *e, whit_key key)
         uint64_t line = ed_vi_line_begin(e, ed_cursor(e)->offset);
         ed_vi_run(e, "new-line");
         uint64_t at = ed_cursor(e)->offset, first = ed_skip_blanks(e, at);
-        /* The line's own blanks go: the new indentation is enough. */
+        /* The line's own blanks are removed: the new indentation is enough. */
         if (e->window->n_cursors == 1 && first > at) ed_edit(e, at, first - at, NULL, 0);
         if (bare && e->window->n_cursors == 1) drop_indent(e, line);
         vi->auto_indent = true;

@@ -13,15 +13,15 @@
 
 #define GLOBAL_LINES_MAX 1000000u
 #define PATTERN_BYTES    512
-#define LINE_BYTES       1024 /* as long as a prompt's text */
+#define LINE_BYTES       1024 /* size of a line, which is that of a prompt's text */
 
 struct range {
-    uint64_t first, last; /* beginnings of lines */
+    uint64_t first, last; /* beginnings of the first and the last line */
     int n_given;          /* number of addresses given, 0 to 2 */
-    bool beyond;          /* an address is after the last line */
+    bool beyond;          /* an address exceeds the last line */
 };
 
-/* Copies the text up to the next `delimiter`, which is passed; a delimiter after a backslash belongs to the text. */
+/* Copies the text up to the next `delimiter` and moves past it; a delimiter after a backslash belongs to the text. */
 static void take_part(const char **at, char delimiter, char *part, size_t room)
 {
     size_t n = 0;
@@ -39,7 +39,7 @@ static void take_part(const char **at, char delimiter, char *part, size_t room)
 bool ed_vi_pattern(const char *pattern, char *text, size_t room)
 {
     size_t n = 0;
-    const char *members = NULL; /* first member of the open class; NULL outside of a class */
+    const char *members = NULL; /* first member of the open class of characters; NULL outside of a class */
     for (; *pattern && n + 16 < room; pattern++) {
         bool word = !members && pattern[0] == '\\' && (pattern[1] == '<' || pattern[1] == '>');
         if (word) n += (size_t)snprintf(text + n, room - n, *++pattern == '<' ? "\\b(?=\\w)" : "\\b(?<=\\w)");
@@ -76,7 +76,7 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Parses one address; false if no address follows, or an invalid one (then *wrong is set). */
+/* Parses one address; returns false if no address follows, or if it is invalid (then *wrong is set). */
 static bool take_address(ed *e, const char **at, uint64_t *line, bool *wrong, bool *beyond)
 {
     char *behind;
@@ -208,7 +208,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         flags = arguments;
         if (!set_pattern(e, pattern, flags)) return;
         if (strcmp(replacement, "~")) take_replacement(replacement, e->find.by, sizeof e->find.by);
-    } else { /* repeats the last substitution */
+    } else { /* the last substitution is repeated */
         flags = arguments;
         if (!set_pattern(e, "", flags)) return;
     }
@@ -244,7 +244,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
         *ed_cursor(e) = (struct ed_cursor){match.end, begin, -1};
         ed_replace_here(e);
         end += whit_text_size(ed_text(e)) - size;
-        at = ed_cursor(e)->offset; /* after the replacement */
+        at = ed_cursor(e)->offset; /* the place after the replacement */
         last_change = line = ed_vi_line_begin(e, e->find.after);
         if (!all) at = whit_text_line_end(ed_text(e), e->find.after) + 1;
         if (e->find.ended || at > end || at > whit_text_size(ed_text(e))) break;
@@ -290,7 +290,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
             match.begin <= ed_vi_line_end(e, line);
         if (has && match.begin == match.end && match.begin < line) has = false;
         if (has == without) {
-            if (!has && !without) { /* skip to the line of the next match */
+            if (!has && !without) { /* lines up to the next match are skipped */
                 if (!ed_search_forward(e, ed_text(e), line, ED_NONE, &match) || match.begin < line) break;
                 uint64_t next = ed_vi_line_begin(e, match.begin);
                 if (next > range.last || next <= line) continue;
@@ -337,7 +337,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* :m and :t: moves or copies lines to after the line of an address; 0 is before the first line. */
+/* Runs :m and :t, which move or copy lines to after the line of an address; 0 is before the first line. */
 static void move_or_copy(ed *e, struct range range, const char *arguments, bool copies)
 {
     uint64_t target;
@@ -355,7 +355,7 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         ed_vi_fail(e, "lines cannot be moved into themselves");
         return;
     }
-    bool behind = to > size; /* the target is a last line without a line feed: put one before the lines */
+    bool behind = to > size; /* the target is a last line without a line feed, so a line feed is put before the lines */
     if (!copies && behind && end == size) return;
     size_t n = (size_t)(end - range.first);
     if (n > ED_VI_BYTES_MAX || !ed_vi_may_change(e)) return;
@@ -376,11 +376,11 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
         n += n_ending;
     }
     if (ed_edit(e, to, 0, text, n)) {
-        uint64_t at = to + n - (behind ? 0 : 1); /* in the last of the lines */
+        uint64_t at = to + n - (behind ? 0 : 1); /* an offset in the last of the lines */
         if (!copies) {
             uint64_t first = range.first, length = end - range.first;
             if (to <= first) first += n;
-            if (!fed && first) { /* remove the line ending before it instead, since it had none itself */
+            if (!fed && first) { /* the lines' last one lacked a line end, so the line end before them is removed */
                 unsigned n_before = first > 1 && whit_layout_byte(ed_layout(e), first - 2) == '\r' ? 2 : 1;
                 first -= n_before;
                 length += n_before;
@@ -393,8 +393,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that edits above cannot
- * visit a line twice. */
+/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that edits above them
+ * cannot make it visit a line twice. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;
@@ -502,7 +502,7 @@ static bool of_lines(ed *e, struct range range, const char *at)
     return true;
 }
 
-/* Passes the parts of /a/b/flags, in which a bar stands for itself. */
+/* Moves past the parts of /a/b/flags, in which a bar stands for itself. */
 static const char *substitute_end(const char *at)
 {
     char delimiter = *at, part[1];
@@ -513,7 +513,7 @@ static const char *substitute_end(const char *at)
     return at;
 }
 
-/* Returns the end of the command at `at`: its bar or the line's end. A bar after a backslash is literal; the
+/* Returns the end of the command at `at`, which is its bar or the line's end. A bar after a backslash is literal; the
  * commands of :g, :v and :normal may contain bars. */
 static const char *command_end(const char *at)
 {
@@ -560,7 +560,7 @@ static void run_command(ed *e, struct range range, const char *at)
     }
 }
 
-/* The commands of a line, with bars between them, up to the first that fails or asks something. */
+/* Runs the commands of a line, with bars between them, up to the first command that fails or asks a question. */
 static void run_line(ed *e, const char *line)
 {
     for (const char *at = line;; at++) {

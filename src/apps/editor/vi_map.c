@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Mappings of vi's keys, written as Vim writes them: "imap jj <Esc>", "nmap <Space>w :w<CR>". What a mapping
- * plays is not mapped again. */
+ * Maps vi's keys. Mappings are written as Vim writes them: "imap jj <Esc>", "nmap <Space>w :w<CR>". The keys that a
+ * mapping plays are not mapped again. */
 #include "editor/state.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_NS 1000000000ull /* time that the beginning of a mapping waits for its next key */
+#define WAIT_NS 1000000000ull /* nanoseconds in which the beginning of a mapping waits for its next key */
 
 enum { NORMAL = 1, INSERT = 2, VISUAL = 4 };
 
@@ -136,7 +136,7 @@ bool ed_vi_map_key(ed *e, whit_key key)
         const struct ed_mapping *mapping = &vi->mappings[i];
         if (!(mapping->modes & mode_of(e)) || !begins_with(mapping, vi->begun, vi->n_begun)) continue;
         if (mapping->n_typed == vi->n_begun)
-            found = mapping; /* the last definition counts */
+            found = mapping; /* the last definition of a mapping counts */
         else
             longer = true;
     }

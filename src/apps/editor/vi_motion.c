@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Targets of vi's motions. Positions are characters and the ends of lines; the empty line that the editor shows
- * after a last line feed does not exist for vi. */
+ * Finds the targets of vi's motions. Positions are characters and the ends of lines; the empty line that the editor
+ * shows after a last line feed does not exist for vi. */
 #include "editor/state.h"
 #include "editor/vi_table.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BRACKET_BYTES 1000000u /* a key does not wait for more */
+#define BRACKET_BYTES 1000000u /* maximum number of bytes that are searched, so that a key does not wait longer */
 
 uint64_t ed_vi_line_begin(ed *e, uint64_t at)
 {
@@ -65,7 +65,7 @@ uint64_t ed_vi_first(ed *e, uint64_t at)
     return end > begin ? ed_vi_before(e, end) : begin;
 }
 
-/* Columns are those of the whole line, not of its wrapped rows. */
+/* Returns the offset of a column in a line. Columns are those of the whole line, not of its wrapped rows. */
 uint64_t ed_vi_at_column(ed *e, uint64_t line, int column)
 {
     whit_layout *layout = ed_layout(e);
@@ -90,7 +90,7 @@ int ed_vi_column(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* w and W. For an operator, the last word ends at the end of its line at the latest. */
+/* Moves to the next words: keys w and W. For an operator, the last word ends at the end of its line at the latest. */
 static bool words_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool stays)
 {
     uint64_t end = ed_vi_end(e), at = *to;
@@ -126,7 +126,7 @@ static bool words_back(ed *e, uint64_t *to, uint32_t n, bool big)
     return true;
 }
 
-/* e and E; `stays`: cw at the end of a word stays there. */
+/* Moves to the ends of words: keys e and E. `stays` means that cw at the end of a word stays there. */
 static bool word_ends_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool stays)
 {
     uint64_t end = ed_vi_end(e), at = *to;
@@ -151,7 +151,7 @@ static bool word_ends_forward(ed *e, uint64_t *to, uint32_t n, bool big, bool st
     return true;
 }
 
-/* ge and gE */
+/* Moves back to the ends of words: keys ge and gE. */
 static bool word_ends_back(ed *e, uint64_t *to, uint32_t n, bool big)
 {
     uint64_t at = *to;
@@ -176,13 +176,14 @@ static bool has_code(ed *e, uint64_t at, uint32_t code)
     return whit_text_read(ed_text(e), at, text, n) == n && !memcmp(text, wanted, n);
 }
 
-/* f t F T. `again` (; and ,): t skips the character that the cursor is already before. */
+/* Finds a character in the line: keys f, t, F and T. `again` serves ; and , where t skips the character that follows
+ * the cursor. */
 static bool find_char(ed *e, uint64_t *to, uint32_t how, uint32_t code, uint32_t n, bool again)
 {
     bool back = how == 'F' || how == 'T', before = how == 't' || how == 'T';
     uint64_t begin = ed_vi_line_begin(e, *to), end = ed_vi_line_end(e, *to), at = *to;
     if (!code || code >= WHIT_KEY_NONE) return false;
-    if (again && before && n == 1) { /* t;  moves on */
+    if (again && before && n == 1) { /* t; moves to the next character */
         uint64_t next;
         if (back)
             next = at > begin ? ed_vi_before(e, at) : at;
@@ -226,7 +227,7 @@ static bool match_bracket(ed *e, uint64_t *to)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Moves up or down by lines; false if there is no line in that direction. */
+/* Moves up or down by lines; returns false if there is no line in that direction. */
 static bool by_lines(ed *e, uint64_t *line, uint32_t n, bool upward)
 {
     uint64_t at = ed_vi_line_begin(e, *line), from = at;
@@ -257,7 +258,7 @@ uint64_t ed_vi_nth_line(ed *e, uint64_t number)
     return start < last ? start : last;
 }
 
-/* { and }: moves to an empty line that follows (with {, precedes) a line that is not empty. */
+/* Moves to an empty line that follows (with {, precedes) a line that is not empty: keys { and }. */
 static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
 {
     uint64_t at = ed_vi_line_begin(e, *to);
@@ -278,7 +279,7 @@ static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
             break;
         }
     }
-    if (*at_end) { /* the last character */
+    if (*at_end) { /* the target is the last character of the text */
         uint64_t end = ed_vi_end(e);
         *at_end = end > at;
         at = end > at ? ed_vi_before(e, end) : at;
@@ -287,7 +288,7 @@ static bool paragraph(ed *e, uint64_t *to, uint32_t n, bool back, bool *at_end)
     return true;
 }
 
-/* Does a sentence end before an offset: a stop, closing signs, and then this blank or end of a line? */
+/* Returns whether a sentence ends before an offset: a stop, closing signs, and then this blank or end of a line. */
 static bool ends_sentence(ed *e, uint64_t at)
 {
     int byte = 0;
@@ -300,7 +301,7 @@ static bool begins_sentence(ed *e, uint64_t at)
 {
     if (!at) return true;
     if (ed_vi_is_empty_line(e, at))
-        return !ed_vi_is_empty_line(e, ed_vi_before(e, at)); /* the first of several empty lines */
+        return !ed_vi_is_empty_line(e, ed_vi_before(e, at)); /* the first of several empty lines begins a sentence */
     if (!ed_vi_class(e, at, true)) return false;
     uint64_t before = ed_vi_before(e, at);
     if (ed_vi_class(e, before, true)) return false;
@@ -359,14 +360,14 @@ static bool search_times(ed *e, bool back, struct ed_vi_span *span)
     return true;
 }
 
-/* n and N. */
+/* Searches the last pattern again: keys n and N. */
 bool ed_vi_search_again(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     return search_times(e, (call.how == 'N') != e->vi.search_back, span);
 }
 
-/* * and #: searches the word at the cursor, or the next one of the line, or else the signs there; after g also as a
- * part of other words. */
+/* Searches the word at the cursor, or the next word of the line or, without a word, the signs there: keys * and #.
+ * After g the word is also found as a part of other words. */
 bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     char word[200], pattern[480], why[200];
@@ -424,7 +425,7 @@ bool ed_vi_to_mark(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 
 /* ---- rows of the table of keys ------------------------------------------------------------- */
 
-/* Returns the count before the key, or before the operator (both: their product); 0 without a count. It may be a
+/* Returns the count before the key or before the operator (for both, their product), or 0 without a count. It may be a
  * line number, so it is not limited to ED_VI_COUNT_MAX like other counts. */
 static uint64_t given_count(const ed *e)
 {
@@ -451,7 +452,7 @@ bool ed_vi_to_right(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* Space and Backspace: characters across the ends of lines. */
+/* Moves by characters, also across the ends of lines: keys Space and Backspace. */
 bool ed_vi_by_chars(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     bool back = call.how == WHIT_KEY_BACKSPACE;
@@ -476,7 +477,7 @@ bool ed_vi_by_lines(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* gj and gk: move by wrapped rows. */
+/* Moves by wrapped rows: keys gj and gk. */
 bool ed_vi_by_rows(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     whit_layout *layout = ed_layout(e);
@@ -530,7 +531,7 @@ bool ed_vi_to_column(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* $ and g_: the end of a line, or its last sign. */
+/* Moves to the end of a line ($), or to its last sign that is not blank (g_). */
 bool ed_vi_to_line_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint32_t n = ed_vi_count(e);
@@ -544,7 +545,7 @@ bool ed_vi_to_line_end(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* _, + and -: the first sign of a line. */
+/* Moves to the first sign of a line that is not blank: keys _, + and -. */
 bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint32_t n = ed_vi_count(e) - (call.how == '_');
@@ -553,7 +554,7 @@ bool ed_vi_to_first_sign(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* G and gg: move to a line by its number. */
+/* Moves to a line by its number: keys G and gg. */
 bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     uint64_t n = given_count(e);
@@ -561,7 +562,7 @@ bool ed_vi_to_line(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* H, M and L: a row of the window. */
+/* Moves to a row of the window: keys H, M and L. */
 bool ed_vi_to_window_row(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     const struct ed_window *window = e->window;
@@ -592,7 +593,7 @@ bool ed_vi_by_sentences(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     return true;
 }
 
-/* %: the bracket that matches, or with a number a part of the text. */
+/* Moves to the bracket that matches or, with a number, to that percentage of the text: key %. */
 bool ed_vi_to_match(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
 {
     (void)call;

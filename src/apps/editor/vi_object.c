@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * vi's text objects: words, sentences, paragraphs, what quotes, brackets and tags enclose. */
+ * Finds vi's text objects: words, sentences, paragraphs, and the texts that quotes, brackets and tags enclose. */
 #include "editor/state.h"
 #include "editor/vi_table.h"
 
 #include <ctype.h>
 
-#define TAG_BYTES     (256u << 10) /* number of bytes searched on either side */
+#define TAG_BYTES     (256u << 10) /* maximum number of bytes that are searched on either side */
 #define BRACKET_BYTES 1000000u
-#define OBJECTS_MAX   10000u /* limit of a count */
+#define OBJECTS_MAX   10000u /* maximum value of a count */
 
 static int byte_at(ed *e, uint64_t at)
 {
@@ -16,7 +16,8 @@ static int byte_at(ed *e, uint64_t at)
 
 /* ---- words --------------------------------------------------------------------------------- */
 
-/* Returns the end (exclusive) of the run of characters of one class at an offset, at most the end of its line. */
+/* Returns the end of the run of characters of one class at an offset, at most the end of its line; the byte at the end
+ * is not part of the run. */
 static uint64_t run_end(ed *e, uint64_t at, bool big)
 {
     int class = ed_vi_class(e, at, big);
@@ -33,7 +34,8 @@ static uint64_t run_begin(ed *e, uint64_t at, bool big)
     return at;
 }
 
-/* At the end of a line, moves to the next one, where the next run begins; false at the end of the text. */
+/* Moves to the next line if the offset is at the end of a line, since the next run begins there; returns false at the
+ * end of the text. */
 static bool next_run(ed *e, uint64_t *at)
 {
     if (*at < ed_vi_line_end(e, *at)) return true;
@@ -49,7 +51,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
     uint64_t at = span->end, begin;
     bool blanks_first = false;
     if (n > OBJECTS_MAX) n = OBJECTS_MAX;
-    if (visual) { /* extends the selection at its end */
+    if (visual) { /* the selection is extended at its end */
         begin = span->begin;
         if (at >= ed_vi_end(e)) return false;
         at = ed_vi_behind(e, at);
@@ -64,7 +66,7 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
         bool blank = !ed_vi_class(e, at, big);
         at = run_end(e, at, big);
         if (inner) continue;
-        if (blank) { /* the blanks before a word, and it */
+        if (blank) { /* the object is the blanks before a word, and the word */
             if (!i) blanks_first = true;
             if (at == ed_vi_line_end(e, at)) {
                 if (!next_run(e, &at)) return false;
@@ -74,7 +76,8 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
         } else if (at < ed_vi_line_end(e, at) && !ed_vi_class(e, at, big)) {
             if (!blanks_first) at = run_end(e, at, big);
         } else if (i + 1 == n && !visual &&
-                   !blanks_first) { /* no blanks after it: take the blanks before it, but no indentation */
+                   /* without blanks after the word, the blanks before it are taken, but no indentation */
+                   !blanks_first) {
             uint64_t line = ed_vi_line_begin(e, begin), before = begin;
             while (before > line && !ed_vi_class(e, ed_vi_before(e, before), big)) before = ed_vi_before(e, before);
             if (before > line) begin = before;
@@ -96,7 +99,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         begin = span->begin;
         at = ed_vi_behind(e, at);
         if (at >= end) return false;
-    } else { /* the blanks between two sentences are a text object too */
+    } else { /* the blanks between two sentences are a text object, too */
         uint64_t next = ed_vi_behind(e, at);
         begin = next < end ? ed_vi_sentence(e, next, true) : ed_vi_sentence(e, end, true);
         if (begin > at) begin = ed_vi_sentence(e, at, true);
@@ -118,7 +121,7 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         at = inner || blank_first ? last : behind;
         bool none = last == behind || last == ed_vi_line_end(e, last);
         if (!inner && !blank_first && none && i + 1 == n &&
-            !visual) { /* no blanks after the object: include the blanks before it */
+            !visual) { /* without blanks after the object, the blanks before it are included */
             at = last;
             uint64_t line = ed_vi_line_begin(e, begin);
             while (begin > line && !ed_vi_class(e, ed_vi_before(e, begin), true)) begin = ed_vi_before(e, begin);
@@ -167,7 +170,8 @@ bool ed_vi_paragraphs(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi
             line = last_line(e, next);
         } else if (blank_first) {
             return false;
-        } else if (i + 1 == n && !visual) { /* no blank lines after it: take the blank lines before it */
+            /* without blank lines after the object, the blank lines before it are taken */
+        } else if (i + 1 == n && !visual) {
             for (uint64_t before; begin && is_blank_line(e, before = ed_vi_line_begin(e, begin - 1));) begin = before;
         }
     }
@@ -215,8 +219,8 @@ bool ed_vi_quotes(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_spa
 
 /* ---- brackets ------------------------------------------------------------------------------ */
 
-/* Returns the opening bracket that encloses an offset, ED_NONE if there is no such bracket. `here`: a bracket at the
- * offset itself counts. */
+/* Returns the opening bracket that encloses an offset; ED_NONE if there is no such bracket. With `here` a bracket at
+ * the offset itself counts. */
 static uint64_t opening(ed *e, uint64_t at, int open, int close, bool here)
 {
     long depth = 1;
@@ -244,7 +248,7 @@ static uint64_t closing(ed *e, uint64_t at, int open, int close)
     return ED_NONE;
 }
 
-/* If no bracket encloses an offset, the next opening bracket is taken. */
+/* Returns the next opening bracket, which is taken if no bracket encloses an offset. */
 static uint64_t next_opening(ed *e, uint64_t at, int open)
 {
     for (uint64_t n = 0; n < BRACKET_BYTES; n++, at++) {
@@ -254,7 +258,7 @@ static uint64_t next_opening(ed *e, uint64_t at, int open)
     return ED_NONE;
 }
 
-/* `how` is the opening bracket. */
+/* Finds the text in brackets; `how` is the opening bracket. */
 bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span *span)
 {
     static const char pairs[] = "(){}[]<>";
@@ -277,7 +281,7 @@ bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_s
         *span = (struct ed_vi_span){.begin = from, .end = to + 1, .is_fixed = true};
         return true;
     }
-    /* If the brackets end and begin their lines, the object is the lines between them. */
+    /* If the opening bracket ends a line and the closing bracket begins one, the object is the lines between them. */
     uint64_t first = from + 1, line = ed_vi_line_begin(e, to), last = to;
     if (first == ed_vi_line_end(e, first) && first < to) first = ed_vi_behind(e, first);
     if (line > from && ed_skip_blanks(e, line) >= to) last = line;
@@ -285,7 +289,7 @@ bool ed_vi_brackets(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_s
     bool same = visual && first == span->begin && last && ed_vi_before(e, last) == span->end;
     *span = (struct ed_vi_span){.begin = first, .end = last};
     if (!same) return true;
-    at = from; /* the object is already selected: select the enclosing one */
+    at = from; /* the object is selected already, so the enclosing object is selected */
     if ((from = opening(e, at, open, close, false)) == ED_NONE || (to = closing(e, from, open, close)) == ED_NONE)
         return false;
     *span = (struct ed_vi_span){.begin = from + 1, .end = to};
@@ -299,7 +303,7 @@ static bool is_name(int byte)
     return byte > 32 && !strchr("<>/=\"'", byte);
 }
 
-/* Returns the length of the name in "<name" or "</name" at an offset, 0 if it is not a tag. */
+/* Returns the length of the name in "<name" or "</name" at an offset, or 0 if it is not a tag. */
 static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
 {
     if (byte_at(e, at) != '<') return 0;
@@ -310,7 +314,7 @@ static uint64_t tag_name(ed *e, uint64_t at, bool *closes, uint64_t *name)
     return n;
 }
 
-/* Returns the offset after the '>' of the tag at an offset; *alone: the tag closes itself ("<br/>"). */
+/* Returns the offset after the '>' of the tag at an offset; *alone becomes true if the tag closes itself ("<br/>"). */
 static uint64_t tag_end(ed *e, uint64_t at, uint64_t limit, bool *alone)
 {
     int quote = 0, before = 0;
@@ -367,7 +371,7 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
     uint64_t at = visual ? span->begin : span->end;
     uint64_t stop = at > TAG_BYTES ? at - TAG_BYTES : 0, cursor = span->end;
     uint32_t n = ed_vi_count(e), n_tried = 0;
-    if (!visual) /* the cursor is in the blanks before a tag */
+    if (!visual) /* the cursor may be in the blanks before a tag */
         if (ed_skip_blanks(e, ed_vi_line_begin(e, at)) > at) at = cursor = ed_skip_blanks(e, at);
     for (uint64_t from = at + 1; from-- > stop && n_tried < 2000;) {
         bool closes, alone = false;
@@ -379,7 +383,8 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
         uint64_t close = closing_tag(e, name, n_name, end, &behind);
         if (close == ED_NONE || behind <= cursor) continue;
         struct ed_vi_span found = {.begin = inner ? end : from, .end = inner ? close : behind, .is_fixed = true};
-        if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue; /* the same object again */
+        /* the object was found already */
+        if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue;
         if (--n) continue;
         *span = found;
         return true;

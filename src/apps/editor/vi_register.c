@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * vi's registers, and commands that put their content. The unnamed register, "+ and "* are the editor's clipboard. */
+ * Keeps vi's registers, and runs the commands that put their content. The unnamed register, "+ and "* are the editor's
+ * clipboard. */
 #include "editor/state.h"
 
 #include <ctype.h>
@@ -70,7 +71,7 @@ void ed_vi_register_keep(ed *e, whit_range range, bool lines, bool block, bool d
     if (!e->clipboard.text) return;
     const char *text = e->clipboard.text;
     size_t n = e->clipboard.n_bytes;
-    if (lines && n && text[n - 1] != '\n') { /* a last line without a line feed gets one */
+    if (lines && n && text[n - 1] != '\n') { /* a line feed is added to a last line that lacks it */
         const char *ending = ed_line_ending(e, ed_vi_line_begin(e, range.begin));
         char *grown = realloc(e->clipboard.text, n + 3);
         if (!grown) return;
@@ -103,7 +104,7 @@ void ed_vi_registers_free(ed *e)
     free(vi->small.text);
 }
 
-/* Gives the register of a name; false if it is empty. The text is the register's. */
+/* Gives the register with a name; returns false if it is empty. The register owns the text. */
 bool ed_vi_register_read(ed *e, uint32_t name, struct ed_vi_register *reg)
 {
     const struct ed_vi *vi = &e->vi;
@@ -131,7 +132,7 @@ bool ed_vi_register_is_name(uint32_t name)
     return name && name < 128 && (isalnum((int)name) || strchr("\"+*-_%/:", (int)name));
 }
 
-/* Puts each line of the register at the same column, one below the other. */
+/* Puts each line of the register into a line of the text, all at the same column. */
 static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint32_t n)
 {
     size_t width = 0;
@@ -171,7 +172,8 @@ static void put_block(ed *e, const struct ed_vi_register *reg, uint64_t at, uint
     }
 }
 
-/* `line`: whole lines go above or below the line there instead of the cursor's (of :put and :t). */
+/* Puts a register's text. If `line` is not ED_NONE, whole lines are put above or below the line at that offset instead
+ * of the cursor's, as :put and :t need. */
 void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
 {
     struct ed_vi_register reg;
@@ -212,12 +214,13 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
         if (before) {
             at = ed_vi_line_begin(e, at);
             ed_edit(e, at, 0, text, total);
-        } else { /* after the line, whose own line feed then ends the inserted lines */
+        } else { /* the text is inserted after the line, whose own line feed then ends it */
             at = whit_text_line_end(ed_text(e), at);
             if (at < whit_text_size(ed_text(e)))
                 n_ending = 1;
             else if (total > 1 &&
-                     text[total - 2] == '\r') /* the last line has no CR LF: the text's own moves before it */
+                     /* the last line lacks CR LF, so the text's own CR LF is moved before it */
+                     text[total - 2] == '\r')
                 total--;
             memmove(text + n_ending, text, total - 1);
             memcpy(text, n_ending == 1 ? "\n" : ending, n_ending);

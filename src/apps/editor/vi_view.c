@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What vi's keys do to the view: scrolling, folds, windows. */
+ * Changes the view by vi's keys: scrolling, folds, windows. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -26,7 +26,7 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
         *cursor = (struct ed_cursor){ed_vi_at_column(e, line, goal), ED_NONE, goal};
         return;
     }
-    /* The cursor stays in the window. */
+    /* The cursor must stay in the window. */
     uint64_t row = window->top, at = whit_layout_row(layout, cursor->offset);
     int margin = window->n_rows > 9 ? 2 : 0, y = 0;
     for (int i = 0; i < margin && row < at && row; i++)
@@ -46,7 +46,8 @@ static void scroll_rows(ed *e, int rows, bool with_cursor)
     }
 }
 
-/* C-d C-u: half a window; C-f C-b: a window; C-e C-y: a row. A count is a number of rows, of windows, of rows. */
+/* Scrolls half a window (C-d C-u), a window (C-f C-b) or a row (C-e C-y). A count is a number of rows, of windows, of
+ * rows. */
 void ed_vi_scroll(ed *e, struct ed_vi_call call)
 {
     int n_rows = e->window->n_rows - 1, n = (int)(ed_vi_count(e) < 10000 ? ed_vi_count(e) : 10000);
@@ -58,7 +59,7 @@ void ed_vi_scroll(ed *e, struct ed_vi_call call)
     scroll_rows(e, back ? -n : n, !by_row);
 }
 
-/* zt zz zb: the cursor's row at the top, in the middle, at the bottom. */
+/* Scrolls the cursor's row to the top (zt), to the middle (zz) or to the bottom (zb). */
 void ed_vi_show_row(ed *e, struct ed_vi_call call)
 {
     struct ed_window *window = e->window;
@@ -70,7 +71,8 @@ void ed_vi_show_row(ed *e, struct ed_vi_call call)
     window->top = row;
 }
 
-/* Keys after C-w: s v split, c close, o close the others, w and p the next and the previous in reading order. */
+/* Carries out the keys after C-w: s and v split a window, c closes it, o closes the others, w and p move to the next
+ * and the previous one in reading order. */
 void ed_vi_choose_window(ed *e, struct ed_vi_call call)
 {
     ed_vi_leave_visual(e); /* the other window has its own cursor */

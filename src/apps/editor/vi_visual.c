@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * vi's visual modes: their selection, and their keys that are neither motions nor operators. */
+ * Handles vi's visual modes: their selection, and their keys that are neither motions nor operators. */
 #include "editor/state.h"
 #include "editor/vi_action.h"
 
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define FILL_BYTES (1u << 20) /* longest selection whose characters are replaced at once */
+#define FILL_BYTES (1u << 20) /* maximum number of bytes of a selection whose characters are replaced at once */
 
 /* ---- the visual modes ---------------------------------------------------------------------- */
 
@@ -116,7 +116,7 @@ static void each_block_line(ed *e, void (*change)(ed *e, whit_range range, uint3
 {
     struct ed_vi *vi = &e->vi;
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = ed_vi_line_begin(e, a < b ? a : b);
-    /* The ranges of all lines are computed before the first edit, which could change their columns. */
+    /* The ranges of all lines are computed before the first edit, because an edit could change their columns. */
     uint64_t *lines = NULL;
     size_t n = 0, room = 0;
     for (uint64_t line = first; line != ED_NONE && line <= (a < b ? b : a); line = ed_vi_next_line(e, line)) {
@@ -150,7 +150,7 @@ static void block_case(ed *e, whit_range range, uint32_t code)
     ed_vi_turn_case(e, range.begin, range.end, code);
 }
 
-/* Puts cursors at the same column of all the block's lines; typing continues in all of them. */
+/* Puts a cursor at the same column of each of the block's lines; typing continues in all of them. */
 static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, bool to_end)
 {
     size_t n = 0;
@@ -158,7 +158,7 @@ static void block_cursors(ed *e, uint64_t first, uint64_t n_lines, int column, b
     for (uint64_t line = first; line != ED_NONE && n_lines--; line = ed_vi_next_line(e, line)) {
         uint64_t at = to_end ? ed_vi_line_end(e, line) : ed_vi_at_column(e, line, column);
         if (!to_end && ed_vi_column(e, at) < column) {
-            if (e->vi.block_appends) { /* A pads, I leaves short lines out */
+            if (e->vi.block_appends) { /* A adds blanks to short lines, I leaves them out */
                 int there = ed_vi_column(e, at);
                 char blanks[256];
                 size_t n_blanks = (size_t)(column - there) < sizeof blanks ? (size_t)(column - there) : sizeof blanks;
@@ -291,7 +291,7 @@ void ed_vi_visual_put(ed *e, struct ed_vi_call call)
         n += n_ending;
     }
     uint64_t size = whit_text_size(ed_text(e)), last = a < b ? b : a;
-    bool at_end = by_lines && whit_text_line_end(ed_text(e), last) >= size; /* a last line without a line feed */
+    bool at_end = by_lines && whit_text_line_end(ed_text(e), last) >= size; /* the last line lacks a line feed */
     if (by_lines) first = ed_vi_line_begin(e, first);
     if (block) first = ed_vi_at_column(e, ed_vi_line_begin(e, first), block_of(e).column);
     vi->wanted_register = keeps ? '_' : 0;
@@ -309,7 +309,8 @@ void ed_vi_visual_put(ed *e, struct ed_vi_call call)
     vi->wanted_register = name;
 }
 
-/* X D Y S R C: the lines of the selection, or with C and D a block up to the ends of its lines. */
+/* Applies X D Y S R C to the lines of the selection or, for C and D in a block, to the block up to the ends of its
+ * lines. */
 void ed_vi_visual_lines(ed *e, struct ed_vi_call call)
 {
     bool is_block = e->vi.mode == ED_VI_VISUAL_BLOCK;
@@ -345,7 +346,7 @@ void ed_vi_visual_turn(ed *e, struct ed_vi_call call)
     ed_vi_place(e, anchor);
 }
 
-/* I and A. */
+/* Begins inserting before (I) or after (A) the selection. */
 void ed_vi_visual_insert(ed *e, struct ed_vi_call call)
 {
     struct ed_vi *vi = &e->vi;

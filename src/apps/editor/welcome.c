@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * The first screen of an editor that was started without a file, and hints for people who are used to
- * other editors' keys. */
+ * Draws the first screen of an editor that was started without a file, and gives hints to people who are used to other
+ * editors' keys. */
 #include "editor/state.h"
 
 #include <stdio.h>
 
-#define KEYS_COLUMNS  12 /* width of the keys before each hint */
+#define KEYS_COLUMNS  12 /* width in columns of the keys before each hint */
 #define WIDTH_COLUMNS 56
 
 struct hint {
-    const char *command; /* NULL: shows `keys` instead of the command's first key */
+    const char *command; /* NULL: `keys` is shown instead of the command's first key */
     const char *keys;
     const char *what;
 };
@@ -47,7 +47,8 @@ void ed_welcome_draw(ed *e, const struct ed_window *window, whit_screen *screen)
 {
     const struct hint *hints = e->vi.on ? vi : usual;
     int n = (int)(e->vi.on ? sizeof vi / sizeof *vi : sizeof usual / sizeof *usual);
-    int n_rows = window->n_rows - 2, limit = window->x + window->n_columns; /* without the text's row and the status */
+    /* the row of the text and the row of the status line are left out */
+    int n_rows = window->n_rows - 2, limit = window->x + window->n_columns;
     if (!is_first_screen(e, window) || n_rows < n || window->n_columns < WIDTH_COLUMNS + 2 || e->prompt.kind) return;
     int x = window->x + (window->n_columns - WIDTH_COLUMNS) / 2, y = window->y + 1 + (n_rows - n) / 2;
     for (int i = 0; i < n; i++, y++) {

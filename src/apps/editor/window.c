@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Windows: their layout, splitting and closing, and the part of a text that each shows. */
+ * Handles windows: their layout, splitting and closing, and the part of a text that each shows. */
 #include "editor/state.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void place_window(struct ed_window *window, int x, int y, int n_columns, 
     if (!window->child[0]) return;
     int n_first = count_abreast(window->child[0], window->beside);
     int n_all = n_first + count_abreast(window->child[1], window->beside);
-    if (window->beside) { /* one column is the border between them */
+    if (window->beside) { /* one column is the border between the children */
         int first = (n_columns - n_all + 1) / n_all * n_first + n_first - 1;
         if (window->first_columns && window->first_columns < first) first = window->first_columns;
         place_window(window->child[0], x, y, first, n_rows);
@@ -144,7 +144,7 @@ void ed_window_only(ed *e)
     }
 }
 
-/* Returns the next window in reading order; after the last, the first. */
+/* Returns the next window in reading order; after the last window it returns the first. */
 struct ed_window *ed_window_next(const ed *e, const struct ed_window *window)
 {
     for (const struct ed_window *at = window; at->parent; at = at->parent)
@@ -192,7 +192,7 @@ void ed_window_follow(ed *e, struct ed_window *window)
     }
     seen = seen && at == row;
     if (window->doc->grows && offset == size) {
-        /* The end of a growing text stays in the last row, however much of it came between two paints. */
+        /* The end of a growing text stays in the last row, however much text was added between two paints. */
         uint64_t previous;
         window->top = row;
         for (int up = n_rows - 1; up > 0; up--) {
@@ -205,7 +205,8 @@ void ed_window_follow(ed *e, struct ed_window *window)
             if (next != UINT64_MAX) window->top = next;
         }
     } else if (!seen || y < margin) {
-        /* Just above: scrolled by as much; farther away: in the middle. */
+        /* If the cursor is just above the window, the window scrolls by as much; if it is farther away, the cursor gets
+         * to the middle. */
         uint64_t top = row, previous;
         int up = 0;
         bool near = false;
