@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* An int8 low-rank addition to the matrices of one model. It refers to the model, which outlives
- * it; like the model it never changes and may be shared by threads and sessions. */
+/* An adapter is an int8 low-rank addition to the matrices of one model. It refers to the model, which outlives it; like
+ * the model it never changes and may be shared by threads and sessions. */
 typedef struct whit_adapter whit_adapter;
 
 /* Opens the adapter called `name` in the model's own file, else the adapter file at that path. Refuses an adapter that

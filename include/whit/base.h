@@ -22,7 +22,7 @@
 
 #if defined(__GNUC__)
 #define WHIT_API __attribute__((visibility("default")))
-/* A result that a caller must look at: a status, or memory that is the caller's. */
+/* Callers must look at the result: it is a status, or memory that is the caller's. */
 #define WHIT_CHECKED __attribute__((warn_unused_result))
 #else
 #define WHIT_API
@@ -50,7 +50,8 @@ typedef struct whit_error {
     char message[504]; /* one line: file, place, reason, what to do; always terminated */
 } whit_error;
 
-/* Version of the library at run time, "0.1.0"; the macros above are the version of the header at compile time. */
+/* Returns the version of the library at run time, "0.1.0"; the macros above are the version of the header at compile
+ * time. */
 WHIT_API const char *whit_version(void);
 WHIT_API const char *whit_status_name(whit_status status);
 
@@ -62,8 +63,8 @@ typedef struct whit_allocator {
     void *user;
 } whit_allocator;
 
-/* A function that long work calls now and then with the share that is done, in [0, 1]. It returns false to cancel the
- * work. */
+/* Long work calls a function of this type now and then with the share that is done, in [0, 1]; the function returns
+ * false to cancel the work. */
 typedef bool whit_progress_fn(void *user, const char *what, double share);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Defaults for bindings of other languages, which cannot call the inline _default() functions of the other headers.
+ * Gives defaults to bindings of other languages, which cannot call the inline _default() functions of the other
+ * headers.
  *
  * Each function fills the first size_bytes bytes of a struct with its defaults, as the program knows the struct:
  * `struct_bytes` becomes size_bytes, and members that the library does not know become 0. Returns the struct's size in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Changes of a session's prefix cache, for servers that tell others which prefixes they can reuse. whit.h does not
- * include it. */
+ * Reports changes of a session's prefix cache, for servers that tell others which prefixes they can reuse. whit.h does
+ * not include it. */
 #ifndef WHIT_CACHE_H
 #define WHIT_CACHE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Grammars of the way in which a model writes tool calls, to require calls or to hold them to their schemas.
+ * Makes grammars of the form in which a model writes tool calls, to require calls or to hold them to their schemas.
  *
  *     template -> vocabulary; template, prompt, tools -> grammar -> state -> stage of the generation */
 #ifndef WHIT_CALLS_H
@@ -17,8 +17,8 @@ typedef enum whit_call_choice { WHIT_CALL_AUTO, WHIT_CALL_REQUIRED } whit_call_c
 
 typedef struct whit_call_options {
     size_t struct_bytes;
-    /* A JSON list as for whit_chat_request. A tool's arguments must follow its `parameters` if it is `strict`,
-     * or if calls are required and it is not `"strict": false`; otherwise they may be any object. */
+    /* The tools are a JSON list as for whit_chat_request. A tool's arguments must follow its `parameters` if it is
+     * `strict`, or if calls are required and it is not `"strict": false`; otherwise they may be any object. */
     const char *tools;
     size_t tools_bytes;
     const char *name; /* the only function that may be called; NULL: any of the tools */

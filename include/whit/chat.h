@@ -14,7 +14,8 @@ extern "C" {
 
 /* ---- templates ------------------------------------------------------------------------------------ */
 
-/* A chat template, opened for one model, which outlives it; only read afterwards, by any thread. */
+/* Is a chat template, which is opened for one model; the model outlives the template. It is only read afterwards, by
+ * any thread. */
 typedef struct whit_chat_template whit_chat_template;
 
 typedef struct whit_chat_template_options {
@@ -48,15 +49,16 @@ WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Returns whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
-/* Settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in addition to
- * the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
+/* Describes settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in
+ * addition to the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
 WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1 if absent */
 WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_keep_special(const whit_chat_template *chat);
 
 /* ---- prompts -------------------------------------------------------------------------------------- */
 
-/* Thinking mode passed to templates of reasoning models; others ignore it. AUTO: the template decides. */
+/* The mode of thinking is passed to the templates of reasoning models; other templates ignore it. With AUTO the
+ * template decides. */
 typedef enum whit_thinking { WHIT_THINKING_AUTO, WHIT_THINKING_ON, WHIT_THINKING_OFF } whit_thinking;
 
 typedef struct whit_chat_request {
@@ -79,8 +81,8 @@ static inline whit_chat_request whit_chat_request_default(void)
     return request;
 }
 
-/* A prompt that was rendered from a request. Special tokens written in contents, tools and variables of the request are
- * not honoured. Roles of messages: system, developer (system where the template does not know it), user, assistant,
+/* Is a prompt that was rendered from a request. Special tokens written in contents, tools and variables of the request
+ * are not honoured. Roles of messages: system, developer (system where the template does not know it), user, assistant,
  * tool. */
 typedef struct whit_chat_prompt whit_chat_prompt;
 WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,

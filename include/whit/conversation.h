@@ -62,7 +62,7 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conv
 WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
                                                               size_t tools_bytes, whit_error *error);
 
-/* A call of a function; the texts are terminated, and valid until the messages change. */
+/* Describes a call of a function; the texts are terminated, and valid until the messages change. */
 typedef struct whit_conversation_call {
     const char *id, *name;
     const char *arguments; /* JSON as the model wrote it; from a small model it may be malformed */

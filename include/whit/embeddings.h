@@ -40,13 +40,13 @@ static inline whit_embed_options whit_embed_options_default(void)
     return options;
 }
 
-/* A text as tokens, special ones included. */
+/* Holds a text as tokens, including special tokens. */
 typedef struct whit_embed_text {
     const int32_t *ids;
     size_t n_ids;
     size_t n_first; /* tokens of the first of two parts, for models with token types; 0: the text has one part */
-    /* Leading tokens of an instruction, special ones included. The mean leaves them out if whit_model_pools_prompt is
-     * false; at least one token must follow them. Default 0. */
+    /* This counts the tokens of an instruction at the beginning, including special tokens. The mean leaves them out if
+     * whit_model_pools_prompt is false; at least one token must follow them. Default 0. */
     size_t n_prompt;
 } whit_embed_text;
 
@@ -63,9 +63,9 @@ static inline whit_status whit_embed_texts(whit_session *session, const whit_emb
     return whit_embed_texts_strided(session, texts, n_texts, sizeof *texts, options, values, error);
 }
 
-/* Options for scoring texts. A model with a classification head of one label gives the label's raw score, one with more
- * labels the probability of the first. Any other model judges by two tokens: the probability of `yes` where only yes or
- * no may follow the text; the session then has logits (without only_vectors). */
+/* These are the options for scoring texts. A model with a classification head of one label gives the label's raw score,
+ * one with more labels the probability of the first. Any other model judges by two tokens: the probability of `yes`
+ * where only yes or no may follow the text; the session then has logits (without only_vectors). */
 typedef struct whit_rerank_options {
     size_t struct_bytes;
     uint32_t sequence; /* as in whit_embed_options */
@@ -90,7 +90,7 @@ static inline whit_status whit_rerank(whit_session *session, const whit_embed_te
     return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
 }
 
-/* A text's place in the order of its score. */
+/* Tells a text's place in the order of scores. */
 typedef struct whit_ranked {
     float score;
     size_t index; /* number of the text, from 0 */
@@ -98,7 +98,7 @@ typedef struct whit_ranked {
 /* Writes the n scores to `ranked`, the highest first; equal ones stay in the order of their texts. */
 WHIT_API void whit_rank(const float *scores, size_t n, whit_ranked *ranked);
 
-/* A query and a document to be scored for it. */
+/* Holds a query and a document to be scored for the query. */
 typedef struct whit_rerank_pair {
     size_t struct_bytes;
     const char *query, *document;

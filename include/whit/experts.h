@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Mixtures of experts that are larger than memory. whit.h does not include it. */
+ * Runs mixtures of experts that are larger than memory. whit.h does not include it. */
 #ifndef WHIT_EXPERTS_H
 #define WHIT_EXPERTS_H
 
@@ -15,7 +15,7 @@ extern "C" {
  * WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
 WHIT_API WHIT_CHECKED whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max,
                                                              whit_error *error);
-/* Counts of a session's experts; zeros without a limit. Set struct_bytes before the call. */
+/* Counts a session's experts; the counts are zeros without a limit. Set struct_bytes before the call. */
 typedef struct whit_expert_counts {
     size_t struct_bytes;
     uint64_t bytes_max, bytes; /* the budget, and bytes of the experts that may be in memory now */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Numbers of an open model, for programs that describe it. Not part of whit.h. */
+ * Gives numbers of an open model to programs that describe it. whit.h does not include this header. */
 #ifndef WHIT_FACTS_H
 #define WHIT_FACTS_H
 

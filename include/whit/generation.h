@@ -18,7 +18,7 @@ typedef enum whit_finish {
     WHIT_FINISH_FAILED,    /* see whit_generation_error */
 } whit_finish;
 
-/* A function that receives text as it becomes final; it returns false to stop. Stop strings are held back, never
+/* Functions of this type receive text as it becomes final, and return false to stop. Stop strings are held back, never
  * shown. */
 typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
 /* A function that receives an id as it is picked, before its text; it returns false to end before it, as before an end
@@ -100,10 +100,10 @@ WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_samp
 
 /* ---- a step at a time ---------------------------------------------------------------------------- */
 
-/* A generation as a state machine: it offers the next tokens and consumes their logits, so that one step
- * serves many generations. Text, tokens and finish do not depend on the others. It belongs to the session's thread,
- * and nothing else may change its sequence meanwhile. After opening it allocates nothing, unless text that
- * is not fetched piles up. */
+/* Runs a generation as a state machine: it offers the next tokens and consumes their logits, so that one step serves
+ * many generations. Text, tokens and finish do not depend on the others. It belongs to the session's thread, and
+ * nothing else may change its sequence meanwhile. After opening it allocates nothing, unless text that is not fetched
+ * piles up. */
 typedef struct whit_generation whit_generation;
 
 /* Opens a generation; session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */

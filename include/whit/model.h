@@ -17,8 +17,8 @@ typedef struct whit_model_options {
     bool no_cache;                   /* convert in memory, write nothing */
     whit_progress_fn *progress;      /* called during a conversion */
     void *progress_user;
-    /* The forward pass as a program (docs/dev/family-programs.md), in place of the family's own; NULL:
-     * the family's. The model, also an .ndf, is converted with it and gets an identity of its own. */
+    /* This program (docs/dev/family-programs.md) defines the forward pass in place of the family's own; NULL means the
+     * family's. The model, also an .ndf, is converted with this program and gets an identity of its own. */
     const char *family_program;
     const char *family_name; /* begins error lines of family_program; NULL: the family's name */
     /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Programs of the array language (docs/use/arrays.md) as stages of generations: a program runs before every token is
- * picked, reads the logits, the tokens so far and a state of its own, and changes the logits. It has access
- * to nothing else, and its time and memory are limited. */
+ * Uses programs of the array language (docs/use/arrays.md) as stages of generations: a program runs before every token
+ * is picked, reads the logits, the tokens so far and a state of its own, and changes the logits. It has access to
+ * nothing else, and its time and memory are limited. */
 #ifndef WHIT_PROGRAM_H
 #define WHIT_PROGRAM_H
 

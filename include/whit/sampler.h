@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sampling: from logits to one token. A sampler belongs to one stream of tokens. */
+ * Samples tokens: chooses one token from logits. A sampler belongs to one stream of tokens. */
 #ifndef WHIT_SAMPLER_H
 #define WHIT_SAMPLER_H
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 typedef struct whit_sampler whit_sampler;
-/* llama.cpp's chain, names, order and defaults: penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc,
- * temperature. A number at a member is its default. */
+/* The samplers form llama.cpp's chain, with its names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
+ * top_p, min_p, xtc, temperature. A number at a member is its default. */
 typedef struct whit_sampler_options {
     size_t struct_bytes;
     uint64_t seed;              /* default 0 */
@@ -76,7 +76,7 @@ WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id); /* prompt 
 WHIT_API void whit_sampler_reset(whit_sampler *sampler);
 WHIT_API void whit_sampler_close(whit_sampler *sampler);
 
-/* The logarithm of a token's probability: softmax of logits, before any sampler. */
+/* Holds the logarithm of a token's probability, which is the softmax of logits before any sampler. */
 typedef struct whit_logprob {
     int32_t id;
     float logprob;

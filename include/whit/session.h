@@ -70,9 +70,9 @@ WHIT_API WHIT_CHECKED whit_status whit_session_open(const whit_model *model, con
                                                     whit_session **session, whit_error *error);
 WHIT_API void whit_session_close(whit_session *session);
 
-/* One token of one sequence. A step takes tokens of any sequences, each continuing its own. With
- * n_top > 0 only the n_top largest logits are exact; the others may be estimates, each below those,
- * which lets a head of codec i8s be read by half (docs/dev/numerics.md). */
+/* Is one token of one sequence. A step takes tokens of any sequences, each continuing its own. With n_top > 0 only the
+ * n_top largest logits are exact; the others may be estimates, each below those, which lets a head of codec i8s be read
+ * by half (docs/dev/numerics.md). */
 typedef struct whit_step_token {
     uint32_t sequence;
     int32_t id;
@@ -118,7 +118,7 @@ WHIT_API WHIT_CHECKED whit_status whit_session_reuse(whit_session *session, uint
  * of prompts, answers and messages, the ends of prefixes that could not be reused, and every n_mark_tokens tokens are
  * marked without this call, so that few programs need it. No effect on other caches. */
 WHIT_API WHIT_CHECKED whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
-/* Counts of a session's checkpoints. Set struct_bytes before the call. */
+/* Counts a session's checkpoints. Set struct_bytes before the call. */
 typedef struct whit_mark_counts {
     size_t struct_bytes;
     uint32_t n_marks, n_marks_max;      /* checkpoints that exist, and that there is memory for */

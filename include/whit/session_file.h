@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* State of a sampler between two picks, except the tokens that it remembers. */
+/* Holds the state of a sampler between two picks, except the tokens that the sampler remembers. */
 typedef struct whit_sampler_state {
     uint64_t random;    /* state of the random generator */
     double mirostat_mu; /* the surprise, in bits, above which mirostat cuts */
@@ -18,8 +18,8 @@ typedef struct whit_sampler_state {
 WHIT_API void whit_sampler_save(const whit_sampler *sampler, whit_sampler_state *state);
 WHIT_API void whit_sampler_restore(whit_sampler *sampler, const whit_sampler_state *state);
 
-/* A sequence kept in a file: its tokens, the settings of their sampler, and its closed KV blocks, turn by
- * turn. The file is locked while it is open here; session and sequence outlive it. */
+/* Stores a sequence in a file: its tokens, the settings of their sampler, and its closed KV blocks, turn by turn. The
+ * file is locked while it is open here; session and sequence outlive it. */
 typedef struct whit_session_file whit_session_file;
 
 /* Restores the sequence from the file at `path`, or creates the file, readable by its owner alone.
@@ -75,7 +75,7 @@ static inline whit_session_turn whit_session_turn_default(void)
 WHIT_API WHIT_CHECKED whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn,
                                                     whit_error *error);
 
-/* Whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
+/* Tells whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
 typedef struct whit_session_replay {
     size_t struct_bytes;
     uint32_t n_turns;

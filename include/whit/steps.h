@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Steps of many generations within a time budget, and guesses chosen by cost, for servers and programs that schedule.
- * Times decide how tokens are split into steps, and never change an output. whit.h does not include it. */
+ * Plans the steps of many generations within a time budget, and chooses the number of guesses by cost, for servers and
+ * programs that schedule. Times decide how tokens are split into steps, and never change an output. whit.h does not
+ * include it. */
 #ifndef WHIT_STEPS_H
 #define WHIT_STEPS_H
 
@@ -30,7 +31,7 @@ WHIT_API WHIT_CHECKED whit_status whit_session_predict_drafter_bytes(const whit_
                                                                      const whit_model *drafter, size_t *bytes,
                                                                      whit_error *error);
 
-/* Counts and times of one step of many generations. */
+/* Holds the counts and times of one step of many generations. */
 typedef struct whit_step_report {
     size_t struct_bytes;
     uint32_t n_columns;         /* tokens of generating sequences, guesses included */

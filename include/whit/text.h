@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Text and tokens of a model. */
+ * Converts text to tokens of a model and back. */
 #ifndef WHIT_TEXT_H
 #define WHIT_TEXT_H
 

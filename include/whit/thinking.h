@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A bound for the thinking section of an answer. */
+ * Limits the thinking section of an answer. */
 #ifndef WHIT_THINKING_LIMIT_H
 #define WHIT_THINKING_LIMIT_H
 
