@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An arena that is planned first and made second: the same code runs twice, once with no memory to
- * count bytes, once to hand them out. So what was predicted is what is used. */
+ * Plans an arena first and allocates it second: the same code runs twice, once with no memory to count bytes, once to
+ * hand them out. So what was predicted is what is used. */
 #ifndef WHIT_BASE_ARENA_H
 #define WHIT_BASE_ARENA_H
 

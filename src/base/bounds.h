@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Arithmetic of whole numbers. */
+ * Declares arithmetic of whole numbers. */
 #ifndef WHIT_BASE_BOUNDS_H
 #define WHIT_BASE_BOUNDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Time: nanoseconds of a monotonic clock. */
+ * Tells the time in nanoseconds of a monotonic clock. */
 #ifndef WHIT_BASE_CLOCK_H
 #define WHIT_BASE_CLOCK_H
 

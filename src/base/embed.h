@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Files within the program: the assembler puts a file's bytes among the constants, on every architecture alike. */
+ * Embeds files in the program: the assembler puts a file's bytes among the constants, on every architecture alike. */
 #ifndef WHIT_BASE_EMBED_H
 #define WHIT_BASE_EMBED_H
 

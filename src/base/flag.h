@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Flags that another thread or a signal handler sets while they are read. */
+ * Declares flags that another thread or a signal handler sets while they are read. */
 #ifndef WHIT_BASE_FLAG_H
 #define WHIT_BASE_FLAG_H
 

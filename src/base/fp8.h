@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Floats of eight bits to binary32, exactly: scales and weights of published checkpoints (OCP 8-bit floating point and
- * Microscaling specifications). */
+ * Converts floats of eight bits to binary32 exactly: scales and weights of published checkpoints (OCP 8-bit floating
+ * point and Microscaling specifications). */
 #ifndef WHIT_BASE_FP8_H
 #define WHIT_BASE_FP8_H
 

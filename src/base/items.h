@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A buffer's bytes as text or as an array of one type. */
+ * Views a buffer's bytes as text or as an array of one type. */
 #ifndef WHIT_BASE_ITEMS_H
 #define WHIT_BASE_ITEMS_H
 
@@ -16,7 +16,8 @@ static inline void *whit_items(const whit_buf *buf)
     return buf->data;
 }
 
-/* The elements of a buffer to which only elements of this type were appended; their number is size_bytes / sizeof. */
+/* Views the elements of a buffer to which only elements of this type were appended; their number is size_bytes /
+ * sizeof. */
 #define WHIT_ITEMS(type, buf) ((type *)whit_items(buf))
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON: a strict reader into one flat array of nodes, and string escaping for writers.
+ * Reads JSON strictly into one flat array of nodes, and escapes strings for writers.
  *
  * Reading is iterative (depth is bounded, no recursion), takes time and memory in proportion to
  * the text, and accepts what real model files hold: U+0000 in strings, integers of any length,

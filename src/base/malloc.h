@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Settings of the C library's malloc for the whole process, for long runs and servers. */
+ * Changes settings of the C library's malloc for the whole process, for long runs and servers. */
 #ifndef WHIT_BASE_MALLOC_H
 #define WHIT_BASE_MALLOC_H
 

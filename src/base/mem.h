@@ -77,9 +77,9 @@ static inline double whit_load_f64(const void *p)
     return v;
 }
 
-/* A byte buffer that grows. Zero-initialise with the allocator set; after a failed growth the
- * contents are as before and every later append fails too, so a writer may check once at the end
- * with `failed`. Growth is bounded by `limit_bytes` where that is not 0. */
+/* Holds bytes in a buffer that grows. Zero-initialise with the allocator set; after a failed growth the contents are as
+ * before and every later append fails too, so a writer may check once at the end with `failed`. Growth is bounded by
+ * `limit_bytes` where that is not 0. */
 typedef struct whit_buf {
     uint8_t *data;
     size_t size_bytes, capacity_bytes, limit_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * How the caller and the opener talk:
+ * The caller and the opener exchange these messages:
  *
  *     caller                         opener
  *     a byte: which file     ->     open(2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading public structs that grow (whit/base.h) and that a program compiled with another size. A new member is added
+ * Reads public structs that grow (whit/base.h) and that a program compiled with another size. A new member is added
  * after all others and after their padding, so that no older program ever set its bytes. */
 #ifndef WHIT_BASE_OPTIONS_H
 #define WHIT_BASE_OPTIONS_H

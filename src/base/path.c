@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Paths of POSIX systems. */
+ * Handles paths of POSIX systems. */
 #include "base/path.h"
 
 bool whit_path_is_absolute(const char *path)

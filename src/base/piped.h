@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A program that runs beside this one and is spoken to through pipes: a language server, a command of the shell. */
+ * Runs a program beside this one and talks to it through pipes: a language server, a command of the shell. */
 #ifndef WHIT_BASE_PIPED_H
 #define WHIT_BASE_PIPED_H
 
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* A program that was started; zero-initialise it. */
+/* Is a program that was started; zero-initialise it. */
 typedef struct whit_piped {
     int64_t process; /* 0: no process */
     void *job;       /* Windows: the job that contains all its processes, and its process handle */
@@ -17,7 +17,7 @@ typedef struct whit_piped {
     int in, out;     /* its input and its output while it runs, non-blocking; -1: closed */
 } whit_piped;
 
-/* How a program is started. If all is zero, the program gets the folder and the variables of this process, and its
+/* Says how a program is started. If all is zero, the program gets the folder and the variables of this process, and its
  * stderr is dropped. */
 typedef struct whit_piped_how {
     const char *folder;         /* NULL: this process's */

@@ -22,9 +22,9 @@ static bool is_of_category(uint32_t code, utf8proc_category_t category)
 
 bool whit_plain_is_hidden(uint32_t code)
 {
-    /* Default_Ignorable_Code_Point of Unicode 15, line and paragraph separators, the embeddings and overrides of UAX
-     * #9, annotations, format characters of music, shorthand and hieroglyphs, the empty Braille cell, the null
-     * notehead, the filler of Khitan. */
+    /* Lists the hidden characters: Default_Ignorable_Code_Point of Unicode 15, line and paragraph separators, the
+     * embeddings and overrides of UAX #9, annotations, format characters of music, shorthand and hieroglyphs, the empty
+     * Braille cell, the null notehead, the filler of Khitan. */
     static const struct {
         uint32_t first, last;
     } ranges[] = {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Text from outside, made safe for a terminal or a line of a log: controls and bytes that are not UTF-8 are replaced
- * by '?', characters that are not seen or that reorder others by their number, <U+202E>. One filter for error lines,
+ * Makes text from outside safe for a terminal or a line of a log: controls and bytes that are not UTF-8 are replaced by
+ * '?', characters that are not seen or that reorder others by their number, <U+202E>. One filter for error lines,
  * messages and output, and a stricter one for what a person agrees to, which tells every two texts apart. */
 #ifndef WHIT_BASE_PLAIN_H
 #define WHIT_BASE_PLAIN_H
 
 #include "base/mem.h"
 
-/* A character that was split between two pieces of text. Zero-initialised: no bytes are held. */
+/* Holds a character that was split between two pieces of text. Zero-initialised: no bytes are held. */
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors: elements of {-2, -1, 1, 2} in two bitmaps, one bit of each per lane.
+ * Quaternary vectors have elements of {-2, -1, 1, 2} in two bitmaps, one bit of each per lane.
  *
  *     (sign, extra)   (1,1) (1,0) (0,1) (0,0)
  *     value             +2    +1    -1    -2
@@ -22,7 +22,7 @@ static inline uint32_t whit_quat_words(uint32_t n_elems)
     return (n_elems + 63) / 64;
 }
 
-/* Two planes of n_words words each. */
+/* Points to two planes of n_words words each. */
 typedef struct whit_quat_planes {
     uint64_t *sign, *extra;
 } whit_quat_planes;
@@ -30,8 +30,8 @@ typedef struct whit_quat_view {
     const uint64_t *sign, *extra;
 } whit_quat_view;
 
-/* A function of two elements by table: bits 0 to 15 are the results for (sign a, extra a, sign b,
- * extra b) as a number of four bits, sign a the highest. */
+/* Describes a function of two elements by a table: bits 0 to 15 are the results for (sign a, extra a, sign b, extra b)
+ * as a number of four bits, sign a the highest. */
 typedef struct whit_quat_map {
     uint16_t sign, extra;
 } whit_quat_map;

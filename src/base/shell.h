@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Shell command lines typed by a person. */
+ * Runs shell command lines that a person typed. */
 #ifndef WHIT_BASE_SHELL_H
 #define WHIT_BASE_SHELL_H
 

@@ -19,7 +19,7 @@ static uint64_t mix_bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Iterator over the shingles of a text. */
+/* Iterates over the shingles of a text. */
 struct shingles {
     const uint8_t *at, *end;
     uint64_t sum, power;   /* hash of the window; FACTOR^WIDTH */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A sketch of a text: a few kilobytes by which it can be found later how much of another text was in it.
+ * Makes a sketch of a text, a few kilobytes by which it can be found later how much of another text was in it.
  *
  * A shingle is SHINGLE_BYTES consecutive bytes, with each run of white space as one space. The sketch holds the
  * smallest hashes of the text's shingles (bottom-k MinHash; Broder 1997). Of another text, the shingles whose hashes
@@ -14,10 +14,10 @@
 
 enum { WHIT_SKETCH_SHINGLE_BYTES = 48, WHIT_SKETCH_HASHES_MAX = 512 };
 
-/* The value of the metadata key WHIT_SKETCH_KEY: hashes, rising, as little-endian u64. */
+/* The value of the metadata key WHIT_SKETCH_KEY consists of hashes in rising order as little-endian u64. */
 #define WHIT_SKETCH_KEY "provenance.text_sketch"
 
-/* Zero-initialised: empty. Of fixed size, without allocations. */
+/* A zero-initialised sketch is empty. Its size is fixed, so it needs no allocation. */
 typedef struct whit_sketch {
     uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest hashes so far, and newer ones */
     size_t n;

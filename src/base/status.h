@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Errors inside the library: the public whit_status and whit_error, and the one way to set them. */
+ * Declares how the library sets errors: the public whit_status and whit_error, and the only functions that set them. */
 #ifndef WHIT_BASE_STATUS_H
 #define WHIT_BASE_STATUS_H
 

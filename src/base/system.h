@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Functions of the operating system beyond POSIX: system_linux.c, macos, wasm and windows implement them, and the build
- * chooses one. A missing feature is reported by the result; nothing here is fatal. */
+ * Declares functions of the operating system beyond POSIX: system_linux.c, macos, wasm and windows implement them, and
+ * the build chooses one. A missing feature is reported by the result; nothing here is fatal. */
 #ifndef WHIT_BASE_SYSTEM_H
 #define WHIT_BASE_SYSTEM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The part of base/system.h that Linux, macOS and WebAssembly share. */
+ * Implements the part of base/system.h that Linux, macOS and WebAssembly share. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/system.h"

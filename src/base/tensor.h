@@ -35,7 +35,7 @@ typedef enum whit_codec {
     WHIT_CODEC_COUNT
 } whit_codec;
 
-/* How codes lie in the main part (docs/dev/kernels.md, docs/dev/format.md). */
+/* Says how codes lie in the main part (docs/dev/kernels.md, docs/dev/format.md). */
 typedef enum whit_layout {
     WHIT_LAYOUT_PLAIN = 0,  /* row-major, float codecs only: vectors and small tables */
     WHIT_LAYOUT_TILE16 = 1, /* tiles of 16 rows, 64-byte lines along k */
@@ -53,7 +53,8 @@ typedef enum whit_scale_type {
     WHIT_SCALE_F32 = 0,
     WHIT_SCALE_F16 = 1,
     WHIT_SCALE_U8 = 2, /* u8 per group times f16 per row (part WHIT_PART_ROW_SCALES) */
-    /* A byte or nibble per group times f16 factors per superblock of 256 columns, all interleaved: */
+    /* The scale types below have a byte or nibble per group times f16 factors per superblock of 256 columns, all
+     * interleaved: */
     WHIT_SCALE_K4 = 3,   /* scale d (b & 15), offset -(e (b >> 4)) */
     WHIT_SCALE_K8 = 4,   /* scale d (b - 128) */
     WHIT_SCALE_ODD4 = 5, /* scale d (2 b + 1) / 8, b of four bits */
@@ -67,14 +68,14 @@ typedef enum whit_scale_type {
     WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;
 
-/* How this tensor's input activations are quantised. */
+/* Says how this tensor's input activations are quantised. */
 typedef enum whit_tensor_act {
     WHIT_TENSOR_ACT_AUTO = 0,  /* f32 for float matrices; chosen by the session for coded ones */
     WHIT_TENSOR_ACT_TOKEN = 1, /* W1.58A8: int8 with one scale per token, always */
     WHIT_TENSOR_ACT_FIXED = 2, /* wNa8o8: int8 inputs and outputs with fixed scales, `scale` and `scale_b` */
 } whit_tensor_act;
 
-/* Parts of one tensor, each with its own place and length in the file. */
+/* Lists the parts of one tensor, each of which has its own place and length in the file. */
 typedef enum whit_part {
     WHIT_PART_CODES = 0,      /* main codes with interleaved group scales */
     WHIT_PART_ROW_SCALES = 1, /* per row: f32, f16, or the f16 of WHIT_SCALE_U8; q2: (a, b) pairs */
@@ -113,7 +114,7 @@ static inline float whit_fixed_output_scale(const whit_tensor_type *type)
     return type->act == WHIT_TENSOR_ACT_FIXED ? type->scale_b : 0;
 }
 
-/* A tensor in memory: its type and its parts, used in place (mapped files, test buffers). */
+/* Describes a tensor in memory: its type and its parts, which are used in place (mapped files, test buffers). */
 typedef struct whit_tensor {
     whit_tensor_type type;
     const uint8_t *part[WHIT_PART_COUNT]; /* NULL where absent; 64-byte aligned */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The worker pool. A job is cut into chunks, and every worker begins with a run of chunks of its own, so that it reads
- * memory from one end to the other. It claims a quarter of what is left at a time, so that it seldom begins anew and
- * yet ends with little. A worker without chunks takes single chunks from the far ends of the others' runs. A worker's
- * run is one 64-bit word:
+ * Implements the worker pool. A job is cut into chunks, and every worker begins with a run of chunks of its own, so
+ * that it reads memory from one end to the other. It claims a quarter of what is left at a time, so that it seldom
+ * begins anew and yet ends with little. A worker without chunks takes single chunks from the far ends of the others'
+ * runs. A worker's run is one 64-bit word:
  *
  *     run = epoch of the job (32 bits) | first chunk (16 bits) | end (16 bits)
  *
@@ -70,7 +70,7 @@ struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
     _Alignas(64) _Atomic uint32_t stop; /* read by each worker after each job, and seldom written */
     _Atomic uint64_t late_after_ns;     /* a sleeping caller is patient until then */
-    /* The job: the caller writes these members before it sets the ticket. */
+    /* These members describe the job: the caller writes them before it sets the ticket. */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
     uint32_t n_items, chunk;

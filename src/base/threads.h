@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The worker pool of the token loop: a parallel for over items, in small chunks.
+ * Declares the worker pool of the token loop: it runs a parallel `for` over items in small chunks.
  *
  * A pool belongs to one calling thread at a time, which takes part as worker 0. Every worker begins
  * with a run of chunks of its own, in order and several at a time, and then takes from the others',

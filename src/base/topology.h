@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The cores of this machine that share a cache, a memory or a socket, and the order in which a thread pool uses them.
- * Results do not depend on it. */
+ * Finds the cores of this machine that share a cache, a memory or a socket, and the order in which a thread pool uses
+ * them. Results do not depend on it. */
 #ifndef WHIT_BASE_TOPOLOGY_H
 #define WHIT_BASE_TOPOLOGY_H
 

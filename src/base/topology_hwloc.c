@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The topology by hwloc, which is loaded at run time and not linked. */
+ * Finds the topology by hwloc, which is loaded at run time and not linked. */
 #include "base/topology.h"
 
 #include <dlfcn.h>

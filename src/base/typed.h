@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A line that a person types at a question. */
+ * Reads a line that a person types at a question. */
 #ifndef WHIT_BASE_TYPED_H
 #define WHIT_BASE_TYPED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * UTF-8: one strict decoder and encoder (no overlong forms, no surrogates, at most U+10FFFF). */
+ * Decodes and encodes UTF-8 strictly (no overlong forms, no surrogates, at most U+10FFFF). */
 #ifndef WHIT_BASE_UTF8_H
 #define WHIT_BASE_UTF8_H
 

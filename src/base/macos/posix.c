@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Calls of Linux and GNU on macOS. */
+ * Implements calls of Linux and GNU on macOS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #undef qsort_r
 
-/* The comparison and its context, passed through the single pointer of macOS's qsort_r. */
+/* Holds the comparison and its context, which pass through the single pointer of macOS's qsort_r. */
 struct order {
     int (*compare)(const void *, const void *, void *);
     void *context;

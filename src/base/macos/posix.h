@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Calls and names of Linux that the libraries use and macOS lacks or has in another form; every file of the build
- * sees this one first. */
+ * Declares calls and names of Linux that the libraries use and macOS lacks or has in another form; every file of the
+ * build sees this one first. */
 #ifndef WHIT_BASE_MACOS_POSIX_H
 #define WHIT_BASE_MACOS_POSIX_H
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Times of a file. */
+/* These are the times of a file. */
 #define st_mtim st_mtimespec
 #define st_atim st_atimespec
 
@@ -28,7 +28,7 @@ int memfd_create(const char *name, unsigned flags);
 /* Returns an error number, 0 for success. */
 int posix_fallocate(int fd, off_t offset, off_t size_bytes);
 
-/* Hints for pages of two megabytes, which macOS chooses by itself. */
+/* Hints for pages of two megabytes have no effect, because macOS chooses such pages by itself. */
 #define MADV_HUGEPAGE   0 /* MADV_NORMAL */
 #define MADV_NOHUGEPAGE 0
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * base/system.h for macOS on Apple silicon. */
+ * Implements base/system.h for macOS on Apple silicon. */
 #include "base/system.h"
 
 #include <fcntl.h>

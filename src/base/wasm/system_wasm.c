@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The interface of base/system.h for WebAssembly: one thread, one processor. */
+ * Implements base/system.h for WebAssembly, which has one thread and one processor. */
 #include "base/system.h"
 #include "base/mem.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Bytes of one record: a sequence of xterm, or a character of UTF-8 with Escape before it. */
+/* The bytes of one record are a sequence of xterm, or a character of UTF-8 with Escape before it. */
 #define WHIT_CONSOLE_KEY_BYTES 24
 
 /* Finds the bytes that xterm sends for a record of a console's input; returns their number, 0 for a record without

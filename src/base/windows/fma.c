@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fma and fmaf with one rounding, as C says: the functions of mingw-w64 11 round twice. The linker finds these first.
+ * Implements fma and fmaf with one rounding, as C requires: the functions of mingw-w64 11 round twice. The linker finds
+ * these first.
  *
  * Without the instruction: x * y is exact in the wider type, and x * y + z is rounded there to odd (Boldo and
  * Melquiond, 2008), so that the second rounding gives what one rounding would. */

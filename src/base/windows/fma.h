@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Fused multiply-add for processors without the instruction; the tests compare both. */
+ * Declares fused multiply-add for processors without the instruction; tests compare it with the instruction. */
 #ifndef WHIT_BASE_WINDOWS_FMA_H
 #define WHIT_BASE_WINDOWS_FMA_H
 

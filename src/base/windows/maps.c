@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory: mappings of files and anonymous ones. */
+ * Implements mappings of files and of anonymous memory. */
 #include "wide.h"
 
 #include <sys/mman.h>

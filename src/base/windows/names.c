@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Names of files: what a name stands for, renaming and removing, folders. */
+ * Handles names of files: finds the object of a name, renames and removes files, and makes folders. */
 #include "wide.h"
 
 #include <winioctl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of posix.h: files, their names, folders. */
+ * Declares the part of posix.h for files, their names and folders. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_FILES_H
 #define WHIT_BASE_WINDOWS_POSIX_FILES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of posix.h: what folders hold, and names below open folders. */
+ * Declares the part of posix.h for the contents of folders, and for names below open folders. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_FOLDERS_H
 #define WHIT_BASE_WINDOWS_POSIX_FOLDERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of posix.h: declarations that mingw-w64 has itself, before any of them is renamed. */
+ * Includes the part of posix.h that mingw-w64 declares itself, before any name is redefined. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_HEAD_H
 #define WHIT_BASE_WINDOWS_POSIX_HEAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of posix.h: memory, processes, environment, time, signals, terminals. */
+ * Declares the part of posix.h for memory, processes, environment, time, signals and terminals. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_SYSTEM_H
 #define WHIT_BASE_WINDOWS_POSIX_SYSTEM_H
 

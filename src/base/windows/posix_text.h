@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Part of posix.h: locales, strings, sorting, name patterns, libraries. */
+ * Declares the part of posix.h for locales, strings, sorting, name patterns and libraries. */
 #ifndef WHIT_BASE_WINDOWS_POSIX_TEXT_H
 #define WHIT_BASE_WINDOWS_POSIX_TEXT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The process: environment, users, random numbers, Ctrl-C, libraries, clocks of the calendar. */
+ * Implements functions of the process: environment, users, random numbers, Ctrl-C, libraries and clocks of the
+ * calendar. */
 #include "wide.h"
 
 #include <bcrypt.h>
@@ -18,7 +19,7 @@ typedef struct variable {
 static variable *variables;
 static pthread_mutex_t variables_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Windows' names for environment variables in which POSIX programs find folders. */
+/* Lists Windows' names for the environment variables in which POSIX programs find folders. */
 static const struct {
     const char *name, *windows;
     bool is_path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sockets of Windows. Their handles are small numbers, which an int holds (the kernel uses 30 bits). */
+ * Implements sockets of Windows. Their handles are small numbers, which an int holds (the kernel uses 30 bits). */
 #include "wide.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/sockets.h"
 #include "base/loopback.h"
 
-/* Results of WSAPoll; base/windows/posix.h uses the same names for other values. */
+/* These are results of WSAPoll; base/windows/posix.h uses the same names for other values. */
 enum { POLLED_ERROR = 1, POLLED_CLOSED = 2, POLLED_INVALID = 4 };
 
 static const struct {

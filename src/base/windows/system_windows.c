@@ -161,7 +161,7 @@ void whit_thread_move(unsigned processor)
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-/* Masks of the processors of each physical core, in the first group of 64; read once. */
+/* Holds the masks of the processors of each physical core, in the first group of 64, which are read once. */
 static struct {
     pthread_once_t once;
     size_t n;

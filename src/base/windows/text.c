@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions of glibc on strings and arrays that mingw-w64 lacks. */
+ * Implements functions of glibc on strings and arrays that mingw-w64 lacks. */
 #include "posix.h"
 
 #include <ctype.h>

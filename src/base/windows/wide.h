@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Shared by the files of this folder: names in UTF-16, and Windows errors as errno. These files call Windows by its own
- * names. */
+ * Is shared by the files of this folder: converts names to UTF-16 and Windows errors to errno. These files call Windows
+ * by its own names. */
 #ifndef WHIT_BASE_WINDOWS_WIDE_H
 #define WHIT_BASE_WINDOWS_WIDE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declarations in addition to those of base/windows/posix.h. */
+ * Adds declarations to those of base/windows/posix.h. */
 #include_next <errno.h>
 #ifndef EDQUOT
 #define EDQUOT 3122 /* never set: a quota that is used up is a full disk */

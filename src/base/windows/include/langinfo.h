@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT
- * Names of locale texts, which are only used with libedit. */
+ * Declares names of locale texts, which are only used with libedit. */

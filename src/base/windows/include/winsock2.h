@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sockets of Windows. base/windows/posix.h defines a struct pollfd and constants with the same names, which stay in
- * effect. */
+ * Declares sockets of Windows. base/windows/posix.h defines a struct pollfd and constants with the same names, which
+ * stay in effect. */
 #ifndef WHIT_WINDOWS_WINSOCK2_H
 #define WHIT_WINDOWS_WINSOCK2_H
 #undef pollfd

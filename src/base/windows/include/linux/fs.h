@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The request to clone a file's blocks (reflink), which ioctl refuses here. */
+ * Declares the request to clone a file's blocks (reflink), which ioctl refuses here. */
 #ifndef WHIT_WINDOWS_LINUX_FS_H
 #define WHIT_WINDOWS_LINUX_FS_H
 #define FICLONE 0x40049409

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declarations in addition to those of base/windows/posix.h. */
+ * Adds declarations to those of base/windows/posix.h. */
 #ifndef WHIT_WINDOWS_SYS_MMAN_H
 #define WHIT_WINDOWS_SYS_MMAN_H
 enum { MAP_FIXED = 16 }; /* refused */
