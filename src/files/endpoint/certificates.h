@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The file of certificate authorities that https addresses are checked with. */
+ * Finds the file of certificate authorities that https addresses are checked with. */
 #ifndef WHIT_ENDPOINT_CERTIFICATES_H
 #define WHIT_ENDPOINT_CERTIFICATES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * POST of JSON to an OpenAI-compatible endpoint: retries as servers ask, and limits the size of an answer.
+ * Sends JSON by POST to an OpenAI-compatible endpoint: retries as servers ask, and limits the size of an answer.
  *
  * The requests go through libcurl, which is opened at first use; a build without its header, or a machine without the
  * library, says so in one line. Redirects are not followed: the key goes only to the address that was given. */

@@ -7,7 +7,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 
-/* The functions in use. */
+/* Lists the functions in use. */
 typedef struct whit_libcurl {
     CURLcode (*global_init)(long flags);
     char *(*version)(void);
@@ -32,11 +32,11 @@ bool whit_libcurl_open(whit_libcurl *api);
  * file: every https request will fail then. */
 bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 
-/* The reason that messages give if whit_libcurl_trust finds no file. */
+/* Messages give this reason if whit_libcurl_trust finds no file. */
 #define WHIT_LIBCURL_NO_AUTHORITIES                                                                                    \
     "no file of certificate authorities is on this machine: install ca-certificates, or name one in SSL_CERT_FILE"
 
-/* A request without its method. Redirects are not followed. */
+/* Describes a request without its method. Redirects are not followed. */
 typedef struct whit_libcurl_request {
     const char *url;
     struct curl_slist *headers; /* NULL: no additional headers */

@@ -11,7 +11,7 @@
 
 #define WHIT_SSE_CALLS_MAX 64
 
-/* The state of the parser; zero-initialise it with the first two members set. */
+/* Holds the state of the parser; zero-initialise it with the first two members set. */
 typedef struct whit_sse {
     void (*on_text)(void *user, const char *text, size_t n_bytes); /* gets each piece of text; may be NULL */
     void *user;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The cache of converted sources: one .ndf per source, named by a hash of everything it was made from. The folder must
- * be private to the user (mode 0700, owned by the user); otherwise it is not used. */
+ * Manages the cache of converted sources: it has one .ndf per source, named by a hash of everything it was made from.
+ * The folder must be private to the user (mode 0700, owned by the user); otherwise it is not used. */
 #ifndef WHIT_FORMAT_CONVERSION_CACHE_H
 #define WHIT_FORMAT_CONVERSION_CACHE_H
 
 #include "base/mem.h"
 
-/* The version of the converter (model/convert.h): part of every entry's key. It changes whenever the same source
+/* The version of the converter (model/convert.h) is part of every entry's key. It changes whenever the same source
  * would be converted to another file. */
 #define WHIT_CONVERT_VERSION "10"
 

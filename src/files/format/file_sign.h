@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Signatures of files that are no containers, in a file beside them: Ed25519 over a hash of the whole content. */
+ * Makes signatures of files that are no containers, in a file beside them: Ed25519 over a hash of the whole content. */
 #ifndef WHIT_FORMAT_FILE_SIGN_H
 #define WHIT_FORMAT_FILE_SIGN_H
 

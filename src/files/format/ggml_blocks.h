@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Decoders of single blocks of GGUF weight types, by kind, for format/ggml_decode.c. */
+ * Declares decoders of single blocks of GGUF weight types, by kind, for format/ggml_decode.c. */
 #ifndef WHIT_FORMAT_GGML_BLOCKS_H
 #define WHIT_FORMAT_GGML_BLOCKS_H
 

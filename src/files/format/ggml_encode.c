@@ -59,7 +59,7 @@ static void q2_0(const int8_t *codes, uint16_t scale, uint8_t *b)
     for (int j = 0; j < 64; j++) b[2 + j / 4] = (uint8_t)(b[2 + j / 4] | (codes[j] + 1) << j % 4 * 2);
 }
 
-/* The kinds that hold plain codes, and the range of these codes. */
+/* Lists the kinds that hold plain codes, and the range of these codes. */
 static const struct encoder {
     whit_ggml_kind kind;
     int8_t least, most;

@@ -13,7 +13,7 @@ static bool sum_is_exact(float a, float b)
     return (a - a_part) + (b - b_part) == 0.0f;
 }
 
-/* The result of one pass over the blocks. */
+/* Holds the result of one pass over the blocks. */
 struct survey {
     bool code_two; /* a code is 2; in kinds of two bits only */
     bool one_scale, shifted_offsets_exact;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tables of GGUF weight types: shapes, type ids with their collisions, and types that cannot be read. */
+ * Contains tables of GGUF weight types: shapes, type ids with their collisions, and types that cannot be read. */
 #include "format/ggml_types.h"
 
 static const whit_ggml_info infos[WHIT_GGML_KIND_COUNT] = {

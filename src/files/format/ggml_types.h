@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The weight types of GGUF files: sizes, decoding, and which codec of whit holds each exactly.
+ * Describes the weight types of GGUF files: sizes, decoding, and which codec of whit holds each exactly.
  *
  * All but the float types are (integer code) x (scale of its group) [+ offset of its group], and the decoders give just
  * that, in the file's own terms; float32 rows are made from it in one rounding, as ggml makes them. Every bit pattern
@@ -53,7 +53,7 @@ typedef enum whit_ggml_kind {
     WHIT_GGML_KIND_COUNT
 } whit_ggml_kind;
 
-/* The form in which a kind stores its scales. */
+/* Tells the form in which a kind stores its scales. */
 typedef enum whit_ggml_scales {
     WHIT_GGML_SCALES_NONE,   /* float types */
     WHIT_GGML_SCALES_GROUP,  /* in the blocks */
@@ -88,7 +88,7 @@ const char *whit_ggml_refusal(uint32_t id);
 /* Computes the bytes of n_rows rows of n_cols columns; false if the shape does not divide into blocks or overflows. */
 bool whit_ggml_size(whit_ggml_kind kind, uint64_t n_cols, uint64_t n_rows, uint64_t *size_bytes);
 
-/* A matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
+/* Describes a matrix in a file. data holds exactly whit_ggml_size() bytes, at any alignment. */
 typedef struct whit_ggml_view {
     whit_ggml_kind kind;
     uint64_t n_cols, n_rows;
@@ -110,8 +110,9 @@ unsigned whit_ggml_block_codes(const whit_ggml_view *view, uint64_t row, uint64_
  * the nibbles of bytes 8..11 and the top two bits of the others. */
 void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16]);
 
-/* The twin of a tensor: whit's type that holds it exactly. It is found by reading the tensor: a ternary matrix is t5
- * only if no code is 2, Q4_1 is i4 only if every shifted offset is exact in float32 (i8 otherwise). */
+/* Describes the twin of a tensor, which is whit's type that holds it exactly. It is found by reading the tensor: a
+ * ternary matrix is t5 only if no code is 2, Q4_1 is i4 only if every shifted offset is exact in float32 (i8
+ * otherwise). */
 typedef struct whit_ggml_twin {
     whit_tensor_type type; /* all fields except layout and act */
     bool is_ternary;       /* all codes are -1, 0 or 1, and there is no offset */

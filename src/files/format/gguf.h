@@ -35,8 +35,8 @@ typedef enum whit_gguf_type { /* numbers as stored in files */
 /* Returns the bytes of one number of the type; 0 for strings, arrays and unknown types. */
 size_t whit_gguf_type_bytes(uint32_t type);
 
-/* One metadata entry. `data` are a number's bytes (at any alignment), a string's bytes, or the
- * elements of an array. Text is not terminated. */
+/* Describes one metadata entry. `data` are a number's bytes (at any alignment), a string's bytes, or the elements of an
+ * array. Text is not terminated. */
 typedef struct whit_gguf_key {
     const char *name;
     size_t name_bytes;
@@ -68,7 +68,7 @@ typedef struct whit_gguf_file {
     uint64_t data_start_bytes, alignment_bytes;
 } whit_gguf_file;
 
-/* An open file; its members are only read. */
+/* Is an open file; its members are only read. */
 typedef struct whit_gguf {
     const whit_allocator *allocator;
     whit_gguf_file *files;
@@ -123,7 +123,7 @@ whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_t
 bool whit_gguf_element_i64(const whit_gguf_key *key, uint64_t i, int64_t *value);
 bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value);
 
-/* Strings of an array, in order:
+/* Iterates over the strings of an array in order:
  *     whit_gguf_strings strings = whit_gguf_strings_of(key);
  *     while (whit_gguf_strings_next(&strings, &text, &text_bytes)) ... */
 typedef struct whit_gguf_strings {

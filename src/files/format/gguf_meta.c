@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GGUF metadata: reading the entries within bounds, and typed access to them.
+ * Reads GGUF metadata: the entries within bounds, and typed access to them.
  *
  * An entry is a name (u64 length, bytes), a u32 type, and a value; an array is a u32 element type,
  * a u64 count and the elements; strings are as names. */

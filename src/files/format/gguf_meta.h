@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The first part of a GGUF file: a checked cursor, and the metadata entries. Only the reader (gguf.c) includes it. */
+ * Reads the first part of a GGUF file: declares a checked cursor and the metadata entries. Only the reader (gguf.c)
+ * includes it. */
 #ifndef WHIT_FORMAT_GGUF_META_H
 #define WHIT_FORMAT_GGUF_META_H
 
 #include "format/gguf.h"
 
-/* A position in a file. Every take checks the remaining size; a failure is reported once, in `error`. */
+/* Holds a position in a file. Every take checks the remaining size; a failure is reported once, in `error`. */
 typedef struct whit_gguf_cursor {
     const char *path;
     const uint8_t *data;

@@ -16,10 +16,10 @@ static const struct override_type {
 } override_types[] = {
     {"int:", WHIT_GGUF_I64}, {"float:", WHIT_GGUF_F64}, {"bool:", WHIT_GGUF_BOOL}, {"str:", WHIT_GGUF_STRING}};
 
-/* Keys that the reader used to find the file's parts before any key can be replaced. */
+/* Lists the keys that the reader used to find the file's parts before any key can be replaced. */
 static const char *const layout_keys[] = {"general.alignment", "split.no", "split.count", "split.tensors.count"};
 
-/* One "KEY=TYPE:VALUE", with pointers into its text. */
+/* Describes one "KEY=TYPE:VALUE" with pointers into its text. */
 struct override {
     const char *name, *value;
     size_t name_bytes, value_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A Hugging Face model folder: its JSON documents, its weights, and where its tokenizer lies.
+ * Reads a Hugging Face model folder: its JSON documents, its weights, and where its tokenizer lies.
  *
  * Documents are small: they are read whole and kept as parsed JSON; typed getters take dotted paths
  * ("rope_scaling.factor"). Weights are mapped. Nothing is interpreted here. Read-only once open. */
@@ -8,7 +8,7 @@
 
 #include "format/safetensors.h"
 
-/* A JSON document of the folder; a missing document reads like an empty one. */
+/* Is a JSON document of the folder; a missing document reads like an empty one. */
 typedef struct whit_hf_document {
     bool present;
     char *path;

@@ -10,7 +10,7 @@
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* The tensors that a module may have, by the suffixes of their names. */
+/* Lists the tensors that a module may have, by the suffixes of their names. */
 enum part { PART_CODES, PART_SCALES, PART_ZEROS, PART_INPUT_SCALE, PART_OUTPUT_SCALE, PART_OTHER };
 
 struct ending {

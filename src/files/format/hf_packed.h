@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of Hugging Face folders whose integers are packed into words, and those of eight-bit floats: where their
- * tensors are, and one row of them.
+ * Reads matrices of Hugging Face folders whose integers are packed into words, and those of eight-bit floats: where
+ * their tensors are, and one row of them.
  *
  *   form        tensors of module M                                   value of row o, column i, group g
  *   compressed  weight_packed I32 (out, in bits / 32), weight_shape,  (q - 2^(bits - 1)) scale; with zero points
@@ -50,7 +50,7 @@ typedef struct whit_hf_packed {
     whit_tensor_type type;                         /* type of the rows */
 } whit_hf_packed;
 
-/* The role of a tensor in a module, by the ending of its name. */
+/* Tells the role of a tensor in a module, which the ending of its name determines. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
 /* Finds the role of a tensor. CODES: the module's weight; the module's name is the first *module_bytes of `name`.
  * BESIDE: a tensor that is read with the weight, or that changes no result. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Importance matrices of llama.cpp: for each matrix of a model the mean square of each of its inputs over some text.
- * Two forms: GGUF files of general.type "imatrix" (tensors NAME.in_sum2 and NAME.counts), and the older binary one:
+ * Reads importance matrices of llama.cpp: for each matrix of a model the mean square of each of its inputs over some
+ * text. Two forms: GGUF files of general.type "imatrix" (tensors NAME.in_sum2 and NAME.counts), and the older binary
+ * one:
  *
  *     i32 entries | entries: i32 bytes of the name, name, i32 calls, i32 n, n f32 | [i32 chunks [i32 bytes, text file]]
  *

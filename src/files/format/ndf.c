@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Opening a container and looking things up in it. */
+ * Opens a container and finds things in it. */
 #include "format/ndf_head.h"
 #include "base/items.h"
 

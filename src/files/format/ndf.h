@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The .ndf container (Neural Document Format), read in place. docs/dev/format.md is the specification.
+ * Reads the .ndf container (Neural Document Format) in place. docs/dev/format.md is the specification.
  *
  * Opening maps the file and checks headers, directory and bounds; it parses no text and copies no
  * tensor. Every pointer that comes out points into the map and lives until whit_ndf_close. An open
@@ -84,7 +84,8 @@ const char *whit_ndf_file(const whit_ndf *ndf, uint32_t i, uint64_t *size_bytes)
 /* Returns where file i is mapped as a whole; false if there is no such file, or it is not mapped. */
 bool whit_ndf_mapping(const whit_ndf *ndf, uint32_t i, const void **address, size_t *size_bytes, const char **path);
 
-/* A frame that was appended after the model (an adapter, a session). Only committed frames are counted, in order. */
+/* Describes a frame that was appended after the model (an adapter, a session). Only committed frames are counted, in
+ * order. */
 typedef struct whit_ndf_appended {
     uint32_t type; /* whit_ndf_frame_type, or a number that this program does not know */
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The members of an open whit_ndf. Only the files of the container include it (ndf.c, ndf_verify.c). */
+ * Declares the members of an open whit_ndf. Only the files of the container include it (ndf.c, ndf_verify.c). */
 #ifndef WHIT_FORMAT_NDF_FILE_H
 #define WHIT_FORMAT_NDF_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Geometry and hashes of frames; reading a chain. */
+ * Computes the geometry and hashes of frames, and reads a chain. */
 #include "format/ndf_frame.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Frames and chains of an .ndf file: their geometry, their hashes, reading them and writing them.
+ * Declares frames and chains of an .ndf file: their geometry, their hashes, and functions that read and write them.
  *
  * header 128 | payload | zeros to 64 | leaf hash of each 1 MiB chunk | zeros to 64 */
 #ifndef WHIT_FORMAT_NDF_FRAME_H
@@ -36,15 +36,15 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 
 /* ---- reading a chain ---- */
 
-/* The source of a chain: a file, read with pread, so that a truncation meanwhile is an error and not a SIGBUS; or bytes
- * in memory. */
+/* Is the source of a chain: a file, read with pread, so that a truncation meanwhile is an error and not a SIGBUS; or
+ * bytes in memory. */
 typedef struct whit_ndf_input {
     int fd;
     const uint8_t *data; /* NULL: read from `fd` */
     uint64_t size_bytes; /* size of `data` */
 } whit_ndf_input;
 
-/* The frames of a file up to its last whole commit. */
+/* Lists the frames of a file up to its last whole commit. */
 typedef struct whit_ndf_chain {
     whit_buf frames;    /* array of whit_ndf_frame */
     uint32_t n_frames;  /* committed frames */
@@ -72,7 +72,7 @@ typedef struct whit_ndf_stream {
     whit_writer *out; /* the caller's; out->offset_bytes is where the next byte goes */
     uint32_t n_frames;
     uint8_t previous[WHIT_HASH_BYTES];
-    /* State of the open frame. */
+    /* The members below are the state of the open frame. */
     uint32_t type;
     uint64_t header_offset, payload_bytes;
     whit_hash chunk;

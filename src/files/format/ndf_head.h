@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading the HEAD frame: sections, tables, tensor directory, part files. */
+ * Reads the HEAD frame: sections, tables, tensor directory, part files. */
 #ifndef WHIT_FORMAT_NDF_HEAD_H
 #define WHIT_FORMAT_NDF_HEAD_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The identity of a model: what it computes, not how or where it is stored (docs/dev/format.md). */
+ * Computes the identity of a model, which depends on what the model computes, not how or where it is stored
+ * (docs/dev/format.md). */
 #ifndef WHIT_FORMAT_NDF_IDENTITY_H
 #define WHIT_FORMAT_NDF_IDENTITY_H
 

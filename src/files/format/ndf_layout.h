@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The bytes of an .ndf file as C structures (docs/dev/format.md is the specification).
+ * Declares the bytes of an .ndf file as C structures (docs/dev/format.md is the specification).
  *
  * Little-endian, no padding of the compiler's; everything is aligned where it is read in place. */
 #ifndef WHIT_FORMAT_NDF_LAYOUT_H

@@ -172,7 +172,7 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
     return WHIT_OK;
 }
 
-/* The work of a check: the leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
+/* Holds the work of a check: the leaves of a payload are hashed by several threads, in pieces that stay in a cache. */
 typedef struct check_work {
     const whit_ndf_log *log;
     const whit_ndf_frame *frame;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A chain of frames that grows: reading its appended frames one by one, checked, and appending more.
+ * Handles a chain of frames that grows: reads its appended frames one by one with checks, and appends more.
  *
  * An appending process holds an exclusive flock from open to close, so the cost of an append depends on its own
  * bytes only: nothing before them is read again. */
@@ -16,7 +16,7 @@ typedef enum whit_ndf_log_mode {
     WHIT_NDF_LOG_APPEND_SOON /* waits for the lock for half a minute, and refuses then */
 } whit_ndf_log_mode;
 
-/* An open chain; if zero-initialised, it is closed. */
+/* Is an open chain; if zero-initialised, it is closed. */
 typedef struct whit_ndf_log {
     int fd; /* owned by the log if it was opened by path; -1 when closed */
     bool is_open, can_append, owns_fd;

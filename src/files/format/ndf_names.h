@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sorted names with a hash index, used in place: the common part of key/value tables and of the
+ * Declares sorted names with a hash index, which are used in place: the common part of key/value tables and of the
  * tensor directory (docs/dev/format.md, "Names").
  *
  * Entries are `stride_bytes` apart and each begins with {u32 name offset, u32 name bytes,
@@ -18,7 +18,7 @@ typedef struct whit_ndf_names {
     uint32_t n_entries, n_buckets;
 } whit_ndf_names;
 
-/* The first words of every entry. */
+/* Every entry begins with these words. */
 typedef struct whit_ndf_name {
     uint32_t name_offset, name_bytes, name_hash;
 } whit_ndf_name;

@@ -10,14 +10,14 @@
 #define PUBLIC_WORD "whit-public-key-ed25519 "
 #define KEY_LIMIT   4096
 
-/* The content of a SIGNATURE frame. */
+/* Describes the content of a SIGNATURE frame. */
 typedef struct signature {
     uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
     uint8_t signature[crypto_sign_BYTES];
 } signature;
 _Static_assert(sizeof(signature) == 96, "signature");
 
-/* The signed message: a domain of 16 bytes, then the commit's frame hash. */
+/* Is the signed message: a domain of 16 bytes, then the commit's frame hash. */
 typedef struct message {
     char domain[16];
     uint8_t commit[WHIT_HASH_BYTES];

@@ -23,7 +23,7 @@ typedef enum whit_value_type {
     WHIT_VALUE_STRING_ARRAY = 21,
 } whit_value_type;
 
-/* A value in place; valid as long as the bytes of the table. */
+/* Describes a value in place; it is valid as long as the bytes of the table. */
 typedef struct whit_value {
     whit_value_type type;
     uint64_t count; /* elements of an array, bytes of a string (without its end) or of bytes; else 1 */

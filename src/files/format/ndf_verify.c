@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A frame of a file, and where its leaves begin in the list of all leaves. */
+/* Describes a frame of a file, and where its leaves begin in the list of all leaves. */
 typedef struct checked {
     const whit_ndf_file_view *file;
     uint32_t file_number, frame;

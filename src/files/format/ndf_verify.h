@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Checking every byte of an open container against its hashes, on many threads. */
+ * Checks every byte of an open container against its hashes, on many threads. */
 #ifndef WHIT_FORMAT_NDF_VERIFY_H
 #define WHIT_FORMAT_NDF_VERIFY_H
 
 #include "format/ndf.h"
 
-/* One damaged place. Strings are valid only during the call. */
+/* Describes one damaged place. Strings are valid only during the call. */
 typedef struct whit_ndf_damage {
     const char *path;
     uint32_t frame, type;        /* type: whit_ndf_frame_type; 0: not a frame, but the bytes after the last commit */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The writer: a plan (the place of every part) is made at the beginning, then the data is written in its order. */
+ * Implements the writer: a plan (the place of every part) is made at the beginning, then the data is written in its
+ * order. */
 #include "format/ndf_write.h"
 #include "base/items.h"
 
@@ -25,7 +26,7 @@ typedef struct declared {
     uint8_t digest[WHIT_HASH_BYTES];
 } declared;
 
-/* One part to be written, in the order of the data. */
+/* Describes one part to be written; parts are in the order of the data. */
 typedef struct planned {
     uint64_t offset, size_bytes;
     uint32_t file, tensor, part;

@@ -21,8 +21,9 @@
 typedef struct whit_ndf_writer whit_ndf_writer;
 
 typedef struct whit_ndf_write_options {
-    /* Maximum tensor data per file; 0: all in one file. A tensor is never divided, so a larger tensor gets a file of
-     * its own. With PATH "dir/NAME.ndf" the further files are dir/NAME-00002-of-0000N.ndf. */
+    /* A file contains at most this many bytes of tensor data; 0: all data is in one file. A tensor is never divided, so
+     * a larger tensor gets a file of its own. With PATH "dir/NAME.ndf" the further files are
+     * dir/NAME-00002-of-0000N.ndf. */
     uint64_t max_data_bytes;
 } whit_ndf_write_options;
 

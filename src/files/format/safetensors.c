@@ -213,7 +213,7 @@ static whit_status add_file(whit_safetensors *set, const char *path, const void 
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-/* One entry of the weight_map: the nodes of the tensor's name and of its file's name. */
+/* Describes one entry of the weight_map: the nodes of the tensor's name and of its file's name. */
 struct entry {
     const char *name, *file;
     size_t name_bytes, file_bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Ternary matrices in other representations: packed into U8 by Hugging Face's BitNet integration, stored as floats, or
- * made ternary by rounding. Nothing is allocated; matrices are read in place. */
+ * Reads ternary matrices in other representations: packed into U8 by Hugging Face's BitNet integration, stored as
+ * floats, or made ternary by rounding. Nothing is allocated; matrices are read in place. */
 #ifndef WHIT_FORMAT_TERNARY_H
 #define WHIT_FORMAT_TERNARY_H
 
 #include "format/ggml_types.h"
 
-/* A matrix packed as U8 (n_rows / 4, n_cols): bits 2i, 2i + 1 of byte (r, c) hold W[r + i * n_rows / 4, c] + 1 (shared
- * reference formats.md 3.1). n_rows is a multiple of 4. */
+/* Describes a matrix packed as U8 (n_rows / 4, n_cols): bits 2i, 2i + 1 of byte (r, c) hold W[r + i * n_rows / 4, c] +
+ * 1 (shared reference formats.md 3.1). n_rows is a multiple of 4. */
 typedef struct whit_packed_ternary {
     const uint8_t *data;
     uint64_t n_rows, n_cols; /* shape of the unpacked matrix */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The model that ships inside the library, "tales" (docs/use/tales.md): bytes of the program itself, used in place. */
+ * Opens the model that ships inside the library, "tales" (docs/use/tales.md): bytes of the program itself, used in
+ * place. */
 #ifndef WHIT_HUB_BUILTIN_H
 #define WHIT_HUB_BUILTIN_H
 

@@ -12,7 +12,7 @@ typedef enum whit_hub_kind {
     WHIT_HUB_OTHER,  /* a file that was requested by its name */
 } whit_hub_kind;
 
-/* The chosen files, as indices into the files of a sorted listing. */
+/* Lists the chosen files as indices into the files of a sorted listing. */
 typedef struct whit_hub_choice {
     whit_hub_kind kind;
     size_t *files; /* files[0] of a GGUF model is its first part */

@@ -13,7 +13,7 @@
 
 #define CHUNK_BYTES ((size_t)256 << 10)
 
-/* The state of a digest; only the promised digest's kind is fed. */
+/* Holds the state of a digest; only the promised digest's kind is fed. */
 struct hashing {
     whit_hub_digest_kind kind;
     crypto_hash_sha256_state sha256;

@@ -7,10 +7,10 @@
 #include "hub/http.h"
 #include "hub/listing.h"
 
-/* A function that receives the number of bytes that have just arrived; it returns false to cancel. */
+/* Functions of this type receive the number of bytes that have just arrived, and return false to cancel. */
 typedef bool whit_hub_bytes_fn(void *user, uint64_t n_new_bytes);
 
-/* Settings that all requests of a pull share. */
+/* Holds the settings that all requests of a pull share. */
 typedef struct whit_hub_line {
     whit_http *http;
     uint32_t n_tries, wait_ms; /* attempts without progress, and the first pause between them, which doubles */
@@ -19,7 +19,7 @@ typedef struct whit_hub_line {
     void *user;
 } whit_hub_line;
 
-/* A function that is called before every attempt; a status other than WHIT_OK ends the attempts. */
+/* A function of this type is called before every attempt; a status other than WHIT_OK ends the attempts. */
 typedef whit_status whit_hub_try_fn(void *user, whit_error *error);
 
 /* Downloads `url` into the file `part`, which may hold the beginning from an earlier run; "PART.etag" holds the ETag of

@@ -21,7 +21,7 @@ typedef struct whit_http_options {
     const volatile bool *cancel; /* NULL: never */
 } whit_http_options;
 
-/* The last response; headers that were not sent are "" or WHIT_HTTP_UNKNOWN. */
+/* Holds the last response; headers that were not sent are "" or WHIT_HTTP_UNKNOWN. */
 typedef struct whit_http_answer {
     long status;                       /* such as 200; 0: no response */
     uint64_t content_bytes;            /* Content-Length */

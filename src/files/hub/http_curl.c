@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * HTTP by libcurl. Redirects are followed here, one request each, so that it is evident which host receives the token
- * and that no https address redirects to http. */
+ * Implements HTTP by libcurl. Redirects are followed here, one request each, so that it is evident which host receives
+ * the token and that no https address redirects to http. */
 #include "hub/http.h"
 
 #include "base/flag.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The list of a repository's files: read from a hub's answers (and from the store's own record, which has the same
- * form). Answers are not trusted: names that could leave a folder are refused, the number of entries is bounded, and
- * sizes are compared with those of the files (digest.h). */
+ * Represents the list of a repository's files, which is read from a hub's answers (and from the store's own record,
+ * which has the same form). Answers are not trusted: names that could leave a folder are refused, the number of entries
+ * is bounded, and sizes are compared with those of the files (digest.h). */
 #ifndef WHIT_HUB_LISTING_H
 #define WHIT_HUB_LISTING_H
 
@@ -26,7 +26,7 @@ typedef struct whit_hub_file {
     char digest[65]; /* lower-case hexadecimal */
 } whit_hub_file;
 
-/* A list of files; if zero-initialised, it is empty. */
+/* Holds a list of files; if zero-initialised, it is empty. */
 typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Names of models on a hub: OWNER/NAME, optionally with @REVISION and :FILE, and the name of their folder in the
- * store.
+ * Handles names of models on a hub: OWNER/NAME, optionally with @REVISION and :FILE, and the name of their folder in
+ * the store.
  *
  * Parts of a repository's name are letters, digits, '-', '_' and '.'; they contain no "--" and no "..", so that '/'
  * can be written "--" in the name of a folder and read back. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The hub's address and the user's token, from the options and the environment. */
+ * Finds the hub's address and the user's token in the options and the environment. */
 #ifndef WHIT_HUB_SETTINGS_H
 #define WHIT_HUB_SETTINGS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * SHA-1 (RFC 3174), for git's digests of small files; protects against damage, not against deliberate collisions. */
+ * Computes SHA-1 (RFC 3174) for git's digests of small files; it protects against damage, not against deliberate
+ * collisions. */
 #ifndef WHIT_HUB_SHA1_H
 #define WHIT_HUB_SHA1_H
 

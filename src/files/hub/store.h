@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The store of pulled models: CACHE/hub/OWNER--NAME[@REVISION]/ holds a repository's files under their own names,
- * and the record ".pulled" lists the complete ones with their digests. An unfinished file ends in ".part" and is not
- * in the record. */
+ * Manages the store of pulled models: CACHE/hub/OWNER--NAME[@REVISION]/ holds a repository's files under their own
+ * names, and the record ".pulled" lists the complete ones with their digests. An unfinished file ends in ".part" and is
+ * not in the record. */
 #ifndef WHIT_HUB_STORE_H
 #define WHIT_HUB_STORE_H
 
@@ -56,8 +56,8 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
 
 /* Returns whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
 bool whit_hub_store_would_remove(const char *cache_dir, const char *text, const char *path);
-/* Bytes that a removal has freed. whit_hub_store_remove removes a repository, or, if `text` names a file, only that
- * model; also the files converted from it. */
+/* Counts the bytes that a removal has freed. whit_hub_store_remove removes a repository, or, if `text` names a file,
+ * only that model; also the files converted from it. */
 typedef struct whit_hub_removed {
     uint64_t pulled_bytes, converted_bytes;
 } whit_hub_removed;

@@ -100,7 +100,7 @@ static whit_status read_delay(struct mpi *mpi, whit_error *error)
     return WHIT_OK;
 }
 
-/* A watch over the time until all ranks have joined. */
+/* Watches the time until all ranks have joined. */
 struct watch {
     pthread_mutex_t lock;
     pthread_cond_t changed;

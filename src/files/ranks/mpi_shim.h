@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The functions that libwhit_mpi.so offers the program, as base/ranks.h defines them. They return 0, or another number
- * on failure. */
+ * Declares the functions that libwhit_mpi.so offers the program, as base/ranks.h defines them. They return 0, or
+ * another number on failure. */
 #ifndef WHIT_RANKS_MPI_SHIM_H
 #define WHIT_RANKS_MPI_SHIM_H
 
