@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A grammar as a graph over bytes: the pushdown automaton that GBNF and JSON Schema become.
+ * Represents a grammar as a graph over bytes: the pushdown automaton that GBNF and JSON Schema become.
  *
  * A node consumes one byte of a set and continues at the next node, or chooses, calls a rule, or repeats. Nodes are
  * built from the end to the beginning: every function takes the node that follows and returns the node that begins.
@@ -98,8 +98,8 @@ uint32_t whit_automaton_repeat(whit_automaton *graph, uint32_t body, uint32_t mi
 uint32_t whit_automaton_characters(whit_automaton *graph, uint32_t body, uint32_t min, uint32_t max, uint32_t quote);
 /* Accepts one code point of sorted, disjoint ranges, in UTF-8; surrogates are left out. */
 uint32_t whit_automaton_code(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next);
-/* A text for whit_automaton_words, which accepts one of n texts and merges common prefixes; the texts are sorted by
- * memcmp, without duplicates. */
+/* Describes a text for whit_automaton_words, which accepts one of n texts and merges common prefixes; the texts are
+ * sorted by memcmp, without duplicates. */
 typedef struct whit_automaton_word {
     const uint8_t *text;
     size_t n_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Reading and comparing decimals. */
+ * Reads and compares decimals. */
 #include "grammar/decimal.h"
 
 #include <stdio.h>
@@ -103,7 +103,7 @@ bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool
     *known = true;
     if (a->n == 0) return true;
     if (b->n == 0 || b->negative || !read_digits(b, &step)) return *known = false;
-    /* a = A x 10^x and b = step x 10^y. */
+    /* Here a = A x 10^x and b = step x 10^y. */
     int64_t x = a->point - (int64_t)a->n, y = b->point - (int64_t)b->n;
     if (x - y > DIGITS_MAX || y - x > DIGITS_MAX || a->n > DIGITS_MAX) return *known = false;
     if (x < y) return false; /* only an A that ends with 0 could be divided, and A does not */

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-/* The value 0.d1d2...dn x 10^point. `d1` and `dn` are not 0; n is 0 for the number 0. The digits stay in the
+/* Represents the value 0.d1d2...dn x 10^point. `d1` and `dn` are not 0; n is 0 for the number 0. The digits stay in the
  * text that was read, which must outlive the decimal. */
 typedef struct whit_decimal {
     const char *text;

@@ -208,8 +208,8 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* A repetition that accepts any sequence of bytes of some kinds, up to `room` turns: no path of such bytes leaves it,
- * so a vocabulary subtree that consists of them is accepted as a whole. */
+/* Describes a repetition that accepts any sequence of bytes of some kinds, up to `room` turns: no path of such bytes
+ * leaves it, so a vocabulary subtree that consists of them is accepted as a whole. */
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The members of a compiled grammar and of its states. */
+ * Declares the members of a compiled grammar and of its states. */
 #ifndef WHIT_GRAMMAR_GRAMMAR_H
 #define WHIT_GRAMMAR_GRAMMAR_H
 

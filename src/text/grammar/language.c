@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Expressions of regular languages, in a normal form, and their derivatives. */
+ * Makes expressions of regular languages in a normal form, and their derivatives. */
 #include "grammar/language.h"
 
 #include <stdlib.h>

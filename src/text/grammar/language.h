@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Regular languages of texts, with intersection and complement.
+ * Represents regular languages of texts, with intersection and complement.
  *
  * Each expression is stored once, so that equal ones have equal numbers. Its derivative by a code point (Brzozowski
  * 1964) is the expression of what may follow that code point; the derivatives of an expression, which are finitely
@@ -39,7 +39,7 @@ uint32_t whit_language_length(whit_language *language, uint32_t min, uint32_t ma
 /* Builds the texts of a pattern that was read (pattern.h), including its lookahead. */
 uint32_t whit_language_pattern(whit_language *language, const whit_pattern *syntax, uint32_t root);
 
-/* How texts are written: the content of a JSON string in its shortest form or in any escapes, or the texts as they
+/* Says how texts are written: the content of a JSON string in its shortest form or in any escapes, or the texts as they
  * are. */
 typedef enum whit_language_form {
     WHIT_LANGUAGE_SHORTEST,
@@ -53,7 +53,7 @@ bool whit_language_matches(whit_language *language, uint32_t node, const char *t
 uint32_t whit_language_emit(whit_language *language, uint32_t node, whit_language_form form, whit_automaton *graph,
                             uint32_t next, bool *empty);
 
-/* The kinds of expressions, used only in the files that implement languages. */
+/* Lists the kinds of expressions, which only the files that implement languages use. */
 typedef enum whit_language_kind {
     WHIT_LANGUAGE_IS_NONE = 0,
     WHIT_LANGUAGE_IS_EMPTY,

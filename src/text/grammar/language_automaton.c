@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The automaton of an expression: its derivatives by classes of code points, and its conversion into a graph. */
+ * Builds the automaton of an expression from its derivatives by classes of code points, and converts it to a graph. */
 #include "grammar/language.h"
 #include "base/items.h"
 
@@ -7,7 +7,7 @@
 
 enum { STATES_MAX = 20000, STEPS_MAX = 1 << 20, CUTS_MAX = 1 << 13 };
 
-/* A range of code points, and the class that it belongs to. */
+/* Is a range of code points with the class that it belongs to. */
 typedef struct stretch {
     uint32_t first, last, class;
 } stretch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The pushdown machine: closures, steps, and the pools that store each frame and configuration once. */
+ * Implements the pushdown machine: closures, steps, and the pools that store each frame and configuration once. */
 #include "grammar/machine.h"
 #include "base/items.h"
 

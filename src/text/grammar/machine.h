@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The pushdown machine that runs a graph.
+ * Declares the pushdown machine that runs a graph.
  *
  * A *frame* is one entry of a stack: the call or repetition that is being worked on, with what is left
  * to count, above another frame. A *thread* is a node that awaits a byte, and its stack. A
@@ -67,7 +67,7 @@ uint32_t whit_state_pool_n_configurations(const whit_state_pool *pool);
 /* Every function returns WHIT_MACHINE_DEAD and sets `failed` if memory or a bound is exhausted. */
 uint32_t whit_state_pool_begin(whit_state_pool *pool, uint32_t rule);
 uint32_t whit_state_pool_step(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
-/* Steps like whit_state_pool_step, and caches the result by configuration and class of byte. */
+/* Advances like whit_state_pool_step, and caches the result by configuration and class of byte. */
 uint32_t whit_state_pool_step_remembered(whit_state_pool *pool, uint32_t configuration, uint8_t byte);
 uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame frame);
 /* Copies a configuration from another pool, frame by frame. Counts above `most` become MANY (0: all are kept), and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Numbers between bounds, digit by digit.
+ * Makes the graph of numbers between bounds, digit by digit.
  *
  * A place within a number is the count of digits on this side of the point, the order of the digits so far relative to
  * the digits of each bound, and the remainder by the step. Before the point the shorter number is the smaller one, so

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The texts of numbers between bounds, as a graph. */
+ * Makes a graph of the texts of numbers between bounds. */
 #ifndef WHIT_GRAMMAR_NUMBER_H
 #define WHIT_GRAMMAR_NUMBER_H
 
 #include "grammar/automaton.h"
 #include "grammar/decimal.h"
 
-/* A range of magnitudes of one sign: low <= x (low < x if `low_out`) and, if `has_high`, x <= high (x < high if
- * `high_out`). For numbers with an exponent, `low_out` is obeyed only if the bound is 0; otherwise the bound itself
+/* Describes a range of magnitudes of one sign: low <= x (low < x if `low_out`) and, if `has_high`, x <= high (x < high
+ * if `high_out`). For numbers with an exponent, `low_out` is obeyed only if the bound is 0; otherwise the bound itself
  * counts as inside, so callers move such bounds inwards. */
 typedef struct whit_number_range {
     whit_decimal low, high;
@@ -21,7 +21,7 @@ typedef struct whit_number_form {
     bool fraction;           /* the number is not whole; not used together with a step */
 } whit_number_form;
 
-/* The largest step that an automaton is made for. */
+/* An automaton is made only for steps up to this limit. */
 #define WHIT_NUMBER_STEP_MAX 4096u
 
 /* Accepts exactly the numbers of the range, without a sign, that are written plainly (digits, and a point with digits)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Trees of GBNF and regular expressions, and their conversion into a graph. */
+ * Builds trees of GBNF and regular expressions, and converts them to a graph. */
 #include "grammar/pattern.h"
 #include "base/items.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tree into which GBNF and regular expressions are parsed before they become a graph. */
+ * Declares the tree into which GBNF and regular expressions are parsed before they become a graph. */
 #ifndef WHIT_GRAMMAR_SYNTAX_H
 #define WHIT_GRAMMAR_SYNTAX_H
 

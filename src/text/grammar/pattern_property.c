@@ -50,7 +50,7 @@ static const struct {
                   {"Private_Use", "Co"},
                   {"Unassigned", "Cn"}};
 
-/* The property Emoji_Component of emoji-data.txt. */
+/* This is the property Emoji_Component of emoji-data.txt. */
 static const whit_code_range components[] = {
     {'#', '#'},       {'*', '*'},         {'0', '9'},         {0x200D, 0x200D},   {0x20E3, 0x20E3},
     {0xFE0F, 0xFE0F}, {0x1F1E6, 0x1F1FF}, {0x1F3FB, 0x1F3FF}, {0x1F9B0, 0x1F9B3}, {0xE0020, 0xE007F}};

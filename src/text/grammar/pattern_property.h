@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Unicode properties in patterns. */
+ * Finds Unicode properties that patterns name. */
 #ifndef WHIT_GRAMMAR_PATTERN_PROPERTY_H
 #define WHIT_GRAMMAR_PATTERN_PROPERTY_H
 

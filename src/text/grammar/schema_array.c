@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: arrays.
+ * Compiles arrays of JSON Schema.
  *
  * Elements are written one after the other. If some of them must satisfy a further schema (contains, or a schema that
  * an element must fail), the elements so far are counted for each such *watch*: an array is then a walk through places,
@@ -9,7 +9,7 @@
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
-/* A condition: of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
+/* Is a condition: of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
 typedef struct watch {
     uint32_t schema, owner; /* owner: the schema with this `contains` */
     uint32_t from, to, min, max;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: choices. A set that has a choice (anyOf, oneOf, if, a dependency, one of the reasons for which a schema
- * does not hold) becomes several sets, one with each alternative. */
+ * Compiles the choices of JSON Schema. A set that has a choice (anyOf, oneOf, if, a dependency, one of the reasons for
+ * which a schema does not hold) becomes several sets, one with each alternative. */
 #include "grammar/decimal.h"
 #include "base/items.h"
 #include "grammar/schema_parts.h"
@@ -17,7 +17,7 @@ enum {
     NUMBER = WHIT_JSON_SCHEMA_INTEGER | WHIT_JSON_SCHEMA_REAL
 };
 
-/* The alternatives so far, and the set of the next one. */
+/* Holds the alternatives so far and the set of the next alternative. */
 typedef struct choice {
     whit_json_schema_compiler *c;
     whit_json_schema_set set;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: formats of strings. Formats that are not listed are annotations (JSON Schema 2020-12 validation, 7.2.1).
+ * Lists the formats of strings in JSON Schema. Formats that are not listed are annotations (JSON Schema 2020-12
+ * validation, 7.2.1).
  *
  * `written` is the form that is generated if nothing else is required: plain and short. `strict` accepts every string
  * of the format that is recognised here. `beside` is for a format together with a pattern, which says more about the

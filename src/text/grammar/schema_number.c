@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: numbers. Bounds are decimals, compared digit by digit.
+ * Compiles numbers of JSON Schema. Bounds are decimals, compared digit by digit.
  *
  * Readers of JSON round numbers to doubles. A number that is not below a bound is not below it after rounding either,
  * but a number above an exclusive bound may be rounded onto the bound: numbers with a fraction keep to the next

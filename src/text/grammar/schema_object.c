@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: objects. Properties are written in the order of the schema, then other properties.
+ * Compiles objects of JSON Schema. Properties are written in the order of the schema, then other properties.
  *
  * Names that no schema lists fall into classes by the patterns of patternProperties that match them: each class has a
  * language of names and conditions on values. */

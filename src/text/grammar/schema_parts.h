@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The parts of the compiler of JSON Schema. A value is compiled for a *set* of schemas that must all
- * hold: a schema, what it refers to, what allOf lists, a branch of anyOf. Every set has one rule. */
+ * Declares the parts of the compiler of JSON Schema. A value is compiled for a *set* of schemas that must all hold: a
+ * schema, what it refers to, what allOf lists, a branch of anyOf. Every set has one rule. */
 #ifndef WHIT_GRAMMAR_SCHEMA_PARTS_H
 #define WHIT_GRAMMAR_SCHEMA_PARTS_H
 
@@ -8,7 +8,8 @@
 #include "grammar/automaton.h"
 #include "grammar/language.h"
 
-/* A condition on a value. Schemas and their choices are decomposed into parts, which describe the texts of one type. */
+/* Is a condition on a value. Schemas and their choices are decomposed into parts, which describe the texts of one
+ * type. */
 typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks its choices that were already made */
     WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
@@ -44,7 +45,7 @@ typedef struct whit_json_schema_set {
     uint32_t n;
 } whit_json_schema_set;
 
-/* The rule of a language that several schemas may need; its name is n_bytes from `key` on in rule_names. */
+/* Is the rule of a language that several schemas may need; its name is n_bytes from `key` on in rule_names. */
 typedef struct whit_json_schema_known {
     size_t key, n_bytes;
     uint32_t rule;
@@ -103,7 +104,7 @@ uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_
 uint32_t whit_json_schema_string(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
 uint32_t whit_json_schema_object(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t next);
-/* An iterator over the schemas that a schema applies to the same value and that surely hold for the values of a set: by
+/* Iterates over the schemas that a schema applies to the same value and that surely hold for the values of a set: by
  * references, allOf, the branches that were chosen, and conditions. It returns WHIT_JSON_NONE past the last. */
 typedef struct whit_json_schema_applied {
     uint32_t schema, key, at; /* schema: set by the caller; the others begin as 0 */
@@ -121,7 +122,7 @@ uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *l
  * failed. */
 bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
-/* The purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
+/* Is the purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
  * formats, which are annotations. */
 typedef enum whit_json_schema_use {
     WHIT_JSON_SCHEMA_WRITTEN, /* write strings with no other constraint */

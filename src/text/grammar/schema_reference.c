@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: references. A schema with $id is a resource; references within it are resolved against its URI, and name
- * resources of this document, places in them by JSON pointers, or anchors. */
+ * Resolves the references of JSON Schema. A schema with $id is a resource; references within it are resolved against
+ * its URI, and name resources of this document, places in them by JSON pointers, or anchors. */
 #include <stdlib.h>
 
 #include "base/utf8.h"
@@ -10,7 +10,7 @@
 
 enum { SLOTS = 1 << 13 };
 
-/* A schema with $id, from its node to `end`; its URI is n bytes at `uri` of c->uris. */
+/* Describes a schema with $id, from its node to `end`; its URI is n bytes at `uri` of c->uris. */
 typedef struct resource {
     uint32_t node, end;
     size_t uri, n;
@@ -21,7 +21,7 @@ typedef struct anchor {
     bool dynamic;
 } anchor;
 
-/* The last reference that was resolved in a slot of the cache. */
+/* Holds the last reference that was resolved in a slot of the cache. */
 typedef struct known_reference {
     uint32_t ref, to, resource; /* ref 0: free */
 } known_reference;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: strings. A single pattern is translated directly; several patterns, lengths that a pattern does not
- * ensure, lookahead and complements are combined into one automaton (language.h). */
+ * Compiles strings of JSON Schema. A single pattern is translated directly; several patterns, lengths that a pattern
+ * does not ensure, lookahead and complements are combined into one automaton (language.h). */
 #include <stdio.h>
 
 #include "grammar/schema_parts.h"

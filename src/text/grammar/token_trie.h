@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The bytes of all tokens as a trie in preorder, so that a walk can skip subtrees that no longer fit.
+ * Stores the bytes of all tokens as a trie in preorder, so that a walk can skip subtrees that no longer fit.
  *
  *     node i:  children follow it, `skip` is the first node outside its subtree
  *     tokens:  ids in the order of the walk; the ids of a subtree lie side by side

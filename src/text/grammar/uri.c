@@ -8,7 +8,7 @@ typedef struct span {
     size_t n;
 } span;
 
-/* The parts of a URI. Scheme and authority include their marks (":", "//"), the query its "?". */
+/* Holds the parts of a URI. Scheme and authority include their marks (":", "//"), the query its "?". */
 typedef struct parts {
     span scheme, authority, path, query;
 } parts;

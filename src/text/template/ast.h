@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A parsed template: a tree in one pool, read-only after parsing.
+ * Declares a parsed template, which is a tree in one pool and read-only after parsing.
  *
  * There is one node type for all kinds; the table says which fields a kind uses. A `body` is a NODE_BODY. */
 #ifndef WHIT_TEMPLATE_AST_H
@@ -50,7 +50,7 @@ typedef enum whit_node_kind {
     WHIT_NODE_BREAK,
     WHIT_NODE_CONTINUE,
     WHIT_NODE_NO_LOADER, /* text: include, import, extends: fails when reached */
-    /* The printed text of a filter block, as the filter's input. */
+    /* This is the printed text of a filter block, which is the filter's input. */
     WHIT_NODE_CAPTURED,
 } whit_node_kind;
 
@@ -78,7 +78,7 @@ typedef struct whit_call_arguments {
     whit_node *rest, *named_rest; /* the operands of *rest and **named_rest; NULL: absent */
 } whit_call_arguments;
 
-/* The parameters of a macro or call block. */
+/* Lists the parameters of a macro or call block. */
 typedef struct whit_signature {
     const whit_text *name;
     const whit_text **parameters;

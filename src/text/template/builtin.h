@@ -7,7 +7,7 @@
 
 enum { WHIT_MAX_PARAMETERS = 6 };
 
-/* A call in progress. `self` is the value that is filtered or tested, or the method's object. */
+/* Describes a call in progress. `self` is the value that is filtered or tested, or the method's object. */
 typedef struct whit_builtin_frame {
     const struct whit_builtin *builtin;
     whit_datum self;
@@ -41,7 +41,7 @@ const whit_builtin *whit_builtin_method(whit_datum self, const whit_text *name);
 whit_status whit_builtin_call(whit_machine *m, const whit_builtin *builtin, whit_datum self,
                               const whit_arguments *arguments, whit_datum *result);
 
-/* The tables, each ended by a name of NULL. */
+/* Each of these tables ends with a name of NULL. */
 extern const whit_builtin whit_text_filters[], whit_list_filters[], whit_datum_filters[];
 extern const whit_builtin whit_tests[], whit_functions[];
 extern const whit_builtin whit_str_methods[], whit_bytes_methods[], whit_dict_methods[];

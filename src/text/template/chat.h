@@ -6,8 +6,8 @@
 
 #include "template/template.h"
 
-/* The variables of a conversation. Values come from whit_datum_from_json(..., user = true) or are built by hand; a
- * field of WHIT_DATUM_UNDEFINED (zero) is not given. */
+/* Holds the variables of a conversation. Values come from whit_datum_from_json(..., user = true) or are built by hand;
+ * a field of WHIT_DATUM_UNDEFINED (zero) is not given. */
 typedef struct whit_chat {
     whit_datum messages;               /* a list of dicts */
     whit_datum tools;                  /* optional list */

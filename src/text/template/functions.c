@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Global functions, and the methods of loops. */
+ * Implements the global functions and the methods of loops. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/strings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Template source to tokens, with Jinja's rules for white space (trim_blocks, lstrip_blocks).
+ * Cuts template source into tokens with Jinja's rules for white space (trim_blocks, lstrip_blocks).
  *
  * The source is checked UTF-8 with "\n" line ends and outlives the tokens. */
 #ifndef WHIT_TEMPLATE_LEXER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One render in progress: memory, limits, scopes, output, and the operations on values that can fail.
+ * Holds one render in progress: memory, limits, scopes, output, and the operations on values that can fail.
  *
  * Every function that takes a machine returns a status and leaves the reason of a failure in the machine. The innermost
  * node that fails gives the place. */

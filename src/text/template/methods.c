@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Methods of dict, list, tuple, range, int, float and bytes. Methods that would change their object are absent, as in
- * Jinja's immutable sandbox. */
+ * Implements the methods of dict, list, tuple, range, int, float and bytes. Methods that would change their object are
+ * absent, as in Jinja's immutable sandbox. */
 #include <math.h>
 
 #include "base/utf8.h"

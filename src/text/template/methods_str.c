@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Methods of str. */
+ * Implements the methods of str. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/strings.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Python's operators, comparison, membership, attributes, items and slices. */
+ * Implements Python's operators, comparison, membership, attributes, items and slices. */
 #include "template/builtin.h"
 #include "template/format.h"
 #include "template/number.h"

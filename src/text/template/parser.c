@@ -141,7 +141,7 @@ static bool at_tuple_end(const whit_parser *p, const char *end_name)
         p->token->type == WHIT_LEXEME_RPAREN || (end_name && parser_at_name(p, end_name));
 }
 
-/* Ways to parse the elements of a tuple. */
+/* These are the ways to parse the elements of a tuple. */
 typedef enum element { EXPRESSION, NO_CHOICE, TARGET, TARGET_OR_MEMBER } element;
 
 static whit_status parse_primary(whit_parser *p, bool with_member, whit_node **node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The common part of the parsers of expressions and of statements. Recursion is bounded by `depth`. */
+ * Declares the common part of the parsers of expressions and of statements. Recursion is bounded by `depth`. */
 #ifndef WHIT_TEMPLATE_PARSER_H
 #define WHIT_TEMPLATE_PARSER_H
 
@@ -38,7 +38,7 @@ whit_status whit_parser_target_name(whit_parser *p, const whit_text **name);
 /* Parses a chain of filters on `subject`; the current token is its first name if `at_name`, else a '|'. */
 whit_status whit_parser_filters(whit_parser *p, whit_node *subject, bool at_name, whit_node **node);
 
-/* Helpers of both parsers. */
+/* Both parsers use the helpers below. */
 whit_status whit_parser_fail(whit_parser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 whit_status whit_parser_unexpected(whit_parser *p, const char *wanted);
 whit_status whit_parser_expect(whit_parser *p, whit_lexeme_type type);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory of template values: a bump allocator with a hard limit, released all at once.
+ * Allocates the memory of template values: a bump allocator with a hard limit, which is released all at once.
  *
  * A render opens a pool of its own; callers open one for the values that they pass in. Threads must not share a pool
  * while it grows. */

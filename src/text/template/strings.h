@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The operations of Python's str methods, for methods and filters alike. Results keep the user's marks, and Markup
- * where Python keeps it. */
+ * Declares the operations of Python's str methods, for methods and filters alike. Results keep the user's marks, and
+ * Markup where Python keeps it. */
 #ifndef WHIT_TEMPLATE_STRINGS_H
 #define WHIT_TEMPLATE_STRINGS_H
 

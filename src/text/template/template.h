@@ -14,7 +14,7 @@
 
 typedef struct whit_template whit_template;
 
-/* An error and its place. Zero-initialise; free with whit_template_error_free. */
+/* Describes an error and its place. Zero-initialise; free with whit_template_error_free. */
 typedef struct whit_template_error {
     whit_error error;      /* one line: "line 3, column 7: ..." */
     uint32_t line, column; /* from 1, columns in code points; 0: no place in the source */
@@ -34,7 +34,7 @@ typedef struct whit_template_limits {
     uint32_t depth;      /* nesting of evaluation, macro calls included; default 1,500 */
 } whit_template_limits;
 
-/* Local time for strftime_now. */
+/* Holds local time for strftime_now. */
 typedef struct whit_template_time {
     int32_t year, month, day, hour, minute, second; /* month and day from 1 */
 } whit_template_time;
@@ -47,7 +47,7 @@ typedef struct whit_template_options {
     const whit_template_time *now; /* NULL: the clock, local time */
 } whit_template_options;
 
-/* A range of output bytes that came from the user. */
+/* Is a range of output bytes that came from the user. */
 typedef struct whit_template_segment {
     size_t begin, end;
 } whit_template_segment;

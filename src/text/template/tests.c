@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tests of templates: {{ x is odd }}. */
+ * Implements the tests of templates, such as {{ x is odd }}. */
 #include "template/builtin.h"
 #include "template/strings.h"
 #include "template/unicode.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Strings of templates: valid UTF-8 that never changes, with the byte ranges that came from a user.
+ * Declares the strings of templates: valid UTF-8 that never changes, with the byte ranges that came from a user.
  *
  * The ranges ("spans") are sorted, disjoint and not empty. Every operation that makes a text from
  * texts keeps them through whit_builder; where a byte's origin is unclear it counts as the user's.
@@ -22,7 +22,7 @@ typedef struct whit_text {
     bool is_bytes; /* result of str.encode: any bytes, not text */
 } whit_text;
 
-/* A growing text. After a failed growth every further call fails. */
+/* Builds a growing text. After a failed growth every further call fails. */
 typedef struct whit_builder {
     whit_datum_pool *pool;
     char *bytes;

@@ -118,7 +118,7 @@ static const struct special {
     {0xFB17, {0x544, 0x53D}, {0x544, 0x56D}},
 };
 
-/* Characters of Numeric_Type=Digit that are not decimal digits: superscripts, circled digits and the like. */
+/* Lists characters of Numeric_Type=Digit that are not decimal digits: superscripts, circled digits and the like. */
 static const range digits[] = {
     {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
     {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
@@ -126,7 +126,7 @@ static const range digits[] = {
     {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
 };
 
-/* Ideographs that are numbers; the other numeric characters have category N. */
+/* Lists ideographs that are numbers; the other numeric characters have category N. */
 static const range numeric_ideographs[] = {
     {0x3405, 0x3405},   {0x3483, 0x3483},   {0x382A, 0x382A},   {0x3B4D, 0x3B4D},   {0x4E00, 0x4E00},
     {0x4E03, 0x4E03},   {0x4E07, 0x4E07},   {0x4E09, 0x4E09},   {0x4E5D, 0x4E5D},   {0x4E8C, 0x4E8C},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Values of templates: Python's types as far as templates see them.
+ * Declares the values of templates: Python's types as far as templates see them.
  *
  * A value is 16 bytes, passed by value; what it points to lives in a whit_datum_pool and never
  * changes once built (namespaces, loops, joiners and generators excepted). Integers have 64 bits;

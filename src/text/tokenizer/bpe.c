@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Byte pair encoding, by ranked merges (Sennrich et al., 2016; as in `tokenizers`) or by the scores of whole tokens
- * (SentencePiece). Short pieces rescan an array; long ones use a heap. Both take the pair of lowest rank, the leftmost
- * of equal ones. */
+ * Implements byte pair encoding, by ranked merges (Sennrich et al., 2016; as in `tokenizers`) or by the scores of whole
+ * tokens (SentencePiece). Short pieces rescan an array; long ones use a heap. Both take the pair of lowest rank, the
+ * leftmost of equal ones. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"
@@ -11,7 +11,7 @@
 #define NO_RANK     UINT32_MAX
 #define FEW_SYMBOLS 40 /* up to this many symbols rescanning is faster than the heap (measured on English) */
 
-/* A range of the piece that has been merged into one token. */
+/* Is a range of the piece that has been merged into one token. */
 typedef struct symbol {
     int32_t id; /* -1: no token spells it (SPM, before its bytes) */
     uint32_t start, end;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * JSON files in a tokenizer's folder that name its special tokens. */
+ * Reads the JSON files in a tokenizer's folder that name its special tokens. */
 #ifndef WHIT_TOKENIZER_CONFIG_H
 #define WHIT_TOKENIZER_CONFIG_H
 
 #include "base/json.h"
 #include "tokenizer/builder.h"
 
-/* The other files of the folder that name special tokens; NULL if absent. They name bos, eos, unk and pad, and the ids
- * that end a turn. The ids that are added around a text, and the special tokens, are read from tokenizer.json alone; a
- * tokenizer.model states neither, so with it these files decide. */
+/* Points to the other files of the folder that name special tokens; NULL if absent. The files name bos, eos, unk and
+ * pad, and the ids that end a turn. The ids that are added around a text, and the special tokens, are read from
+ * tokenizer.json alone; a tokenizer.model states neither, so with it these files decide. */
 typedef struct whit_tokenizer_config {
     const whit_json *tokenizer_config, *special_tokens_map, *generation_config, *config;
     const whit_json *added_tokens; /* added_tokens.json; only used with a tokenizer.model */
 } whit_tokenizer_config;
 
-/* A token that these files add to a vocabulary, or whose flags they set. `text` points into the file's JSON. */
+/* Describes a token that these files add to a vocabulary, or whose flags they set. `text` points into the file's
+ * JSON. */
 typedef struct whit_config_token {
     int64_t id;
     const char *text;

@@ -9,7 +9,7 @@
 #include "tokenizer/regex.h"
 #include "tokenizer/unicode.h"
 
-/* State of a step. */
+/* Holds the state of a step. */
 typedef struct stage {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content; /* the step's strings */
@@ -409,7 +409,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
     made->options = options;
     made->allocator = allocator;
     made->out.allocator = allocator;
-    /* Large enough for any usual token, so that a stream rarely allocates. */
+    /* The buffer is large enough for any usual token, so that a stream rarely allocates. */
     size_t longest = view->header->max_token_bytes;
     size_t first_bytes = 256 + 2 * (longest < 1024 ? longest : 1024);
     const whit_tokenizer_step *steps = whit_tokenizer_section(view, WHIT_TOKENS_DECODE, sizeof *steps, &made->n_stages);

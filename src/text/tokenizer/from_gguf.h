@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers of GGUF files: `tokenizer.ggml.model` "llama" (SentencePiece BPE by scores), "t5"
- * (Unigram) and "gpt2" (byte-level BPE, its pattern named by `tokenizer.ggml.pre`). */
+ * Reads tokenizers of GGUF files: `tokenizer.ggml.model` "llama" (SentencePiece BPE by scores), "t5" (Unigram) and
+ * "gpt2" (byte-level BPE, its pattern named by `tokenizer.ggml.pre`). */
 #ifndef WHIT_TOKENIZER_FROM_GGUF_H
 #define WHIT_TOKENIZER_FROM_GGUF_H
 

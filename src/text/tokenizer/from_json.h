@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers of Hugging Face's `tokenizer.json`. */
+ * Reads tokenizers of Hugging Face's `tokenizer.json`. */
 #ifndef WHIT_TOKENIZER_FROM_JSON_H
 #define WHIT_TOKENIZER_FROM_JSON_H
 

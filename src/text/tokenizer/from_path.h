@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A tokenizer from a file or folder, whatever its format. */
+ * Opens a tokenizer from a file or folder, whatever its format. */
 #ifndef WHIT_TOKENIZER_FROM_PATH_H
 #define WHIT_TOKENIZER_FROM_PATH_H
 

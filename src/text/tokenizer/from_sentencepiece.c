@@ -172,7 +172,7 @@ whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *d
                            .types = {.allocator = image->allocator},
                            .model_type = 1,
                            .error = error};
-    /* The proto's defaults for ids that are absent. */
+    /* These are the proto's defaults for ids that are absent. */
     model.vocabulary.unk = 0;
     model.vocabulary.bos = 1;
     model.vocabulary.eos = 2;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers of SentencePiece models (`tokenizer.model`, a protobuf ModelProto), BPE and Unigram.
- */
+ * Reads tokenizers of SentencePiece models (`tokenizer.model`, a protobuf ModelProto), BPE and Unigram. */
 #ifndef WHIT_TOKENIZER_FROM_SENTENCEPIECE_H
 #define WHIT_TOKENIZER_FROM_SENTENCEPIECE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tokenizer's binary form ("image"): one flat little-endian block that is used where it lies.
+ * Declares the tokenizer's binary form ("image"): one flat little-endian block that is used where it lies.
  *
  *     header        struct whit_tokenizer_header: magic, version, special ids, section table
  *     sections      each 8-byte aligned, in the order of enum whit_tokenizer_section
@@ -129,7 +129,7 @@ typedef struct whit_tokenizer_step {
     uint32_t a, b;
 } whit_tokenizer_step;
 
-/* Kinds of steps. `text` and `content` are the step's two strings. */
+/* These are the kinds of steps. `text` and `content` are the step's two strings. */
 enum {
     /* normalizers */
     WHIT_STEP_NFC = 1,
@@ -179,8 +179,8 @@ enum whit_split {
 };
 enum whit_prepend { WHIT_PREPEND_NEVER, WHIT_PREPEND_FIRST, WHIT_PREPEND_ALWAYS };
 
-/* A checked image: sections are pointers with counts. A view needs no allocation and may be copied. The image must stay
- * mapped and unchanged. */
+/* Views a checked image: sections are pointers with counts. A view needs no allocation and may be copied. The image
+ * must stay mapped and unchanged. */
 typedef struct whit_tokenizer_view {
     const uint8_t *image; /* NULL: there is no image */
     size_t size_bytes;

@@ -6,7 +6,7 @@
 #include "tokenizer/base64.h"
 #include "tokenizer/normalize.h"
 
-/* A reader in the middle of one of the four objects. */
+/* Holds a reader in the middle of one of the four objects. */
 typedef struct reader {
     whit_tokenizer_builder *builder;
     const whit_json *json;

@@ -16,7 +16,7 @@
 
 typedef struct whit_learn_options {
     uint32_t n_tokens; /* number of pieces wanted, which counts all of the kinds above */
-    /* Further special tokens; their occurrences in the text (and those of <s>, </s>) are not learned from. */
+    /* These are further special tokens; their occurrences in the text (and those of <s>, </s>) are not learned from. */
     const char *const *specials;
     size_t n_specials;
 } whit_learn_options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The core of byte-pair encoding: from words with counts to characters and merged pieces, in the order in which they
- * were found. Only learn.c includes it. */
+ * Implements the core of byte-pair encoding: makes from words with counts the characters and merged pieces, in the
+ * order in which they were found. Only learn.c includes it. */
 #ifndef WHIT_TOKENIZER_LEARN_MERGES_H
 #define WHIT_TOKENIZER_LEARN_MERGES_H
 
@@ -11,7 +11,7 @@ typedef struct whit_text_entry {
     uint32_t offset, n_bytes; /* in texts */
 } whit_text_entry;
 
-/* Distinct texts, numbered in the order of their first occurrence. */
+/* Holds distinct texts, numbered in the order of their first occurrence. */
 typedef struct whit_text_table {
     const whit_allocator *allocator;
     whit_buf texts, entries;

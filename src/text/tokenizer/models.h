@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * The models of a tokenizer: they convert one piece of text to ids. */
+ * Implements the models of a tokenizer, which convert one piece of text to ids. */
 #ifndef WHIT_TOKENIZER_MODELS_H
 #define WHIT_TOKENIZER_MODELS_H
 
 #include "tokenizer/image.h"
 
-/* A cache entry: words repeat, so a direct-mapped table keeps the ids of recent short pieces, one cache line each. */
+/* Is an entry of the cache: words repeat, so a direct-mapped table keeps the ids of recent short pieces, one cache line
+ * each. */
 #define WHIT_CACHE_ENTRIES 16384u
 #define WHIT_CACHE_TEXT    30
 #define WHIT_CACHE_IDS     7

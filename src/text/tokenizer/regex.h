@@ -25,7 +25,7 @@ void whit_regex_close(whit_regex *regex);
 /* Starts the time that the searches in a text of this size may take; NULL is fine. */
 void whit_regex_begin(whit_regex *regex, size_t n_bytes);
 
-/* An iterator over the matches of one text, in order. Zero-initialise it for each text. */
+/* Iterates over the matches of one text in order. Zero-initialise it for each text. */
 typedef struct whit_match {
     size_t start, end; /* bounds of the last match */
     size_t from;       /* start of the next search */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A function that returns the end of the match that starts at `at` < n, in valid UTF-8. These patterns match
+/* Functions of this type return the end of the match that starts at `at` < n, in valid UTF-8. These patterns match
  * everywhere. */
 typedef size_t whit_scan_fn(const uint8_t *text, size_t n, size_t at);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pre-tokenizers, which cut a text into the pieces that the model sees. */
+ * Declares the pre-tokenizers, which cut a text into the pieces that the model sees. */
 #ifndef WHIT_TOKENIZER_SPLIT_H
 #define WHIT_TOKENIZER_SPLIT_H
 
@@ -10,7 +10,7 @@ typedef struct whit_piece {
     uint32_t start, end; /* bytes of the text */
 } whit_piece;
 
-/* A text, its pieces, and memory for the next pieces. It belongs to one thread. */
+/* Holds a text, its pieces, and memory for the next pieces. It belongs to one thread. */
 typedef struct whit_splitter {
     const whit_allocator *allocator;
     const uint8_t *text; /* the caller's, or texts[i] once a step has rewritten it */

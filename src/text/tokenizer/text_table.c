@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A table of distinct texts by number: open addressing, at most half full. */
+ * Implements a table of distinct texts by number, which uses open addressing and is at most half full. */
 #include "tokenizer/image.h"
 #include "tokenizer/learn_merges.h"
 

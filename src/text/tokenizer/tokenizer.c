@@ -10,18 +10,18 @@
 
 #define MAX_TEXT_BYTES (1u << 30)
 #define MAX_GROWTH     20u /* growth of a text by normalizing; NFKC's longest is 18 */
-/* Limit of the steps for finding added tokens: real tokenizers need a few for each byte. */
+/* Limits the steps for finding added tokens: real tokenizers need a few for each byte. */
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
-/* A step whose strings were looked up. */
+/* Is a step whose strings were looked up. */
 typedef struct prepared_step {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content;
     whit_regex *regex; /* compiled at first use */
 } prepared_step;
 
-/* Added tokens of one kind (raw or normalized), sorted by text. */
+/* Lists the added tokens of one kind (raw or normalized), sorted by text. */
 typedef struct added_set {
     const whit_added_token *tokens;
     size_t n;
@@ -41,7 +41,7 @@ struct whit_tokenizer {
     whit_model_scratch scratch;
 };
 
-/* The state of one call. */
+/* Holds the state of one call. */
 typedef struct encoding {
     whit_tokenizer *tokenizer;
     const whit_encode_options *options;
@@ -192,7 +192,7 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     return low < e->options->n_plain && e->options->plain[low].start < end;
 }
 
-/* The relation of the text that find_added gets to the user's text. */
+/* Tells the relation of the text that find_added gets to the user's text. */
 enum origin {
     ORIGIN_RAW,      /* it is part of the input: the user's ranges apply */
     ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */

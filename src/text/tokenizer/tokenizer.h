@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Text to ids, straight from an image (image.h); ids to text is in decoder.h.
+ * Converts text to ids straight from an image (image.h); decoder.h converts ids to text.
  *
  * The stages are those of the field's `tokenizer.json`: added tokens are cut out of the raw text,
  * what lies between is normalized, cut into pieces and given to the model, and the post-processor
@@ -15,7 +15,7 @@
 
 typedef struct whit_tokenizer whit_tokenizer;
 
-/* A range of bytes of the text. */
+/* Is a range of bytes of the text. */
 typedef struct whit_text_range {
     size_t start, end;
 } whit_text_range;
@@ -23,7 +23,7 @@ typedef struct whit_text_range {
 typedef struct whit_encode_options {
     bool add_special;   /* adds the post-processor's ids, such as BOS */
     bool parse_special; /* special tokens written in the text are honoured */
-    /* Ranges of text that came from a user: special tokens are never honoured where they touch a range. They are
+    /* These ranges of text came from a user: special tokens are never honoured where they touch a range. They are
      * sorted, disjoint, inside the text, and begin and end at character borders. */
     const whit_text_range *plain;
     size_t n_plain;

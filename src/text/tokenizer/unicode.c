@@ -12,7 +12,7 @@ bool whit_is_space(uint32_t code)
         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/* One bit for each general category; utf8proc numbers them from 0 (Cn) to 29 (Co). */
+/* Each general category has one bit; utf8proc numbers them from 0 (Cn) to 29 (Co). */
 #define LETTERS                                                                                                        \
     (1u << UTF8PROC_CATEGORY_LU | 1u << UTF8PROC_CATEGORY_LL | 1u << UTF8PROC_CATEGORY_LT |                            \
      1u << UTF8PROC_CATEGORY_LM | 1u << UTF8PROC_CATEGORY_LO)
@@ -56,7 +56,7 @@ static bool is_punctuation(uint32_t code)
 
 bool whit_is_punctuation_unicode8(uint32_t code)
 {
-    /* Characters that are punctuation only in later Unicode versions. */
+    /* Lists characters that are punctuation only in later Unicode versions. */
     static const uint32_t later[][2] = {
         {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
         {0x1B7D, 0x1B7E},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},   {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Character classes as the tokenizers of the field mean them (utf8proc's tables). */
+ * Tells the classes of characters as usual tokenizers define them (by utf8proc's tables). */
 #ifndef WHIT_TOKENIZER_UNICODE_H
 #define WHIT_TOKENIZER_UNICODE_H
 

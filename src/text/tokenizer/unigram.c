@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that start at each character, found in the trie.
- * Ties and runs of unknown characters are handled as in `tokenizers`. WordPiece is here, too, since it walks the trie
- * the same way. */
+ * Implements Unigram segmentation (Kudo, 2018): a Viterbi pass over all entries that start at each character, found in
+ * the trie. Ties and runs of unknown characters are handled as in `tokenizers`. WordPiece is here, too, since it walks
+ * the trie the same way. */
 #include "tokenizer/models.h"
 
 #include "base/items.h"

@@ -8,7 +8,7 @@
 #define METASPACE       "\xE2\x96\x81"
 #define UNKNOWN_PENALTY 10.0 /* for Unigram: below the worst score, as in SentencePiece */
 
-/* Patterns for names in tokenizer.ggml.pre, applied one after the other. */
+/* Lists the patterns for names in tokenizer.ggml.pre, which are applied one after the other. */
 typedef struct named_pattern {
     const char *names; /* separated by spaces */
     const char *patterns[4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tokenizers that are described by a vocabulary and a few settings instead of a pipeline: GGUF
- * metadata, SentencePiece models, tiktoken ranks. */
+ * Builds tokenizers that are described by a vocabulary and a few settings instead of a pipeline: GGUF metadata,
+ * SentencePiece models, tiktoken ranks. */
 #ifndef WHIT_TOKENIZER_VOCABULARY_H
 #define WHIT_TOKENIZER_VOCABULARY_H
 
@@ -19,7 +19,7 @@ typedef enum whit_vocabulary_kind {
     WHIT_VOCABULARY_WORDPIECE,  /* BERT's words; tokens that begin a word have the prefix U+2581, as in GGUF files */
 } whit_vocabulary_kind;
 
-/* The description of a tokenizer. All memory is the caller's. Initialise it with whit_vocabulary_init. */
+/* Describes a tokenizer. All memory is the caller's. Initialise it with whit_vocabulary_init. */
 typedef struct whit_vocabulary {
     const char *name; /* name of the file, for messages */
     whit_vocabulary_kind kind;
