@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Allocates arrays within the session's memory limit, reads and writes their elements, and runs operations on
  * quaternary vectors (elements -1, 0 and 1 times a scale). */
 #include "base/bounds.h"

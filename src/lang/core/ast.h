@@ -5,7 +5,7 @@
 
 #include "lang/core/lang.h"
 
-/* Operations on elements, in one list for scalars, vectors and quaternary vectors. */
+/* Lists the operations on elements together for scalars, vectors and quaternary vectors. */
 typedef enum lang_op {
     OP_ADD,
     OP_SUB,
@@ -49,7 +49,7 @@ typedef enum lang_op {
     N_OPS
 } lang_op;
 
-/* Other functions of the language, by number (builtins.c). */
+/* Numbers the other functions of the language (builtins.c). */
 typedef enum lang_builtin {
     FN_LEN,
     FN_VEC,
@@ -133,7 +133,7 @@ struct lang_node {
     lang_node *next;          /* next node in a list of arguments or statements */
 };
 
-/* A function as parsed, or an instance of it: one for each list of argument types. */
+/* Describes a function as parsed, or an instance of it; there is one instance for each list of argument types. */
 struct lang_function {
     const char *name;
     lang_node *parameters, *body; /* as parsed */
@@ -152,7 +152,7 @@ struct lang_function {
     void *compiled; /* the form that a tier has compiled */
 };
 
-/* Memory that is freed all at once. */
+/* Allocates memory that is freed all at once. */
 typedef struct lang_block lang_block;
 typedef struct lang_arena {
     lang_block *blocks;
@@ -162,7 +162,7 @@ typedef struct lang_arena {
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL if the limit is reached or memory ends */
 void lang_arena_free(lang_arena *arena);
-/* A position in the arena; rewinding to it frees later allocations. */
+/* Is a position in the arena; rewinding to it frees later allocations. */
 typedef struct lang_arena_mark {
     lang_block *block; /* NULL: the beginning of the arena */
     size_t used;
@@ -170,7 +170,7 @@ typedef struct lang_arena_mark {
 lang_arena_mark lang_arena_now(const lang_arena *arena);
 void lang_arena_rewind(lang_arena *arena, lang_arena_mark mark);
 
-/* Tokens of a text. */
+/* Describes the tokens of a text. */
 typedef enum lang_token_kind {
     TOKEN_END,
     TOKEN_LINE, /* line feed or ';' */
@@ -209,7 +209,7 @@ whit_status lang_fail(lang_source *source, uint32_t line, uint32_t column, const
 /* Parses a text into statements and functions, in the arena. */
 whit_status lang_parse(lang_source *source, lang_arena *arena, lang_node **body, lang_function **functions);
 
-/* A variable of the outermost level. */
+/* Describes a variable of the outermost level. */
 typedef struct lang_global {
     char name[64];
     uint8_t type;
@@ -244,8 +244,8 @@ whit_status lang_check(lang_source *source, lang_arena *arena, lang_scope *scope
 /* Returns whether there is a builtin of this name. */
 bool lang_is_builtin(const char *name);
 
-/* The state of the optimiser. It folds constants, removes branches that are never taken, computes equal values of a
- * statement once, and replaces affine loops by their closed form; the tree is changed in place. */
+/* Holds the state of the optimiser. It folds constants, removes branches that are never taken, computes equal values of
+ * a statement once, and replaces affine loops by their closed form; the tree is changed in place. */
 typedef struct lang_optimise {
     lang_arena *arena;
     lang_scope *scope;
@@ -254,8 +254,8 @@ typedef struct lang_optimise {
 } lang_optimise;
 void lang_optimise_tree(lang_optimise *o, lang_node *node);
 
-/* A loop `for` over straight-line assignments of integers, each of which is affine in integers, so that one matrix
- * describes a round. */
+/* Describes a loop `for` over straight-line assignments of integers, each of which is affine in integers, so that one
+ * matrix describes a round. */
 enum { LANG_AFFINE_MAX = 8 };
 struct lang_affine {
     uint32_t n; /* number of rows: variables, then the counter and the constant 1 */

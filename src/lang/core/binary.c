@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Encodes programs as triples and decodes them. Decoding writes a text, which is then parsed like any other; trees that
  * no text produces are detected because their text encodes to another tree. */
 #include "lang/core/binary.h"
@@ -47,8 +46,8 @@ struct node {
     uint32_t first, n; /* index of the first triple, number of triples */
 };
 
-/* An index of stored nodes by name, which is a hash table with open addressing; the number of places is a power of two,
- * and at most half of the places are used. */
+/* Is an index of stored nodes by name, which is a hash table with open addressing; the number of places is a power of
+ * two, and at most half of the places are used. */
 struct index {
     struct node *places; /* an unused place has n = 0 */
     uint32_t n_places, n_nodes;

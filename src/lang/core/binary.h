@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The binary form of a program: its tree as triples, every node named by the hash of its own triples.
+ * Declares the binary form of a program: its tree as triples, in which every node is named by the hash of its own
+ * triples.
  *
  *   head     "NDLP", u32 version (1), u32 number of triples, u32 0, root (32 bytes), 16 zeros
  *   triple   subject (16 bytes), u32 predicate, u32 0, object (16 bytes)

@@ -3,9 +3,9 @@
 
 #include "lang/core/builtins.h"
 
-/* The functions of the language. A signature consists of the argument types, ':' and the type of the result: i is an
- * integer, f a float, v a vector, q a quaternary vector; '*' repeats the preceding letter any number of times, at least
- * once. */
+/* Lists the functions of the language. A signature consists of the argument types, ':' and the type of the result: i is
+ * an integer, f a float, v a vector, q a quaternary vector; '*' repeats the preceding letter any number of times, at
+ * least once. */
 static const struct {
     const char *name, *signatures;
     bool is_op; /* the function is an operation on elements */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The functions of the language: their names and signatures, one row each. */
+ * Declares the functions of the language, whose names and signatures are rows of a table. */
 #ifndef WHIT_LANG_CORE_BUILTINS_H
 #define WHIT_LANG_CORE_BUILTINS_H
 

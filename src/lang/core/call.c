@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements `print` and the functions of the language that do not work element by element. Sums of floats have sixteen
  * lanes: element i is added to lane i mod 16, and at the end the lanes are added in halves. */
 #include <float.h>

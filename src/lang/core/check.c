@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Checks programs: gives each name a slot and each expression a type. A function is checked again for every list of
  * argument types that it is called with; the type of its result is that of its first `return`. */
 #include <stdio.h>

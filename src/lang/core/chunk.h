@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loops over f32 elements, one source for every level (chunk.inc). The compiler makes them vectors, without
- * contraction, so they give the bits of the element functions. */
+ * Declares loops over f32 elements, which have one source for every level (chunk.inc). The compiler makes them vectors,
+ * without contraction, so they give the bits of the element functions. */
 #ifndef WHIT_LANG_CORE_CHUNK_H
 #define WHIT_LANG_CORE_CHUNK_H
 
@@ -12,7 +12,7 @@ typedef struct lang_chunk_kernels {
     void (*binary_scalar[OP_NE + 1])(float *out, const float *a, float b, uint32_t n);
     void (*scalar_binary[OP_NE + 1])(float *out, float a, const float *b, uint32_t n);
     void (*unary[OP_COS + 1])(float *out, const float *a, uint32_t n);
-    /* Add elements, or products of elements, to lanes i mod 16. */
+    /* These functions add elements, or products of elements, to lanes i mod 16. */
     void (*sum)(float lanes[16], const float *a, uint32_t n);
     void (*dot)(float lanes[16], const float *a, const float *b, uint32_t n);
     /* Keeps in each lane the larger of the lane and its elements, which come after the first 16 that lang_lanes_begin

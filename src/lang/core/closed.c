@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Computes loops in closed form. One round of straight-line integer assignments that are affine in the variables, in
  * any order, is a matrix over the integers modulo 2^64; n rounds are its n-th power.
  *

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Compiles statements and expressions to closures. Integer operations have special forms for variables and
  * constants. */
 #include "lang/core/code.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tier 1: a tree of closures. A node contains the function that runs it and its operands; variables are slots in the
- * frame. */
+ * Declares tier 1, a tree of closures. A node contains the function that runs it and its operands; variables are slots
+ * in the frame. */
 #ifndef WHIT_LANG_CORE_CODE_H
 #define WHIT_LANG_CORE_CODE_H
 
@@ -34,7 +34,7 @@ struct lang_code {
 
 enum { LANG_GO_ON, LANG_BROKEN, LANG_CONTINUED, LANG_RETURNED };
 
-/* The body of a function, compiled at its first call. */
+/* Holds the body of a function, which is compiled at its first call. */
 typedef struct lang_body {
     const lang_code *code;
 } lang_body;
@@ -45,9 +45,9 @@ typedef struct lang_compiler {
     bool failed;
 } lang_compiler;
 
-/* A chain of operations on vectors as one loop (elements.c). An operand below LANG_LEAVES is a leaf; from there on it
- * is a value, numbered by its operation and later by its register. Operands that are scalars have the scalar's
- * number. */
+/* Describes a chain of operations on vectors as one loop (elements.c). An operand below LANG_LEAVES is a leaf; from
+ * there on it is a value, numbered by its operation and later by its register. Operands that are scalars have the
+ * scalar's number. */
 enum { LANG_LEAVES = 16, LANG_VALUES = 64, LANG_CONSTANTS = 40, LANG_NATIVE_LEAVES = 6 };
 enum { LANG_BINARY, LANG_BINARY_SCALAR, LANG_SCALAR_BINARY, LANG_UNARY };
 enum { LANG_AS_VECTOR, LANG_AS_SUM, LANG_AS_LARGEST };
@@ -55,14 +55,14 @@ typedef struct lang_element_op {
     uint8_t form, op, to, a, b;
 } lang_element_op;
 
-/* The steps before a chain runs, in the order of the tree: leaves and scalars are read, lengths compared. */
+/* Lists the steps before a chain runs, in the order of the tree: leaves and scalars are read, lengths compared. */
 enum { LANG_READ_LEAF, LANG_READ_SCALAR, LANG_SAME_LENGTH };
 typedef struct lang_element_read {
     uint8_t what, a, b;
     const lang_node *at; /* the node for the error if two lengths differ */
 } lang_element_read;
 
-/* Arguments of a chain's machine code; n_bytes is a multiple of 64. */
+/* Holds the arguments of a chain's machine code; n_bytes is a multiple of 64. */
 typedef struct lang_elements_call {
     const float *x[LANG_NATIVE_LEAVES];
     float *out; /* may be one of x; not for a sum or the largest */
@@ -89,8 +89,8 @@ typedef struct lang_elements {
 lang_code *lang_code_new(lang_compiler *c, const lang_node *node);
 const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e);
 
-/* The functions of tier 2. compile_loop makes a closure of a loop run machine code; false if tier 2 cannot compile the
- * loop. */
+/* Lists the functions of tier 2. compile_loop makes a closure of a loop run machine code; false if tier 2 cannot
+ * compile the loop. */
 struct whit_lang_jit {
     bool (*compile_loop)(lang_compiler *c, const lang_node *loop, lang_code *code);
     /* Sets `native` if the chain can be compiled to machine code; the operands of `ops` are value numbers. */

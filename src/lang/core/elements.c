@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Runs a chain of operations on vectors as one loop over chunks that stay in the L1 cache. The chain is a program of a
  * register machine, in which equal values are computed once. The operands of a chain are evaluated first, from left to
  * right. */

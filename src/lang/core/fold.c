@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Computes before a program runs what is already known then (constant folding). Results keep every bit, because folding
  * calls the tree walker's functions and reorders nothing. */
 #include "lang/core/scalar.h"
@@ -155,9 +154,9 @@ static void share(struct seen *seen, lang_node *e)
 
 /* ---- constants in variables ------------------------------------------------------------------- */
 
-/* The known values of variables at a point of the program. A variable that is assigned only once in the text, and to a
- * constant, has that value in the rest of its block. Functions read variables of the outermost level when they run, so
- * no value is known in functions. */
+/* Holds the known values of variables at a point of the program. A variable that is assigned only once in the text, and
+ * to a constant, has that value in the rest of its block. Functions read variables of the outermost level when they
+ * run, so no value is known in functions. */
 struct known {
     uint32_t n_slots;
     uint8_t *n_assigned;      /* number of assignments in the whole tree; 2: two or more */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The array language: a program is loaded, checked, compiled and run, all within limits.
+ * Runs the array language: a program is loaded, checked, compiled and run, all within limits.
  *
  * docs/use/arrays.md is the reference. One `whit_lang` is a session of one thread: later texts see what earlier texts
  * define. Programs reach no file, no network and no memory but their own. */
@@ -22,15 +22,15 @@ typedef enum whit_lang_type {
 } whit_lang_type;
 const char *whit_lang_type_name(whit_lang_type type);
 
-/* Execution tiers. Every tier gives the same bits. */
+/* These are the tiers of execution, which all give the same bits. */
 enum { WHIT_LANG_WALK, WHIT_LANG_CLOSURES, WHIT_LANG_NATIVE, WHIT_LANG_TIERS };
 typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 
 /* Receives the output of `print`: a complete line with its line feed. Returning false ends the run. */
 typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
 
-/* A function of the host: "ift:h" takes an integer, a float and a text and gives a value of the host;
- * ":-" gives nothing. At most WHIT_LANG_MAX_HOST_ARGUMENTS arguments. */
+/* Describes a function of the host: "ift:h" takes an integer, a float and a text and gives a value of the host; ":-"
+ * gives nothing. At most WHIT_LANG_MAX_HOST_ARGUMENTS arguments. */
 typedef struct whit_lang_host_function {
     const char *name, *signature;
 } whit_lang_host_function;
@@ -40,7 +40,8 @@ typedef union whit_lang_argument {
     double f;
     const char *text; /* valid as long as the program */
 } whit_lang_argument;
-/* The functions of a host. Programs that call them are run by the tree walker, regardless of the requested tier. */
+/* Lists the functions of a host. Programs that call them are run by the tree walker, regardless of the requested
+ * tier. */
 typedef struct whit_lang_host {
     const whit_lang_host_function *functions;
     uint32_t n_functions;
@@ -51,7 +52,7 @@ typedef struct whit_lang_host {
 } whit_lang_host;
 
 typedef struct whit_lang_options {
-    /* Limit of steps: a statement, a call, a loop round or 64 array elements is one step; 0: 10^12. */
+    /* Limits the number of steps: a statement, a call, a loop round or 64 array elements is one step; 0: 10^12. */
     uint64_t max_steps;
     uint64_t max_ms;      /* processor time of one run; 0: no limit */
     size_t max_bytes;     /* memory of all arrays; 0: 64 MiB */
@@ -70,7 +71,7 @@ typedef struct whit_lang_options {
 whit_status whit_lang_open(const whit_lang_options *options, whit_lang **lang, whit_error *error);
 void whit_lang_close(whit_lang *lang);
 
-/* Place of the last error in the text: line and column from 1, 0 if it has no place. */
+/* Returns the place of the last error in the text: line and column from 1, 0 if it has no place. */
 typedef struct whit_lang_place {
     uint32_t line, column;
 } whit_lang_place;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Parses programs by recursive descent; the depth of nesting is limited. */
 #include "lang/core/ast.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The definition of every operation, for one element. Nothing here contracts or reorders, so that loops over these
- * functions give the same bits for any vector width. */
+ * Defines every operation for one element. Nothing here contracts or reorders, so that loops over these functions give
+ * the same bits for any vector width. */
 #ifndef WHIT_LANG_CORE_SCALAR_H
 #define WHIT_LANG_CORE_SCALAR_H
 
@@ -62,7 +62,7 @@ static inline float lang_exp_f32(float x)
 #define LANG_F32_SIN(a)     ((float)sin((double)(a)))
 #define LANG_F32_COS(a)     ((float)cos((double)(a)))
 
-/* X(OP) for every operation that vectors support. */
+/* Expands X(OP) for every operation that vectors support. */
 #define LANG_BINARY_F32(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(CUT) X(LT) X(LE) X(GT) X(GE) X(EQ) X(NE)
 #define LANG_UNARY_F32(X)                                                                                              \
     X(NEG) X(ABS) X(SQRT) X(EXP) X(LOG) X(TANH) X(SIGMOID) X(SILU) X(RELU) X(FLOOR) X(CEIL) X(ROUND) X(SIN) X(COS)

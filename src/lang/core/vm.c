@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * A session of the language: loads and runs programs, enforces limits, and gives the host access to variables. */
+ * Implements a session of the language: loads and runs programs, enforces limits, and gives the host access to
+ * variables. */
 #include "lang/core/vm.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * The tree walker defines the meaning of programs in the simplest way; tests compare the other tiers (closures and
  * machine code) with it. */
 #include "lang/core/scalar.h"

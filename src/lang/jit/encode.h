@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The x86-64 instructions that tier 2 uses, encoded as `as` does it: the shortest form, with 64-bit
- * operands unless the name says otherwise. Intel SDM volume 2. */
+ * Encodes the x86-64 instructions that tier 2 uses, as `as` does it: the shortest form, with 64-bit operands unless the
+ * name says otherwise. Intel SDM volume 2. */
 #ifndef WHIT_LANG_JIT_ENCODE_H
 #define WHIT_LANG_JIT_ENCODE_H
 
@@ -11,10 +11,10 @@
 
 typedef enum jit_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 } jit_reg;
 
-/* ALU operations: their numbers among the first eight operations of x86, as in an opcode. */
+/* Numbers the ALU operations among the first eight operations of x86, as in an opcode. */
 typedef enum jit_alu { ALU_ADD = 0, ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6, ALU_CMP = 7 } jit_alu;
 typedef enum jit_shift { SHIFT_SHL = 4, SHIFT_SHR = 5, SHIFT_SAR = 7 } jit_shift;
-/* Conditions for signed numbers. */
+/* These are conditions for signed numbers. */
 typedef enum jit_condition {
     CC_E = 4,
     CC_NE = 5,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * The vector instructions that tier 2 uses, encoded as `as` does it: VEX for 256 bits, EVEX for 512.
- * Intel SDM volume 2, 2.3 and 2.7. */
+ * Encodes the vector instructions that tier 2 uses, as `as` does it: VEX for 256 bits, EVEX for 512. Intel SDM volume
+ * 2, 2.3 and 2.7. */
 #ifndef WHIT_LANG_JIT_ENCODE_VECTOR_H
 #define WHIT_LANG_JIT_ENCODE_VECTOR_H
 
 #include "lang/jit/encode.h"
 
-/* Prefix and map of an opcode. */
+/* These are the prefix and the map of an opcode. */
 enum { PP_NONE, PP_66, PP_F3, PP_F2 };
 enum { MAP_0F = 1, MAP_0F38, MAP_0F3A };
 
-/* One instruction on vectors: to = op(a, b). */
+/* Describes one instruction on vectors: to = op(a, b). */
 typedef struct jit_vector_op {
     uint8_t pp, map, opcode;
     bool wide; /* W1 in EVEX */
@@ -40,8 +40,8 @@ static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: 
 static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false}; /* /6: pslld by a number */
 static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};  /* EVEX: a table of 8 bits */
 
-/* The second source: a register, [base + rax + offset] if `indexed`, or [base + offset]; base is not rsp, rbp, r12 or
- * r13. */
+/* Describes the second source: a register, [base + rax + offset] if `indexed`, or [base + offset]; base is not rsp,
+ * rbp, r12 or r13. */
 typedef struct jit_operand {
     bool memory, indexed;
     uint8_t reg;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tier 2: loops over integers and chains of operations on vectors as x86-64 code, for whit_lang_options.jit. Pages are
- * writable or executable, never both; if the system gives no executable pages, everything stays on tier 1. */
+ * Declares tier 2: loops over integers and chains of operations on vectors become x86-64 code, for
+ * whit_lang_options.jit. Pages are writable or executable, never both; if the system gives no executable pages,
+ * everything stays on tier 1. */
 #ifndef WHIT_LANG_JIT_JIT_H
 #define WHIT_LANG_JIT_JIT_H
 

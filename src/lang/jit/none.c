@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Replaces the compiler to machine code (tier 2) on processors that it does not support. */
 #include "lang/jit/jit.h"
 

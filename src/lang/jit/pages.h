@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Pages of machine code: writable while they are filled, then executable, never both. */
+ * Makes pages of machine code: they are writable while they are filled, then executable, never both. */
 #ifndef WHIT_LANG_JIT_PAGES_H
 #define WHIT_LANG_JIT_PAGES_H
 

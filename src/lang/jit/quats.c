@@ -37,7 +37,7 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* The arguments shared by the functions below. */
+/* Holds the arguments shared by the functions below. */
 struct context {
     const jit_quats *q;
     jit_code *c;

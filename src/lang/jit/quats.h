@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Sums of quaternary vectors (q += d) in loops of machine code. The vectors that the loop changes stay in registers
- * during the whole loop. This requires that nothing else refers to them and that each vector added has the same scale
- * and length. There is code for two sizes. rdi is the frame; rax is overwritten. */
+ * Compiles sums of quaternary vectors (q += d) in loops of machine code. The vectors that the loop changes stay in
+ * registers during the whole loop. This requires that nothing else refers to them and that each vector added has the
+ * same scale and length. There is code for two sizes. rdi is the frame; rax is overwritten. */
 #ifndef WHIT_LANG_JIT_QUATS_H
 #define WHIT_LANG_JIT_QUATS_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Compiles chains of operations on f32 vectors to one loop of AVX2 or AVX-512 code. A chain becomes a list of
  * instructions on values, each of which is computed once. Registers are assigned in the order of the list and are free
  * again after a value's last use. Constants that every round needs stay in registers as long as registers are left.
@@ -15,7 +14,7 @@
 
 enum { MICROS_MAX = 400, REGS_MAX = 32, CODE_BYTES = 16384, NONE = 0xFF };
 
-/* Kinds of an instruction's source operand. */
+/* These are the kinds of an instruction's source operand. */
 enum { OF_VALUE, OF_CONSTANT, OF_LEAF };
 struct source {
     uint8_t of;
@@ -130,7 +129,7 @@ static struct source rounded(struct vector_compiler *v, struct source a, uint8_t
     return make_micro(v, (struct micro){.kind = MICRO_ROUND, .n_sources = 1, .imm = mode, .op = &V_ROUND, .s = {a}});
 }
 
-/* The predicates of C's comparisons in AVX instructions. */
+/* Numbers the predicates of C's comparisons in AVX instructions. */
 enum { IS_EQ = 0, IS_LT = 1, IS_LE = 2, IS_NE = 4, IS_NOT_LT = 5, IS_GE = 13, IS_GT = 14 };
 
 static struct source unary(struct vector_compiler *v, uint8_t op, struct source a)

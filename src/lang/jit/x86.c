@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Compiles loops over integers to machine code.
  *
  * rdi holds the frame, rsi the session, r15 the steps left. The variables with the most uses, which count ten times

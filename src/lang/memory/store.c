@@ -6,7 +6,7 @@
 
 #include "format/ndf_append.h"
 
-/* The header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
+/* Is the header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
 struct head {
     char magic[4];
     uint32_t version, n_bits, encoder;
@@ -19,7 +19,7 @@ static const char magic[4] = "VSA1";
 enum { VERSION = 1, ENCODER = 1, VECTOR_BYTES = WHIT_MEMORY_WORDS * 8 };
 #define FRAME_NAME "memory"
 
-/* The records of one frame, read in place. */
+/* Describes the records of one frame, which are read in place. */
 struct part {
     uint64_t first, n; /* number of records before this part, number of records in this part */
     const uint64_t *vectors, *ends;
@@ -146,7 +146,7 @@ enum {
     STREAMS = 4,  /* records that a thread reads in parallel: one stream alone stalls at every page */
 };
 
-/* The best records of one worker: a heap with the worst record on top. */
+/* Holds the best records of one worker in a heap with the worst record on top. */
 struct best {
     whit_memory_hit *hits;
     uint32_t n;

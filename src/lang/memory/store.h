@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * An associative memory in a file: frames of type MEMORY, each with some records and committed with them
+ * Stores an associative memory in a file: each frame of type MEMORY has some records and is committed with them
  * (docs/dev/format.md). Committed records are read in place and never change; a store that is killed while it is
  * written loses at most the current batch. */
 #ifndef WHIT_MEMORY_STORE_H
@@ -39,7 +39,7 @@ whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernel
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-/* Records for one commit. Zero-initialise with the allocator set. */
+/* Collects the records for one commit. Zero-initialise with the allocator set. */
 typedef struct whit_memory_batch {
     whit_buf vectors, ends, texts; /* ends: u64, the end of each text in texts */
     uint64_t n_records;
