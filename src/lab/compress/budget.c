@@ -16,7 +16,7 @@
 #define HELD_TOKENS   4096
 #define HELD_EVERY    8          /* every eighth window of the text is held out */
 #define VARIANT_BYTES (1u << 29) /* limit for the activations of all variants together */
-/* The number of sweeps of descent. Error feedback alone is misleading: its errors are up to six times larger. */
+/* Descent has this number of sweeps. Error feedback alone is misleading: its errors are up to six times larger. */
 #define SWEEPS   2
 #define SPAN     2.2 /* candidates have from budget / SPAN to budget * SPAN bits */
 #define SWAPS    5   /* number of exchanges that are measured together */
@@ -76,7 +76,7 @@ struct choosing {
     double elems;
     int32_t *ids[2]; /* tokens of the windows of the text, tokens of the held-out windows */
     size_t n_ids[2], id_capacity;
-    /* The option of each matrix in each measured variant (n_variants, n). NULL: in variant i only matrix i is
+    /* Holds the option of each matrix in each measured variant (n_variants, n). NULL: in variant i only matrix i is
      * rounded. */
     const uint8_t *assigned;
 };
@@ -351,7 +351,7 @@ static whit_status fill_knapsack(struct choosing *c)
     return status;
 }
 
-/* An exchange of bits: matrix `up` gets more bits and matrix `down` fewer. */
+/* Describes an exchange of bits: matrix `up` gets more bits and matrix `down` fewer. */
 struct swap {
     uint32_t up, down;
     uint8_t up_option, down_option;

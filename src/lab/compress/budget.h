@@ -14,7 +14,7 @@
 #include "compress/correct.h"
 #include "compress/stream.h"
 
-/* The choice for one tensor of the source. */
+/* Holds the choice for one tensor of the source. */
 typedef struct whit_budget_choice {
     const char *name; /* name of the candidate, "q2 group 64"; NULL: the tensor has no choice */
     whit_tensor_type type;
@@ -40,7 +40,7 @@ typedef struct whit_budget {
     whit_buf text;               /* out: a line per matrix and a summary; the caller frees it */
 } whit_budget;
 
-/* The least budget, in bits per weight. */
+/* The least budget is 1.2 bits per weight. */
 #define WHIT_BUDGET_BITS_MIN 1.2
 
 /* Chooses candidates for all matrices. WHIT_ERROR_ARGUMENT if even the smallest candidates need more bits. */

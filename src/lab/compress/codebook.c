@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Finds codebook entries. An entry is two bytes of four two-bit levels each, so the cost of an entry is the sum of two
  * values of a table. */
 #include "compress/codebook.h"
@@ -10,8 +9,8 @@
 
 enum { HALF_COLS = 4, HALF_ENTRIES = 256, LEVELS = 3 };
 
-/* The costs of the 256 halves of entries for four weights: the weighted sum of squared errors, and the least cost of
- * turning the sign of one of the four. */
+/* Holds the costs of the 256 halves of entries for four weights: the weighted sum of squared errors, and the least cost
+ * of turning the sign of one of the four. */
 typedef struct half_costs {
     float fit[HALF_ENTRIES], turn[HALF_ENTRIES];
 } half_costs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Eight weights at once as an entry of a codebook and signs: IQ2_XXS, IQ2_XS and IQ2_S. */
+ * Represents eight weights together as an entry of a codebook and signs: IQ2_XXS, IQ2_XS and IQ2_S. */
 #ifndef WHIT_COMPRESS_CODEBOOK_H
 #define WHIT_COMPRESS_CODEBOOK_H
 

@@ -23,12 +23,12 @@
 
 #define LONGEST 512 /* the longest window in tokens */
 #define REPORTS 16  /* most reports per stage, including both variants of v and o */
-/* The version of the solver. It is incremented with every change that gives other results, so that a run never resumes
- * from another solver's matrices. */
+/* Numbers the version of the solver. It is incremented with every change that gives other results, so that a run never
+ * resumes from another solver's matrices. */
 #define SOLVER_VERSION 4
 
-/* The share of the error that a rotation must save to be kept. Smaller savings are chance: most layers of prose-6M vary
- * by 0.4 % in both directions. */
+/* A rotation must save this share of the error to be kept. Smaller savings are chance: most layers of prose-6M vary by
+ * 0.4 % in both directions. */
 #define LEAST_GAIN 0.02
 
 struct compression {
@@ -48,13 +48,13 @@ struct compression {
     char folder[PATH_MAX];       /* folder of OUT, for unnamed files (spool.h) */
     uint64_t began_ns;
     uint32_t layer;
-    /* The state of the current layer: the rotation that is tried, whether the stream has the rotated weights, and the
-     * reports to be sent after the choice. */
+    /* These members are the state of the current layer: the rotation that is tried, whether the stream has the rotated
+     * weights, and the reports to be sent after the choice. */
     whit_rotation rotation;
     bool rotated;
     whit_compress_report reports[REPORTS];
     uint32_t n_reports;
-    /* The approximate multiply-adds of the current layer: all, done, and of the current piece of work. */
+    /* These are the approximate multiply-adds of the current layer: all, done, and of the current piece of work. */
     double layer_cost, done_cost, work_cost;
     double shown;      /* the largest share that was reported: repeated work does not lower it */
     bool is_cancelled; /* the progress callback returned false */

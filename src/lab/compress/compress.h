@@ -17,7 +17,7 @@ typedef enum whit_compress_method {
     WHIT_COMPRESS_FULL, /* error feedback under the Hessian, with every stage */
 } whit_compress_method;
 
-/* Stages of the full method, which `without` leaves out. */
+/* Lists the stages of the full method, which `without` leaves out. */
 typedef enum whit_compress_stage {
     WHIT_STAGE_QEP = 1 << 0,      /* targets corrected for the inputs' errors */
     WHIT_STAGE_RESIDUAL = 1 << 1, /* targets also corrected for the residual stream's errors */
@@ -55,8 +55,8 @@ typedef struct whit_compress_options {
     /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
     const char *codec;
     const whit_source *like; /* matrices get their types from this source; NULL: not given */
-    /* Bits per weight of a budget (budget.h), which chooses codecs, groups and sizes of corrections in place of the
-     * options for them; 0: no budget. */
+    /* Sets a budget of bits per weight (budget.h), which chooses codecs, groups and sizes of corrections in place of
+     * the options for them; 0: no budget. */
     double bits;
     const char *const *mixed; /* "down=t": another codec, or i8 or f16, for the matrices of that name */
     size_t n_mixed;
@@ -80,8 +80,8 @@ typedef struct whit_compress_options {
     bool resume;               /* resume an interrupted run from its work file */
     const char *command;       /* provenance */
     const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */
-    /* Processes that share the calibration text; rank 0 writes files. NULL: this process alone, which sums in
-     * another order. */
+    /* These processes share the calibration text; rank 0 writes files. NULL: this process alone, which sums in another
+     * order. */
     const whit_ranks *ranks;
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;

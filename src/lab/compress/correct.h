@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the other,
- * each for the error that the earlier ones leave; after each, the codes are refined against the target minus the
+ * Finds the corrections of a matrix that is solved: its second sign plane, outliers and low-rank pair, one after the
+ * other, each for the error that the earlier ones leave; after each, the codes are refined against the target minus the
  * corrections (solve.h). */
 #ifndef WHIT_COMPRESS_CORRECT_H
 #define WHIT_COMPRESS_CORRECT_H

@@ -7,8 +7,8 @@
 
 #include "compress/stream.h"
 
-/* A function that returns the matrix that a variant has in place of a tensor of the source, by its number; NULL: the
- * original's matrix. */
+/* Functions of this type return the matrix that a variant has in place of a tensor of the source, by its number; NULL:
+ * the original's matrix. */
 typedef const whit_tensor *whit_variant_fn(void *user, uint32_t variant, uint32_t tensor);
 
 /* Runs n variants over the stream's text, which is used up: the stream must have been opened for this call. kl: (n),

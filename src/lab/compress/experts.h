@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Matrices of a layer's experts. Each expert is solved by itself against the Hessian of the tokens that the compressed
- * model routes to it, each weighted by the square of its weight in the sum over experts. An expert that saw few tokens
- * is shrunk towards the mean over all pairs of the layer, as if it had seen n_cols / 8 more of that kind (the shrinkage
- * of Ledoit, Wolf 2004, with a fixed number of tokens). An expert that saw none is rounded plainly. */
+ * Solves the matrices of a layer's experts. Each expert is solved by itself against the Hessian of the tokens that the
+ * compressed model routes to it, each weighted by the square of its weight in the sum over experts. An expert that saw
+ * few tokens is shrunk towards the mean over all pairs of the layer, as if it had seen n_cols / 8 more of that kind
+ * (the shrinkage of Ledoit, Wolf 2004, with a fixed number of tokens). An expert that saw none is rounded plainly. */
 #ifndef WHIT_COMPRESS_EXPERTS_H
 #define WHIT_COMPRESS_EXPERTS_H
 
@@ -22,8 +22,8 @@ typedef struct whit_expert_stage {
     const whit_blas *blas;
     unsigned stages; /* whit_compress_stage bits */
     whit_ref input;  /* the value that the matrices read */
-    /* The residual stream to which the sum over a token's experts is added. The solution also compensates the error
-     * that this stream already has; 0: it does not. */
+    /* The sum over a token's experts is added to this residual stream. The solution also compensates the error that
+     * this stream already has; 0: it does not. */
     whit_ref residual;
     uint32_t n_experts, group;
     uint32_t n;

@@ -107,7 +107,8 @@ static whit_status check_finite(const whit_stream *s, const whit_hessian *hessia
 
 /* ---- sums over batches ------------------------------------------------------------------------- */
 
-/* The sums for one input: the values and weights they are computed from, and the trees that add them over ranks. */
+/* Describes the sums for one input: the values and weights they are computed from, and the trees that add them over
+ * ranks. */
 struct sums {
     whit_hessian_pair *pair;
     whit_stream *stream;
@@ -251,7 +252,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
 #define SHRINK_SHARE 0.125 /* weight of the mean over all pairs, in tokens per column */
 #define COUNT_LOW    4096  /* base of a count of pairs as two floats, each exact up to 2^24 */
 
-/* The state of whit_hessian_gather_experts, without its results. */
+/* Holds the state of whit_hessian_gather_experts, without its results. */
 struct gathering {
     whit_hessian_experts *experts;
     whit_stream *stream;

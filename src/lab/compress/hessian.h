@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Statistics of one input of a layer's matrices over the calibration text.
+ * Collects statistics of one input of a layer's matrices over the calibration text.
  *
  * Let x be the input after the compressed blocks, x' the original model's input, and r the residual stream's loss at
  * the place where the output is added to it:
@@ -31,7 +31,7 @@ typedef struct whit_hessian_pair {
 whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *stream, const whit_blas *blas, whit_ref value,
                                 bool moved, whit_ref residual, uint32_t n_out, const float *row_weights,
                                 whit_error *error);
-/* Statistics of the inputs of experts [first, first + n) of a layer. */
+/* Holds statistics of the inputs of experts [first, first + n) of a layer. */
 typedef struct whit_hessian_experts {
     uint32_t first, n;
     whit_ref residual;     /* the value that the sum over a token's experts is added to; 0: without lost */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The levels of one scale group and how its scales are fitted if weights count differently; the plain rounding is in
- * quant/quantise.h. No state, any thread. */
+ * Computes the levels of one scale group, and fits the group's scales if weights count differently; the plain rounding
+ * is in quant/quantise.h. No state, any thread. */
 #ifndef WHIT_COMPRESS_LEVELS_H
 #define WHIT_COMPRESS_LEVELS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A low-rank pair for a matrix's remaining error: B A nearest to D under H, by alternating least squares for the
- * factors: B = D H A^T (A H A^T)^-1, A = (B^T B)^-1 B^T D. Both are rounded to int8 rows, A first, and B is fitted to
- * the rounded A. */
+ * Finds a low-rank pair for a matrix's remaining error: the B A that is nearest to D under H, by alternating least
+ * squares for the factors: B = D H A^T (A H A^T)^-1, A = (B^T B)^-1 B^T D. Both are rounded to int8 rows, A first, and
+ * B is fitted to the rounded A. */
 #ifndef WHIT_COMPRESS_LOW_RANK_H
 #define WHIT_COMPRESS_LOW_RANK_H
 

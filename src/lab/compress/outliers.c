@@ -8,7 +8,7 @@
 #define REFIT_SWEEPS 4
 #define BYTE_MOST    127
 
-/* A step of the greedy search in a row. */
+/* Describes a step of the greedy search in a row. */
 struct step {
     uint32_t col;
     float gain; /* the smallest gain so far in the row, so that a threshold always keeps the first steps of a row */

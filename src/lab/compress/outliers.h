@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Outliers of a matrix: single weights whose correction lowers the error of its outputs most.
+ * Finds the outliers of a matrix: single weights whose correction lowers the error of its outputs most.
  *
  * With D = Q - W* and R = D H, changing weight j of a row by -R_j / H_jj reduces the error by R_j^2 / H_jj. Each row
  * greedily takes its best weight, updates R, and repeats; the best steps of all rows are kept, up to `most`. Then the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A second sign plane of a matrix, on the columns whose errors weigh most.
+ * Finds a second sign plane of a matrix on the columns whose errors weigh most.
  *
  * With D = W* - Q the plane P is a matrix of signs on the columns S: of least error where P H_SS P^T - 2 P (D H)_S^T is
  * least, that is the matrix nearest to T = (D H)_S H_SS^-1 under H_SS. So the plane is solved like any matrix of signs

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * A rotation that costs nothing when the model runs: values of attention are rotated within each head by a Hadamard
- * matrix R, which is folded into the matrices on both sides, R W_v and W_o R^-1. Weights that are nearer to a normal
- * distribution lose less to levels that are the same for a whole group (QuaRot, Ashkboos et al. 2024). Whether the
- * layer loses less is tried, since a rotation also hides the columns that stand out.
+ * Finds a rotation that costs nothing when the model runs: values of attention are rotated within each head by a
+ * Hadamard matrix R, which is folded into the matrices on both sides, R W_v and W_o R^-1. Weights that are nearer to a
+ * normal distribution lose less to levels that are the same for a whole group (QuaRot, Ashkboos et al. 2024). Whether
+ * the layer loses less is tried, since a rotation also hides the columns that stand out.
  *
  * Both variants of v and o are kept during the trial: one is on the stream, the other here. */
 #ifndef WHIT_COMPRESS_ROTATE_H

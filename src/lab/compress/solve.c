@@ -12,8 +12,8 @@
 
 #define BLOCK 128 /* columns whose errors are propagated together; at least a whole group */
 
-/* The constants of annealing: sweeps of descent before it, first and last temperature, sweeps between two refits of
- * scales. */
+/* These are the constants of annealing: sweeps of descent before it, first and last temperature, sweeps between two
+ * refits of scales. */
 #define ANNEAL_DESCENTS 2
 #define ANNEAL_FIRST    4.0f
 #define ANNEAL_LAST     0.05f
@@ -26,7 +26,8 @@
 #define NOISE_STEPS (1u << NOISE_BITS)
 #define DRAW_SEED   0xD1342543DE82EF95u /* odd, which spreads the numbers of draws over all seeds */
 
-/* The state of one solve. Columns are in the order of processing (the walk), and groups are indexed in this order. */
+/* Holds the state of one solve. Columns are in the order of processing (the walk), and groups are indexed in this
+ * order. */
 struct walk {
     whit_solve *s;
     const whit_blas *blas;
@@ -52,7 +53,8 @@ struct walk {
     float temperature;  /* temperature of the sweep in units of `heat`; 0: descent */
     bool keeps_scales;  /* the current sweep changes only codes */
     uint64_t sweep;     /* number of the annealing sweep */
-    /* The work items done so far, the most items of all sweeps, and whether within.tell returned false. */
+    /* These count the work items done so far and the most items of all sweeps; the flag tells whether within.tell
+     * returned false. */
     _Atomic uint32_t n_done;
     uint32_t n_all;
     bool is_ended;
@@ -340,8 +342,8 @@ static bool move_codes(const struct walk *k, uint32_t row, uint32_t group, float
     return moved;
 }
 
-/* The coefficients of a group's scales a and b (first, second), and their products with H within the group; each is
- * (n_rows, columns of the group). */
+/* Holds the coefficients of a group's scales a and b (first, second), and their products with H within the group; each
+ * is (n_rows, columns of the group). */
 struct parts {
     float *first, *second, *first_h, *second_h;
 };

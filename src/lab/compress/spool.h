@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Memory that the system may write to disk: pages of a nameless file, which disappears when the program ends in any
- * way. It contains data that a run keeps for long and rarely reads: activations, finished matrices. */
+ * Allocates memory that the system may write to disk: pages of a nameless file, which disappears when the program ends
+ * in any way. It contains data that a run keeps for long and rarely reads: activations, finished matrices. */
 #ifndef WHIT_COMPRESS_SPOOL_H
 #define WHIT_COMPRESS_SPOOL_H
 

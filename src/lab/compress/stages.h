@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The stages of a layer: matrices that read one input are solved together, against one Hessian. */
+ * Divides a layer into stages: matrices that read one input are solved together, against one Hessian. */
 #ifndef WHIT_COMPRESS_STAGES_H
 #define WHIT_COMPRESS_STAGES_H
 

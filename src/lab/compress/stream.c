@@ -13,7 +13,7 @@
 
 /* ---- reading the source ------------------------------------------------------------------------ */
 
-/* A row of a tensor in the source's own type. */
+/* Holds a row of a tensor in the source's own type. */
 struct row_buffer {
     whit_rows rows;
     size_t elems_bytes, n_fields, n_fields_u8;

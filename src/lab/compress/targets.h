@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The factor of an input's Hessian, in the order in which columns are rounded, and targets computed with it: matrices
- * that compensate the errors of the inputs and of the residual stream (hessian.h). */
+ * Computes the factor of an input's Hessian, in the order in which columns are rounded, and targets computed with it:
+ * matrices that compensate the errors of the inputs and of the residual stream (hessian.h). */
 #ifndef WHIT_COMPRESS_TARGETS_H
 #define WHIT_COMPRESS_TARGETS_H
 

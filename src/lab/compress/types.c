@@ -17,7 +17,7 @@
 #define PAIR_SIDE_MIN  1024  /* least number of rows and of columns */
 #define OUTLIER_COLS   65536 /* number of columns that an outlier's index can address */
 
-/* The types of GGUF files that a matrix can be rounded to, as whit's types that hold the same values. */
+/* Lists the types of GGUF files that a matrix can be rounded to, as whit's types that hold the same values. */
 static const struct form {
     const char *name;
     uint8_t codec, scale_type;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The type of each tensor of a compressed model: the codec of its matrices, and the size of their corrections within
- * the codec's budget of bits. */
+ * Chooses the type of each tensor of a compressed model: the codec of its matrices, and the size of their corrections
+ * within the codec's budget of bits. */
 #ifndef WHIT_COMPRESS_TYPES_H
 #define WHIT_COMPRESS_TYPES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The work file of a compression, OUT.work: finished matrices, appended layer by layer, so that an interrupted run
- * resumes after its last complete layer.
+ * Writes the work file of a compression, OUT.work: finished matrices are appended layer by layer, so that an
+ * interrupted run resumes after its last complete layer.
  *
  * It has a header (magic, hash of everything that the results depend on), then records: length, hash of settings and
  * payload, payload. A record that is torn or damaged ends the file; everything after it is cut off. The work file is
@@ -19,8 +19,8 @@ typedef struct whit_work {
     const whit_allocator *allocator;
 } whit_work;
 
-/* A function that receives a matrix of a complete record, in the order in which they were added. It takes ownership of
- * `finished`. */
+/* Functions of this type receive a matrix of a complete record, in the order in which they were added. They take
+ * ownership of `finished`. */
 typedef whit_status whit_work_fn(void *user, whit_finished *finished, whit_error *error);
 
 /* Opens `path`: an empty file for these settings or, with `resume`, an existing one, whose records are first passed to

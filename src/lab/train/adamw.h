@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The optimiser: AdamW with decoupled decay (Loshchilov, Hutter 2019), warm-up, cosine schedule,
- * and clipping of the whole gradient's norm. */
+ * Implements the optimiser: AdamW with decoupled decay (Loshchilov, Hutter 2019), warm-up, cosine schedule, and
+ * clipping of the whole gradient's norm. */
 #ifndef WHIT_TRAIN_ADAMW_H
 #define WHIT_TRAIN_ADAMW_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Training text: files as one sequence of token ids, and windows drawn from it. */
+ * Holds training text: files as one sequence of token ids, and windows drawn from it. */
 #ifndef WHIT_TRAIN_CORPUS_H
 #define WHIT_TRAIN_CORPUS_H
 
 #include "base/mem.h"
 
-/* A function that receives the share of some work that is done; it returns false to end the work. */
+/* Functions of this type receive the share of some work that is done, and return false to end the work. */
 typedef bool whit_corpus_fn(void *user, const char *what, double share);
 
 typedef struct whit_corpus {

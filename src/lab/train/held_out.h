@@ -14,7 +14,7 @@ typedef struct whit_held_out_result {
     uint32_t n_windows;
 } whit_held_out_result;
 
-/* A function that is called after each batch. */
+/* A function of this type is called after each batch. */
 typedef whit_corpus_fn whit_held_out_fn;
 
 /* Measures the student. `teacher` may be NULL. Both tapes have the same batch shape; `loss` is for their rows; ids and

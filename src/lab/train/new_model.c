@@ -38,7 +38,7 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-/* The initial values of tensors by the suffix of their names. */
+/* Lists the initial values of tensors by the suffixes of their names. */
 enum start { START_RESIDUAL, START_ONE, START_ZERO, START_TAPS, START_DECAY, START_STEP };
 static const struct {
     const char *end;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Causal attention with grouped heads. A work item is a KV head of a sequence with all its query heads, so that items
- * share no gradient. Queries are processed in blocks; a block reads the keys up to its last query, from the first key
- * of the window. The backward pass computes the probabilities again:
+ * Implements causal attention with grouped heads. A work item is a KV head of a sequence with all its query heads, so
+ * that items share no gradient. Queries are processed in blocks; a block reads the keys up to its last query, from the
+ * first key of the window. The backward pass computes the probabilities again:
  *
  *   S = scale Q K^T, P = softmax(S), O = P V
  *   dV += P^T dO, dP = dO V^T, dS = scale P (dP - rowsum(dO O)), dQ = dS K, dK += dS^T Q */
@@ -36,7 +35,7 @@ static struct attention_job attention_job(const whit_tape *tape, const whit_tape
     return job;
 }
 
-/* A block of attention: queries [begin, end) of one head attend to keys [first, end). */
+/* Describes a block of attention: queries [begin, end) of one head attend to keys [first, end). */
 struct block {
     uint32_t begin, end, first;
     size_t n_queries, n_keys;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Causal convolution over time of each channel by itself, with inference's kernel. A work item is a run of channels
- * over all sequences, so that the gradient of a tap's weight is the sum of one item. With u the sum over taps and s the
- * sigmoid of u:
+ * Implements causal convolution over time of each channel by itself, with inference's kernel. A work item is a run of
+ * channels over all sequences, so that the gradient of a tap's weight is the sum of one item. With u the sum over taps
+ * and s the sigmoid of u:
  *
  *   y[t] = f(u[t]), u[t] = sum over j of w[j] x[t - (n_taps - 1 - j)], f is SiLU or the identity
  *   du = dy s (1 + u (1 - s)), or dy; dx[t] = sum over j of w[j] du[t + n_taps - 1 - j]

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Gated delta rule, with inference's kernel. A value head's state S (key_dim, value_dim) begins as zeros. A token has a
- * query q and a key k of unit length (q is also divided by sqrt(key_dim)), a value v, b = sigmoid(beta) and g = exp(a
- * softplus(decay + dt)):
+ * Implements the gated delta rule with inference's kernel. A value head's state S (key_dim, value_dim) begins as zeros.
+ * A token has a query q and a key k of unit length (q is also divided by sqrt(key_dim)), a value v, b = sigmoid(beta)
+ * and g = exp(a softplus(decay + dt)):
  *
  *   R = g S, u = b (v - R^T k), S' = R + k u^T, o = S'^T q
  *
@@ -31,14 +30,14 @@ struct delta_job {
     const float *mixed, *beta, *decay, *a, *dt;
 };
 
-/* A token's change to the state of a head. */
+/* Holds a token's change to the state of a head. */
 struct token {
     float *query, *key; /* (key_dim) normalised query and key */
     float *change;      /* (value_dim) u of the head comment */
     float g, b;
 };
 
-/* The scratch memory of a worker. */
+/* Divides the scratch memory of a worker. */
 struct walk {
     float *kept;           /* (n_tokens / stride, state) states before tokens 0, stride, ... */
     float *states;         /* (stride + 1, state) states before each token of a chunk and after its last token */
@@ -207,7 +206,7 @@ static void fill_chunk(const struct delta_job *job, const struct walk *w, size_t
     }
 }
 
-/* The gradients of a and dt, summed over the tokens of a sequence for one value head. */
+/* Holds the gradients of a and dt, summed over the tokens of a sequence for one value head. */
 struct head_sums {
     float da, ddt;
 };

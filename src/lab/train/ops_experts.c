@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Mixtures of experts: the choice of experts, rows grouped by expert, products with an expert's matrix, weighted sums.
- * A value of (token, expert) pairs has n_rows n_used rows, sorted by expert and then by token, as in inference. A work
- * item of a product is an expert, so that items share no gradient of a matrix. The gradient passes through the weights
- * of the chosen experts; the choice itself has no gradient. With s the scores and p_i = s of choice i, a token's
- * weights are w_i = f c_i p_i / (sum of p + added) if normalised, or else w_i = f c_i p_i:
+ * Implements mixtures of experts: the choice of experts, rows grouped by expert, products with an expert's matrix,
+ * weighted sums. A value of (token, expert) pairs has n_rows n_used rows, sorted by expert and then by token, as in
+ * inference. A work item of a product is an expert, so that items share no gradient of a matrix. The gradient passes
+ * through the weights of the chosen experts; the choice itself has no gradient. With s the scores and p_i = s of choice
+ * i, a token's weights are w_i = f c_i p_i / (sum of p + added) if normalised, or else w_i = f c_i p_i:
  *
  *   dp_i = f c_i dw_i; normalised: (dp_i - sum of dp_j p_j / (sum of p + added)) / (sum of p + added)
  *   softmax: dl_e = s_e (ds_e - sum of ds s); sigmoid: dl_e = ds_e s_e (1 - s_e)

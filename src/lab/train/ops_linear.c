@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Linear layers: y = x W^T + b over rows. The forward pass reads W rounded if the parameter is coded; the gradient of
- * the rounded W is used as the gradient of the latent weights (straight-through). The same holds for an input that is
- * rounded to int8 (W1.58A8), which is rounded again for the gradient of W instead of being stored. */
+ * Implements linear layers: y = x W^T + b over rows. The forward pass reads W rounded if the parameter is coded; the
+ * gradient of the rounded W is used as the gradient of the latent weights (straight-through). The same holds for an
+ * input that is rounded to int8 (W1.58A8), which is rounded again for the gradient of W instead of being stored. */
 #include "train/ops.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The adapter of a linear layer: y += (x Aᵀ) Bᵀ. The forward pass uses A and B rounded to int8; their gradients are
- * applied to the unrounded values (straight-through). x Aᵀ is small, so the gradient computes it again. */
+ * Implements the adapter of a linear layer: y += (x Aᵀ) Bᵀ. The forward pass uses A and B rounded to int8; their
+ * gradients are applied to the unrounded values (straight-through). x Aᵀ is small, so the gradient computes it
+ * again. */
 #include "train/ops.h"
 
 struct factors {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
- * Operations on rows: embedding, norms, RoPE, gates, clamps and sums. */
+ * Implements operations on rows: embedding, norms, RoPE, gates, clamps and sums. */
 #include "train/ops.h"
 
 #include "kernels/delta.h"

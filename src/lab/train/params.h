@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The parameters that are trained: the tensors of a graph as latent f32 weights, row-major, with their gradients and
- * the two moments of Adam.
+ * Holds the parameters that are trained: the tensors of a graph as latent f32 weights, row-major, with their gradients
+ * and the two moments of Adam.
  *
  * Everything that the optimiser moves lies in one run of floats, latents first and then the scales of coded tensors;
  * gradients and moments mirror it, so that clipping, stepping and checkpoints are walks over arrays. A tensor with a
@@ -35,8 +35,8 @@ typedef struct whit_param {
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
-    /* The loaded tensor, if it has corrections (kernels/corrections.h) and keeps its type. They are added to the
-     * rounded values and are not part of the latents. Without parts: no corrections. The tensor's memory is used in
+    /* This is the loaded tensor, if it has corrections (kernels/corrections.h) and keeps its type. They are added to
+     * the rounded values and are not part of the latents. Without parts: no corrections. The tensor's memory is used in
      * place. */
     whit_tensor corrected;
 } whit_param;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training text sampled from a model. */
+ * Samples training text from a model. */
 #ifndef WHIT_TRAIN_SAMPLE_H
 #define WHIT_TRAIN_SAMPLE_H
 

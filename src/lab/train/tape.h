@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tape: runs a model's graph forward over a batch and backward again.
+ * The tape runs a model's graph forward over a batch and backward again.
  *
  * It walks the nodes of the same whit_graph that inference compiles; every operation's forward and gradient stand side
  * by side in ops_*.c. A batch is n_sequences of n_tokens each, all positions from 0; rows are n_sequences * n_tokens.
@@ -43,7 +43,7 @@ typedef struct whit_tape_step {
     whit_ref route; /* the route whose pairs the operation runs; 0: no experts */
 } whit_tape_step;
 
-/* The (token, expert) pairs of the layer whose operation ran last, by expert, then by token. */
+/* Holds the (token, expert) pairs of the layer whose operation ran last, sorted by expert, then by token. */
 typedef struct whit_tape_pairs {
     uint32_t n_experts, n_used; /* 0: the graph has no experts */
     uint32_t *first;            /* (n_experts + 1) first pair of each expert */
@@ -113,8 +113,8 @@ static inline uint32_t whit_tape_rows(const whit_tape *tape, whit_ref value)
 float *whit_tape_value(const whit_tape *tape, whit_ref value);
 float *whit_tape_gradient(const whit_tape *tape, whit_ref value);
 
-/* A function that is called when the gradient of a crossing value is complete except for the caller's own addition to
- * it. */
+/* A function of this type is called when the gradient of a crossing value is complete except for the caller's own
+ * addition to it. */
 typedef void whit_tape_hook(void *user, whit_tape *tape, whit_ref value);
 
 /* Begins a sum of gradients: sets those of the parameters to zero, except that the next backward pass overwrites

@@ -44,7 +44,7 @@ static whit_status type_of_trainee(const char *codec, uint32_t n_rows, uint32_t 
 
 bool whit_trainee_keeps(const char *name)
 {
-    /* The steps and decays of a delta rule's states, the router and the weight of a shared expert: under 1 % of the
+    /* The steps and decays of a delta rule's states, the router and the weight of a shared expert are under 1 % of the
      * weights. */
     static const char *const kept[] = {"beta", "decay", "router", "shared_weight"};
     const char *last = strrchr(name, '.');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A model during training: its graph with latent weights, taken from an open model. A teacher is one without gradients;
- * a student rounds its matrices to a codec. */
+ * Represents a model during training: its graph with latent weights, which are taken from an open model. A teacher is a
+ * trainee without gradients; a student rounds its matrices to a codec. */
 #ifndef WHIT_TRAIN_TRAINEE_H
 #define WHIT_TRAIN_TRAINEE_H
 
@@ -10,7 +10,8 @@
 #include "train/params.h"
 
 typedef struct whit_trainee_codecs {
-    /* Matrices of the layers: "t", "b1", "q2" (l2), "q2-planes" (q2), "f16", "f32", or "own": as in the model. */
+    /* This is the codec of the layers' matrices: "t", "b1", "q2" (l2), "q2-planes" (q2), "f16", "f32", or "own": as in
+     * the model. */
     const char *layers;
     const char *embedding;    /* embedding and head: "i8", "f16" or "f32" */
     const char *const *mixed; /* "down=t": another codec for the matrices of that name in all layers */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Writes a trained model to a file; coded tensors have exactly the codes and scales that training used. */
 #include "train/trainee.h"
 

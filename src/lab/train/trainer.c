@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* The version of the trainer. It is incremented when the same run would give other bits; checkpoints of other versions
- * are refused. */
+/* Numbers the version of the trainer. It is incremented when the same run would give other bits; checkpoints of other
+ * versions are refused. */
 #define TRAINER_VERSION 2
 
 whit_trainer_options whit_trainer_options_default(void)
@@ -446,7 +446,7 @@ static void keep_decays_negative(whit_trainer *d)
     }
 }
 
-/* The state that all ranks agree on between steps. */
+/* Holds the state that all ranks agree on between steps. */
 struct between {
     double share;
     bool stop;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Training: a model, its matrices rounded where a codec says so, learns a text or its teacher's
+ * Trains a model: the model, whose matrices are rounded if a codec requires this, learns a text or its teacher's
  * distribution over it.
  *
  * The student starts from the weights of an open model: a new one (new_model.h), or the teacher itself.
@@ -49,8 +49,9 @@ typedef struct whit_trainer_options {
     bool measure_before;         /* also measure before the first step: a report with step 0 */
     uint32_t n_sequences, n_tokens, n_accumulate;
     uint64_t n_steps; /* length of the run in steps; 0: the run lasts `seconds` */
-    /* Length of the run in time, from begun_ns on, with opening and measuring; the schedule follows the one of n_steps
-     * and seconds that is set. Without n_held_out_windows a measurement may take a twentieth of this time. */
+    /* Limits the length of the run in time, from begun_ns on, with opening and measuring; the schedule follows the
+     * one of n_steps and seconds that is set. Without n_held_out_windows a measurement may take a twentieth of this
+     * time. */
     double seconds;
     uint64_t begun_ns; /* whit_now_ns() when the run began; 0: when the trainer was opened */
     uint64_t seed;
@@ -65,7 +66,7 @@ typedef struct whit_trainer_options {
     bool recompute;           /* stores few activations and recomputes the others: less memory */
     whit_adamw adamw;
     uint32_t n_threads;
-    /* Processes that share each step's units of sequences (tree.h). NULL: only this process, which runs a batch in one
+    /* These processes share each step's units of sequences (tree.h). NULL: only this process, which runs a batch in one
      * pass: sums of another order. Only rank 0 measures and writes files. */
     const whit_ranks *ranks;
     const char *checkpoint; /* path of the checkpoint; NULL: no checkpoint */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The parts of a trainer, for trainer.c and its tests. */
+ * Declares the parts of a trainer for trainer.c and its tests. */
 #ifndef WHIT_TRAIN_TRAINER_PARTS_H
 #define WHIT_TRAIN_TRAINER_PARTS_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Adds the gradients of sequences in a binary tree, whose order does not depend on the number of ranks. */
 #include "train/tree.h"
 
@@ -79,7 +78,7 @@ void whit_tree_add(whit_tree *tree)
     }
 }
 
-/* The parts of a node that are sent together with its values. */
+/* Holds the parts of a node that are sent together with its values. */
 struct header {
     uint32_t first, n;
     double losses[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Training by several processes (ranks), which mpirun starts: each computes the gradients of some sequences of a step.
+ * Supports training by several processes (ranks), which mpirun starts: each computes the gradients of some sequences of
+ * a step.
  *
  * Sums of floats depend on their order, so it must not depend on the number of ranks. A step's sequences are divided
  * into units. Each unit has a gradient of its own, and these are added in a binary tree over their numbers: blocks of
@@ -12,7 +13,7 @@
 #include "base/ranks.h"
 #include "train/params.h"
 
-/* The sum of a block of units: n of them, a power of two, from `first` on, a multiple of n. */
+/* Holds the sum of a block of n units from unit `first` on; n is a power of two and `first` a multiple of n. */
 typedef struct whit_tree_node {
     uint32_t first, n;
     double losses[2]; /* sums of KL and CE */
