@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Opens the adapters of --adapter FILE[:SCALE], which may be repeated, for a model and mounts them on a session. */
 #include <errno.h>
 #include <math.h>

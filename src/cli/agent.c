@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit agent: patches are shown before they are written, and turns can be undone. */
 #include "agent/changes.h"
 #include "base/items.h"
@@ -66,7 +65,7 @@ static const cli_option options[] = {
 
 /* ---- showing -------------------------------------------------------------------------------- */
 
-/* The lines of both sides of a hunk that are still to come. */
+/* Counts the lines of both sides of a hunk that are still to come. */
 struct hunk_left {
     size_t n_old, n_new;
 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit agent --acp: the models and conversations of an editor's sessions (agent/acp.h). */
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements the answer "e" to a question of whit agent: the person edits the changes that the model proposes. */
 #include "agent/changes.h"
 #include "base/file.h"
@@ -15,7 +14,8 @@
 
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 
-/* The copies that the person edits, in a folder that only the person can read: FOLDER/0/main.c, FOLDER/1/main.h. */
+/* Holds the copies that the person edits, in a folder that only the person can read: FOLDER/0/main.c,
+ * FOLDER/1/main.h. */
 struct copies {
     char folder[PATH_MAX];
     char **paths; /* a path for each change; NULL if the change is not edited */

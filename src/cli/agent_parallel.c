@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit agent -j N, which runs several tasks at once.
  *
  * Each task is another run of this program, "whit agent -p", in a copy of the project (agent/scratch.h); all tasks use
@@ -186,7 +185,7 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
-/* The changes that a check would run on. */
+/* Holds the changes that a check would run on. */
 struct checked {
     const struct parallel *parallel;
     const whit_changes *set;

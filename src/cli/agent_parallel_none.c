@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Refuses whit agent -j on systems without fork. */
 #include "cli/agent.h"
 

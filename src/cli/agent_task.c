@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Runs whit agent's tasks: a model, which is in this process or at an endpoint, a runner, and their messages. */
 #include "agent/folders.h"
 #include "agent/light.h"

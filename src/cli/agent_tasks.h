@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A model and the resources of its tasks, which are typed or sent by an editor. */
+ * Declares a model and the resources of its tasks, which are typed or sent by an editor. */
 #ifndef WHIT_CLI_AGENT_TASKS_H
 #define WHIT_CLI_AGENT_TASKS_H
 
@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* A model that answers, and all resources of a task. */
+/* Holds a model that answers, and all resources of a task. */
 struct cli_tasks {
     cli_call *call;
     const volatile bool *cancel;

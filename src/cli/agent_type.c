@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Handles the tasks and commands that a person types to whit agent. */
 #include "agent/guard.h"
 #include "agent/light.h"
@@ -321,7 +320,7 @@ static int do_help(struct cli_tasks *t, const char *nothing)
     return CLI_OK;
 }
 
-/* The names of the commands that /help lists; NULL ends them. */
+/* Returns the names of the commands that /help lists; NULL ends them. */
 static const char *const *command_words(void)
 {
     static const char *words[N_COMMANDS + 1];

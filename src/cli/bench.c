@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit bench, which measures how fast models run here and how far that is from the machine's limits
  * (bench/bench.h). */
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints the table of whit bench --kernels. */
 #include "cli/bench_report.h"
 

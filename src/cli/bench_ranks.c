@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Runs whit bench under mpirun: several ranks run a model, and rank 0 prints the table. */
 #include "cli/bench_report.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints results as a Markdown table, CSV or JSON with the same columns, which are listed once. */
 #include <math.h>
 #include <stdio.h>

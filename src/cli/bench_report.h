@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tables of whit bench: results as Markdown, CSV or JSON. */
+ * Prints the tables of whit bench: results as Markdown, CSV or JSON. */
 #ifndef WHIT_CLI_BENCH_REPORT_H
 #define WHIT_CLI_BENCH_REPORT_H
 
@@ -11,7 +11,7 @@ typedef enum bench_form { BENCH_MD, BENCH_CSV, BENCH_JSON } bench_form;
 
 typedef enum bench_kind { BENCH_TEXT, BENCH_COUNT, BENCH_REAL } bench_kind;
 
-/* Columns that exist only with certain options. */
+/* These columns exist only with certain options. */
 enum { BENCH_WITH_STOLEN = 1, BENCH_WITH_DRAFT = 2 };
 
 typedef struct bench_column {
@@ -29,7 +29,7 @@ typedef struct bench_cell {
 } bench_cell;
 #define BENCH_COLUMNS_MAX 24
 
-/* Results as a table. make_cells fills (n_columns) cells from result i. */
+/* Describes results as a table. make_cells fills (n_columns) cells from result i. */
 typedef struct bench_table {
     const bench_column *columns;
     size_t n_columns; /* at most BENCH_COLUMNS_MAX */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit chat: a conversation in the terminal, or a script on stdin. */
 #include "cli/chat.h"
 #include "base/items.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * State of a running chat, shared by its loop (chat.c) and its commands (chat_commands.c). */
+ * Declares the state of a running chat, which its loop (chat.c) and its commands (chat_commands.c) share. */
 #ifndef WHIT_CLI_CHAT_H
 #define WHIT_CLI_CHAT_H
 
@@ -17,7 +17,7 @@ typedef struct cli_chat {
     cli_stage stage; /* the stage of --program */
     cli_chat_tools tools;
     cli_grammar grammar; /* the grammar that every answer must match */
-    /* Settings that /set changes. */
+    /* /set changes the settings below. */
     cli_sampler_flags sampler; /* completely filled in, with the seed drawn */
     whit_thinking thinking;
     uint32_t n_thinking; /* most tokens of thinking; 0: no limit */
@@ -38,7 +38,7 @@ void cli_chat_greet(const cli_chat *chat, const char *path);
 void cli_chat_command(cli_chat *chat, const char *line, size_t n_bytes);
 /* Returns whether the line is a word that ends other programs: exit, quit, :q. */
 bool cli_chat_leaves(const char *line, size_t n_bytes);
-/* The commands, for completion by Tab; the list ends with NULL. */
+/* Lists the commands for completion by Tab; the list ends with NULL. */
 extern const char *const cli_chat_words[];
 /* Appends a message of the person and answers it; removes it if there is no answer. */
 void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Runs the commands of a chat, which are lines that begin with '/'. */
 #include <errno.h>
 #include <math.h>
@@ -291,7 +290,7 @@ static void set_format(cli_chat *chat, const char *text)
     cli_note(form, is_off || is_json ? "" : text);
 }
 
-/* Settings of other programs and the command line options that replace them. */
+/* Lists the settings of other programs and the command line options that replace them. */
 static const struct {
     const char *name, *line;
 } elsewhere[] = {
@@ -419,7 +418,7 @@ static void undo(cli_chat *chat, char *nothing)
     cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
-/* The largest file for /read. The context is usually smaller, and a file that is too large for it is refused at the
+/* /read refuses larger files. The context is usually smaller, and a file that is too large for it is refused at the
  * answer. */
 enum { READ_BYTES_MAX = 4 << 20 };
 

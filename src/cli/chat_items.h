@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* A line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt": TEXT}. */
+/* Represents a line of the file: {"messages": [...], "tools": [...], "answer": TEXT, "calls": bool}, or {"prompt":
+ * TEXT}. */
 typedef struct cli_chat_item {
     size_t line;
     json_t *object;
@@ -26,12 +27,12 @@ typedef struct cli_chat_items {
 int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items);
 void cli_chat_items_free(cli_chat_items *items);
 
-/* One answer; if zero-initialised, it is empty. */
+/* Holds one answer; if zero-initialised, it is empty. */
 typedef struct cli_chat_answer {
     whit_buf text; /* as the model writes it, with markers of calls and thinking */
     whit_buf ids;  /* int32_t[]: ids of the prompt and of the answer, except the answer's last id */
     size_t n_prompt;
-    /* Number of calls; of calls whose arguments are an object; of calls for which the tool's schema holds. */
+    /* Counts all calls, the calls whose arguments are an object, and the calls for which the tool's schema holds. */
     uint32_t n_calls, n_parsed, n_valid;
     bool is_right, is_held; /* contains the expected text; a grammar constrained its calls */
 } cli_chat_answer;

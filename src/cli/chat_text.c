@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements /copy and /edit, which move texts between a chat and other programs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include "base/items.h"
 #include "cli/external.h"
 
-/* The longest sequence that xterm and similar terminals accept. */
+/* xterm and similar terminals accept no longer sequences. */
 enum { CLIPBOARD_BYTES_MAX = 74994 };
 
 /* Returns the text of the last message with a role, or NULL. The text belongs to *message, which the caller releases

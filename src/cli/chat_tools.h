@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tools of a chat: from a file, whose results a person types or a command gives, and from MCP servers. */
+ * Handles the tools of a chat: from a file, whose results a person types or a command gives, and from MCP servers. */
 #ifndef WHIT_CLI_CHAT_TOOLS_H
 #define WHIT_CLI_CHAT_TOOLS_H
 
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "whit/conversation.h"
 
-/* The tools of a chat; if zero-initialised, the chat has no tools. */
+/* Holds the tools of a chat; if zero-initialised, the chat has no tools. */
 typedef struct cli_chat_tools {
     json_t *list;     /* as in OpenAI's chat API */
     json_t *commands; /* lists of words by the name of a tool: how to run it */

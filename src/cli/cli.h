@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The command line program: declarations that every verb shares.
+ * Declares the parts of the command line program that every verb shares.
  *
  * One table per verb (struct cli_verb) states its options with types, bounds, defaults and help.
  * Parsing, `--help`, the man pages and the shells' completion all read that table, so they cannot
@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
-/* Exit statuses, documented in `whit help` and whit(1). All are at most 123: xargs, timeout and shells use higher
- * statuses. */
+/* These exit statuses are documented in `whit help` and whit(1). All are at most 123: xargs, timeout and shells use
+ * higher statuses. */
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,      /* any other failure */
@@ -56,8 +56,8 @@ typedef struct cli_option {
     double min, max;      /* bounds of a number; both 0: unbounded */
 } cli_option;
 
-/* A group of options, which several verbs may share, for one struct inside the verb's own. The options end with names
- * NULL. */
+/* Describes a group of options, which several verbs may share, for one struct inside the verb's own. The options end
+ * with names NULL. */
 typedef struct cli_group {
     const char *title;
     const cli_option *options;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit compare, which prints how compressed models differ from their original. */
 #include "cli/compare.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declarations that the files of whit compare share. The verb and its windows of text are in compare.c, tables in
+ * Declares what the files of whit compare share. The verb and its windows of text are in compare.c, tables in
  * compare_report.c, copied passages in compare_copies.c, chats in compare_chat.c. */
 #ifndef WHIT_CLI_COMPARE_H
 #define WHIT_CLI_COMPARE_H
@@ -9,7 +9,7 @@
 #include "cli/interval.h"
 #include "cli/score.h"
 
-/* Sums over a window, or over another unit of a measurement. */
+/* Holds sums over a window, or over another unit of a measurement. */
 typedef struct cli_unit {
     double n;         /* predictions */
     double kl;        /* divergence from the original */

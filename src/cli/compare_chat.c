@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit compare --chat, which compares the answers of all models to the same chats.
  *
  * Each model answers greedily. Then all models read the original model's answer, which gives the agreement of greedy
@@ -11,7 +10,7 @@
 #include "base/items.h"
 #include "cli/chat_items.h"
 
-/* The sums over the chats for one model. */
+/* Holds the sums over the chats for one model. */
 struct chat_sums {
     cli_chat_tally tally;
     size_t n_equal;    /* number of texts equal to the original's */
@@ -155,7 +154,7 @@ static json_t *make_row(const struct chat_run *run, size_t i)
     return row;
 }
 
-/* The columns of the table. */
+/* Lists the columns of the table. */
 static const struct {
     const char *key, *title;
     int decimals;

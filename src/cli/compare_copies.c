@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit compare --copies, which measures how far back models see.
  *
  * A window is a piece of the text followed by a copy of PASSAGE tokens that occur in the piece at some depth. A model

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints the results of whit compare: rows of files, intervals, differences in pairs, and texts beside each other. */
 #include "cli/compare.h"
 

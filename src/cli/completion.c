@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints completion scripts for bash, zsh and fish from the tables of the verbs. */
 #include <stdio.h>
 #include <string.h>

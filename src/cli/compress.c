@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit compress, which rounds a float model to signs, trits or four levels. */
 #include <stdio.h>
 #include <string.h>
@@ -38,9 +37,9 @@ static const struct compress_values defaults = {
     .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
 static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
                          *const embeddings[] = {"i8", "i4", "f16"};
-/* The matrices that b1 stores as t within its budget; they are a fifth to a quarter of the weights. */
+/* Lists the matrices that b1 stores as t within its budget; they are a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
-/* The options that --bits replaces. */
+/* Lists the options that --bits replaces. */
 static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
                                         "--scales", "--outliers", "--plane", "--rank"};
 static const char *const scale_types[] = {"f16", "u8"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The page of compress --report: self-contained HTML with the error and bits of every matrix as charts and a table, and
- * samples of the model's text before and after. */
+ * Makes the page of compress --report: self-contained HTML with the error and bits of every matrix as charts and a
+ * table, and samples of the model's text before and after. */
 #ifndef WHIT_CLI_COMPRESS_PAGE_H
 #define WHIT_CLI_COMPRESS_PAGE_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit convert, which converts a readable source to an .ndf. */
 #include <stdio.h>
 #include <stdlib.h>

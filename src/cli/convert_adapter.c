@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit convert --for MODEL, which writes a LoRA adapter, or an adapter of whit's own, to a file of its own
  * or into the model's file. */
 #include "cli/convert_adapter.h"

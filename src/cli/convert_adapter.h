@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The part of whit convert for adapters. */
+ * Declares the part of whit convert for adapters. */
 #ifndef WHIT_CLI_CONVERT_ADAPTER_H
 #define WHIT_CLI_CONVERT_ADAPTER_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit distill, which trains a low-bit student of a float model. */
 #include <stdio.h>
 

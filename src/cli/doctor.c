@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit doctor, which reports the abilities of this machine and this build, and problems. */
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit edit, which starts the editor. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit embed, which reads a text per line and writes vectors as JSON lines or a NumPy file, and whit rerank,
  * which reads a document per line and writes the documents' scores for a query. */
 #include <stdio.h>
@@ -16,8 +15,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* The most texts and tokens that are computed before their vectors are written: enough that the last, partly filled
- * step costs little. */
+/* At most so large a number of texts and tokens is computed before their vectors are written, which is enough that the
+ * last, partly filled step costs little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 
@@ -147,7 +146,7 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     return status;
 }
 
-/* A function that makes the tokens of a line's text. */
+/* Functions of this type make the tokens of a line's text. */
 typedef int make_text_fn(cli_call *call, void *user, const char *place, char *text, whit_embed_text *made);
 
 /* Reads all lines except empty ones. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A text with its instruction, as tokens, for embedding models. */
+ * Converts a text with its instruction to tokens for embedding models. */
 #ifndef WHIT_CLI_EMBED_TEXT_H
 #define WHIT_CLI_EMBED_TEXT_H
 

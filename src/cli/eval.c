@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit eval: multiple choice by log-likelihood, and answers to chats. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit exec, which runs a program of the array language. */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit export, which writes any readable model as a GGUF file for other programs. */
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Refuses to run an external editor, on systems that cannot start programs. */
 #include "cli/external.h"
 

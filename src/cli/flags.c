@@ -222,7 +222,8 @@ int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const 
     return cli_fail(call, CLI_IO, "%s: cannot read: %s", name, strerror(reason));
 }
 
-/* The state of opening a model; begun is set once the source is being converted instead of opened from the cache. */
+/* Holds the state of opening a model; begun is set once the source is being converted instead of opened from the
+ * cache. */
 struct conversion {
     const cli_model_flags *flags;
     bool begun;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Options that several verbs share, and functions that open models, sessions and samplers from them. */
+ * Declares options that several verbs share, and functions that open models, sessions and samplers from them. */
 #ifndef WHIT_CLI_FLAGS_H
 #define WHIT_CLI_FLAGS_H
 
@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/* A text of an option or a file. */
+/* Holds the text of an option or a file. */
 typedef struct cli_text {
     char *data; /* zero-terminated; the caller frees it */
     size_t size_bytes;
@@ -91,12 +91,12 @@ void cli_note_experts(const whit_session *session);
 
 /* Converts the flags to options of the library; `automatic` is the meaning of --act auto in this verb. */
 whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act_type automatic);
-/* The help of --spec, for verbs that generate. Without the option the number of guesses is chosen by cost,
+/* This is the help of --spec for verbs that generate. Without the option the number of guesses is chosen by cost,
  * WHIT_DRAFT_BY_COST. */
 #define CLI_DRAFT_HELP                                                                                                 \
     "Guess always N tokens ahead from the text so far, or none: the same output. By default as many as pay, by "       \
     "measured time."
-/* For the option tables of verbs that generate: a draft model in place of the text so far. */
+/* Makes a row of the option tables of verbs that generate: a draft model in place of the text so far. */
 #define CLI_DRAFT_OPTION(at)                                                                                           \
     {                                                                                                                  \
         "--draft", CLI_TEXT, (at) + offsetof(cli_session_flags, draft), "mtp|none|FILE",                               \
@@ -124,7 +124,7 @@ typedef struct cli_adapter_flags {
 } cli_adapter_flags;
 extern const cli_option cli_adapter_options[];
 
-/* Adapters opened for a model, for whit_session_mount; zero-initialised: no adapters. */
+/* Holds the adapters opened for a model, for whit_session_mount; if zero-initialised, there are no adapters. */
 typedef struct cli_adapters {
     whit_adapter *opened[WHIT_MOUNTS_MAX];
     whit_mount mounts[WHIT_MOUNTS_MAX];
@@ -148,7 +148,7 @@ typedef struct cli_sampler_flags {
     cli_list biases;
 } cli_sampler_flags;
 extern const cli_option cli_sampler_options[];
-/* Defaults for verbs whose options were not given. A negative value (INT32_MIN for top_k) means not given, so that the
+/* Sets the defaults of options that were not given. A negative value (INT32_MIN for top_k) means not given, so that the
  * value advised by the model's authors may replace the default. */
 #define CLI_SAMPLER_DEFAULTS                                                                                           \
     {                                                                                                                  \
@@ -169,7 +169,7 @@ typedef struct cli_grammar_flags {
 } cli_grammar_flags;
 extern const cli_option cli_grammar_options[];
 
-/* A grammar that answers must match; zero-initialised: no grammar. */
+/* Holds a grammar that answers must match; zero-initialised: no grammar. */
 typedef struct cli_grammar {
     whit_grammar_vocabulary *vocabulary;
     whit_grammar *grammar;

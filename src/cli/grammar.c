@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements --grammar and --json-schema. */
 #include <stdlib.h>
 #include <string.h>

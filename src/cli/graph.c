@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit graph, which shows what a project's code defines, calls and imports. */
 #include <string.h>
 
@@ -23,7 +22,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The rows of output: JSON objects or lines of text. */
+/* Collects the rows of output, which are JSON objects or lines of text. */
 struct rows {
     cli_call *call;
     json_t *array; /* NULL: the output is text */

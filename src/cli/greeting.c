@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints the messages of a chat about itself: which model answers, and which text the model does not see. */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Options and commands of llama.cpp and Ollama that whit does not have: each with its replacement, or the reason why it
- * is not needed. */
+ * Lists options and commands of llama.cpp and Ollama that whit does not have, each with its replacement, or the reason
+ * why it is not needed. */
 #ifndef WHIT_CLI_HABITS_H
 #define WHIT_CLI_HABITS_H
 

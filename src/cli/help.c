@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Prints the manual, which is generated from the verbs' tables, and implements the verb `help`. */
 #include <stdio.h>
 #include <string.h>

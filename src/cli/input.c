@@ -126,8 +126,8 @@ static char *get_prompt(EditLine *editor)
     return (char *)(uintptr_t)input->prompt;
 }
 
-/* The marks around pasted text (bracketed paste, as in xterm). A pasted text with its line feeds is one message, not
- * one message for each line. */
+/* These are the marks around pasted text (bracketed paste, as in xterm). A pasted text with its line feeds is one
+ * message, not one message for each line. */
 #define PASTE_ON    "\x1b[?2004h"
 #define PASTE_OFF   "\x1b[?2004l"
 #define PASTE_BEGIN "\x1b[200~"

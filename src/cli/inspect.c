@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit inspect, which prints the contents of a model file, and the memory and bytes needed to run the
  * model. */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit inspect: declarations shared by its files. */
+ * Declares what the files of whit inspect share. */
 #ifndef WHIT_CLI_INSPECT_H
 #define WHIT_CLI_INSPECT_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit inspect for adapters, in a model's file or in a file of their own. */
 #include "cli/inspect.h"
 

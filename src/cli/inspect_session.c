@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit inspect for sessions: prints the model and settings that a file was made with, and the turns. */
 #include <string.h>
 

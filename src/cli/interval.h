@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Confidence intervals, at 95 %, of the figures that verbs measure. */
+ * Computes confidence intervals, at 95 %, of the figures that verbs measure. */
 #ifndef WHIT_CLI_INTERVAL_H
 #define WHIT_CLI_INTERVAL_H
 

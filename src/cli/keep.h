@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The option --session of run and chat: a sequence kept in a file from call to call. */
+ * Implements the option --session of run and chat: a sequence is stored in a file from call to call. */
 #ifndef WHIT_CLI_KEEP_H
 #define WHIT_CLI_KEEP_H
 
@@ -21,7 +21,7 @@ typedef struct cli_keep_flags {
             "tokens only."                                                                                             \
     }
 
-/* An open session file; if zero-initialised, no file is open. */
+/* Holds an open session file; if zero-initialised, no file is open. */
 typedef struct cli_keep {
     whit_session_file *file;
     bool tokens_only;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit kernels, which lists the kernels in this program and tells which kernels run here. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Lines of stdin, for verbs that take one JSON object a line and print one a line (--jsonl). */
+ * Reads lines of stdin for verbs that take one JSON object a line and print one a line (--jsonl). */
 #ifndef WHIT_CLI_LINES_H
 #define WHIT_CLI_LINES_H
 
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* A reader of lines; if zero-initialised, it reads stdin. */
+/* Reads lines; if zero-initialised, it reads stdin. */
 typedef struct cli_reader {
     int fd;
     whit_buf bytes; /* limited in size if lines are bounded */
@@ -21,8 +21,8 @@ enum { CLI_READER_BYTES = 65536 };
 int cli_reader_next(cli_reader *reader, const char **line, size_t *n_bytes);
 void cli_reader_free(cli_reader *reader);
 
-/* A function that appends the answer to a line (without its line feed; lines are not empty), with one line feed. A
- * failure ends the run; what the function appended is printed first. */
+/* Functions of this type append the answer to a line (without its line feed; lines are not empty), with one line feed.
+ * A failure ends the run; what the function appended is printed first. */
 typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error);
 
 /* Answers every line of stdin; each answer is flushed, so that a pipe can be interactive. CLI_OK if every line was

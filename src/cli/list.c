@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit list, which lists the pulled models and the converted copies. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A row of the list: a model, or an unfinished download. */
+/* Describes a row of the list, which is a model or an unfinished download. */
 struct row {
     char name[WHIT_CACHE_PATH_BYTES];
     char path[WHIT_CACHE_PATH_BYTES];

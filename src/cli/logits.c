@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit logits, which reads tokens and writes the logits after each token. */
 #include <errno.h>
 #include <stdio.h>

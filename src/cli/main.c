@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * The main program: finds the verb, parses its options, runs it, and returns its exit status. */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Reads Markdown byte by byte in one of these states:
  *
  *     START   the first bytes of a line are held until they determine the kind of the line

@@ -25,8 +25,8 @@ enum {
     CLI_STYLE_NUMBER = 128,
 };
 
-/* A function that writes a piece of the answer in a style. `verbatim`: the piece is code, whose lines must not be
- * wrapped. It returns false to end the answer. */
+/* Functions of this type write a piece of the answer in a style. `verbatim`: the piece is code, whose lines must not be
+ * wrapped. They return false to end the answer. */
 typedef bool cli_markup_fn(void *user, const char *text, size_t n_bytes, unsigned style, bool verbatim);
 
 typedef struct cli_markup {
@@ -43,7 +43,7 @@ typedef struct cli_markup {
     size_t n_fence;   /* number of marks that opened the block of code */
     char fence;       /* '`' or '~' */
     bool has_comment; /* the rest of this line of code is a comment */
-    /* Bytes for the receiver, all of one style, so that it receives whole characters. */
+    /* These bytes for the receiver have one style; they are collected so that it receives whole characters. */
     char out[256];
     size_t n_out;
     unsigned out_style;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit mcp, which offers a project's code graph and a memory to other programs' agents (Model Context
  * Protocol on stdin and stdout). It only reads, except that with --memory and --may-add it writes to this memory. */
 #include <limits.h>

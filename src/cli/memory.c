@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit memory, an associative memory of texts and triples in a file. */
 #include <errno.h>
 #include <fcntl.h>

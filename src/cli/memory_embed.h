@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "memory/encode.h"
 
-/* An embedding model; if zero-initialised, it is closed. */
+/* Holds an embedding model; if zero-initialised, it is closed. */
 typedef struct cli_memory_embedder {
     whit_model *model;
     whit_session *session;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit merge, which writes a model whose weights include adapters. */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Writes the program's output: checked output on stdout, messages and a progress bar on stderr. */
 #include <errno.h>
 #include <stdarg.h>

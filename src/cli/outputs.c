@@ -21,7 +21,7 @@ static const struct {
     [CLI_OUTPUT_OWN] = {"a file of its own form", {".run"}},
 };
 
-/* Suffixes that promise a format. Files whose names end otherwise may have any format. */
+/* Lists the suffixes that promise a format. Files whose names end otherwise may have any format. */
 static const char *const promises[] = {".ndf", ".gguf", ".safetensors", ".onnx",  ".pt",  ".pth",
                                        ".npy", ".npz",  ".html",        ".svg",   ".csv", ".json",
                                        ".md",  ".txt",  ".jsonl",       ".jinja", ".gbnf"};

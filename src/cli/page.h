@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A manual page written once and printed in either of two forms: plain text or man(7). */
+ * Prints a manual page, which is written once, in either of two forms: plain text or man(7). */
 #ifndef WHIT_CLI_PAGE_H
 #define WHIT_CLI_PAGE_H
 

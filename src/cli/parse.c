@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Parses arguments by the verb's table. Each mistake is reported in one line with a hint. */
 #include <errno.h>
 #include <math.h>

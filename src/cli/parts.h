@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Accessors of an open model's members, for verbs. */
+ * Gives verbs access to an open model's members. */
 #ifndef WHIT_CLI_PARTS_H
 #define WHIT_CLI_PARTS_H
 

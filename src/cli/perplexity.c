@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit perplexity, which measures how well a model predicts a text, window by window as llama.cpp's tool
  * does. */
 #include <math.h>
@@ -36,7 +35,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A model that is measured; the base is a second subject. */
+/* Is a model that is measured; the base is a second subject. */
 struct subject {
     whit_model *model;
     whit_session *session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The picture of --plot: the curve of a training run as an SVG that any browser shows. */
+ * Draws the picture of --plot: the curve of a training run as an SVG that any browser shows. */
 #ifndef WHIT_CLI_PLOT_H
 #define WHIT_CLI_PLOT_H
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
- * The profile of this machine: choices that `whit doctor --tune` measured, in a file of the cache folder that is named
- * after the processor, its cores and the memory. Choices change the speed only; options that a user gives win. */
+ * Stores the profile of this machine: choices that `whit doctor --tune` measured, in a file of the cache folder that is
+ * named after the processor, its cores and the memory. Choices change the speed only; options that a user gives win. */
 #ifndef WHIT_CLI_PROFILE_H
 #define WHIT_CLI_PROFILE_H
 
 #include "base/mem.h"
 #include "format/conversion_cache.h"
 
-/* The machine and the program that a profile was measured with. */
+/* Describes the machine and the program that a profile was measured with. */
 typedef struct cli_machine {
     char cpu[64], isa[16], version[24]; /* `version` is whit's, whose kernels were measured */
     uint32_t n_cores, n_threads;        /* as whit_cpu; a quota of processor time changes n_threads */
     uint32_t memory_gb;
 } cli_machine;
 
-/* Settings that can be tuned. */
+/* Lists the settings that can be tuned. */
 typedef enum cli_tuned { CLI_TUNED_THREADS, CLI_TUNED_BATCH, CLI_TUNED_DRAFT, CLI_TUNED_COUNT } cli_tuned;
 
 typedef struct cli_profile {
@@ -48,8 +48,8 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
 
 /* ---- choosing -------------------------------------------------------------------------------------- */
 
-/* A function that returns the seconds that a piece of work takes with a setting's value (0: the default's); negative:
- * it could not be measured. Every call measures anew. */
+/* Functions of this type return the seconds that a piece of work takes with a setting's value (0: the default's);
+ * negative: it could not be measured. Every call measures anew. */
 typedef double cli_tune_cost(void *user, cli_tuned which, uint32_t value);
 
 typedef struct cli_tune_candidates {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Programs of the array language, for the verbs that run them. */
+ * Opens programs of the array language for the verbs that run them. */
 #ifndef WHIT_CLI_PROGRAM_H
 #define WHIT_CLI_PROGRAM_H
 

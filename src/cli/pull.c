@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit pull, which downloads a model from a hub into the cache. */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The download rate over the last seconds, so that it follows changes of the connection. */
+/* Measures the download rate over the last seconds, so that the rate follows changes of the connection. */
 struct meter {
     uint64_t since_ns, since_bytes;
     double bytes_per_s;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit refine, which makes a better GGUF file of the same types from the model that the file was made
  * from. */
 #include <string.h>

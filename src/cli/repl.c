@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit repl, which runs the array language statement by statement. */
 #include "base/clock.h"
 #include "base/items.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit rm, which removes a pulled model and its converted copies. */
 #include <errno.h>
 #include <stdio.h>

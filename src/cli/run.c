@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit run, which reads a prompt and writes its continuation. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -306,7 +305,7 @@ static int run_chat(cli_call *call, whit_model *model)
 
 /* ---- a text --------------------------------------------------------------------------------- */
 
-/* The ids of a text: the ids of its session file, then the ids of the prompt, then the picked ids. */
+/* Holds the ids of a text: the ids of its session file, then the ids of the prompt, then the picked ids. */
 struct text {
     cli_text prompt;
     whit_buf ids; /* int32_t[] */
@@ -366,7 +365,7 @@ static int keep_text(cli_call *call, cli_keep *keep, const struct text *text, si
     return cli_keep_turn(call, keep, turn);
 }
 
-/* The state of continuing a text. */
+/* Holds everything that continuing a text needs. */
 struct continuation {
     whit_model *model, *drafter; /* drafter: a model that was opened for drafts, or NULL */
     whit_session *session;

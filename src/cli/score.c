@@ -4,7 +4,7 @@
 #include "cli/score.h"
 #include "kernels/math.h"
 
-/* The normalisation of a row of logits: log p(i) = logits[i] - offset. */
+/* Normalises a row of logits: log p(i) = logits[i] - offset. */
 typedef struct softmax {
     double offset;
     size_t top; /* index of the largest logit, the first of equals */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Sums for perplexity: likelihoods of next tokens, and the divergence of one model from another.
+ * Computes the sums for perplexity: likelihoods of next tokens, and the divergence of one model from another.
  *
  * All sums are double, added in one order, with the engine's own exp and log, so that a figure is the same on every
  * machine. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit serve, which serves models over HTTP. */
 #include <signal.h>
 #include <stdio.h>
@@ -121,7 +120,7 @@ static void on_hangup(int signal)
     reloading = 1;
 }
 
-/* The data of the message that is printed once the server listens. */
+/* Holds the data of the message that is printed once the server listens. */
 struct ready_view {
     const whit_server_options *options;
     uint32_t n_trained;     /* context of the first model in tokens; a request may close the model */
@@ -195,7 +194,7 @@ static bool is_utf8(const char *name)
     return whit_utf8_valid_bytes((const uint8_t *)name, n) == n;
 }
 
-/* The served models; free_served releases the strings and lists. */
+/* Holds the served models; free_served releases the strings and lists. */
 struct served {
     whit_server_model *models;
     char (*paths)[CLI_PATH_BYTES];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit sign, which makes Ed25519 signatures in models, adapters and sessions, and beside other files. */
 #include "cli/verbs.h"
 #include "format/file_sign.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Handles signals for the command line program; the library itself installs no handlers.
  *
  * Handlers run between any two instructions, so they use only the static variables below and write(2). */
@@ -13,7 +12,7 @@
 static volatile bool cancelled, terminated, continued;
 static const struct termios *volatile terminal_before; /* NULL: there are no settings to restore */
 
-/* The mapped files, which are registered before the program can fault in them. */
+/* Lists the mapped files, which are registered before the program can fault in them. */
 static struct guard {
     const char *start;
     size_t size_bytes;

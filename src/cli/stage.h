@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The option --program FILE: a program of the array language that runs for every token (docs/use/arrays.md). */
+ * Implements the option --program FILE: a program of the array language that runs for every token
+ * (docs/use/arrays.md). */
 #ifndef WHIT_CLI_STAGE_H
 #define WHIT_CLI_STAGE_H
 
@@ -7,7 +8,7 @@
 #include "kernels/quat/quat.h"
 #include "runtime/program.h"
 
-/* A program as a stage; if zero-initialised, there is no program. */
+/* Holds a program as a stage; if zero-initialised, there is no program. */
 typedef struct cli_stage {
     const char *path;
     cli_text text;

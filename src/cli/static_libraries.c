@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Links the optional libraries into the static program and the program for Windows. Other programs open the libraries
  * when they are needed (dlopen); here the linker's --wrap redirects dlopen, dlsym and dlclose to the tables below, so
  * that callers are the same. A library without a table cannot be opened. Each name that a caller looks up must be in a

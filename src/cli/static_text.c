@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Handles characters in the static program. The C library reads the meaning of UTF-8 from locale files, which may be
  * missing on a system (Alpine, NixOS, containers). The linker's --wrap redirects the functions by which libedit and
  * ncurses convert and classify characters to the functions below, which always use UTF-8 and the classes of utf8proc.

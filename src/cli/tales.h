@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The built-in model as the commands use it. */
+ * Opens the built-in model for the commands. */
 #ifndef WHIT_CLI_TALES_H
 #define WHIT_CLI_TALES_H
 
@@ -10,7 +10,7 @@
 
 #define CLI_TALES_NAME WHIT_BUILTIN_NAME
 
-/* The model that remarks advise to pull in place of this small one: the first in the README. */
+/* Remarks advise to pull this model in place of the small built-in one; it is the first model in the README. */
 #define CLI_FIRST_MODEL "microsoft/bitnet-b1.58-2B-4T-gguf"
 #define CLI_FIRST_NAME  "bitnet-b1.58-2B-4T-gguf"
 

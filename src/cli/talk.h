@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The parts of a chat with a model (chat, run --chat): the model, a session, its chat template and the conversation. */
+ * Opens the parts of a chat with a model (chat, run --chat): the model, a session, its chat template and the
+ * conversation. */
 #ifndef WHIT_CLI_TALK_H
 #define WHIT_CLI_TALK_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Reads the questions of benchmarks. The prompts equal those of EleutherAI's lm-evaluation-harness, so that results are
  * comparable. */
 #include "base/phrase.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit template, which renders conversations through a chat template. */
 #include <stdlib.h>
 #include <string.h>

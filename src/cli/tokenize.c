@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit tokenize, which converts text to token ids and back, line by line. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A tokenizer, from a model or from a tokenizer file. */
+/* Holds a tokenizer, which is from a model or from a tokenizer file. */
 struct subject {
     whit_model *model;
     whit_buf image; /* the file's bytes, used without a model */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit train, which trains a new model from a configuration and text. */
 #include <stdio.h>
 #include <stdlib.h>

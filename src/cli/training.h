@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Common parts of the verbs that train: options, progress, the log, writing the result. */
+ * Declares the common parts of the verbs that train: options, progress, the log, writing the result. */
 #ifndef WHIT_CLI_TRAINING_H
 #define WHIT_CLI_TRAINING_H
 
@@ -20,15 +20,15 @@ typedef struct cli_training_flags {
 } cli_training_flags;
 
 extern const cli_option cli_training_options[], cli_recipe_options[];
-/* The defaults of the options above, for a verb's own defaults. */
+/* Sets the defaults of the options above in a verb's own defaults. */
 #define CLI_TRAINING_DEFAULTS                                                                                          \
     {                                                                                                                  \
         .n_sequences = 8, .n_accumulate = 1, .rate = 3e-4f, .scale_rate = 0.3f, .clip = 1, .warm_up = 0.03f,           \
         .beta2 = 0.95f, .checkpoint_seconds = 60                                                                       \
     }
 
-/* The default rate if training starts from a model whose codes stay, which is already fitted: the rate of compress
- * --tune-tokens. */
+/* This is the default rate if training starts from a model whose codes stay, which is already fitted: the rate of
+ * compress --tune-tokens. */
 #define CLI_RATE_OF_CODES 1e-4f
 
 /* Converts the flags to the trainer's options; the verb sets the codec of the layers, the weights of the losses and the

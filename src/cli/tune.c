@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit tune, which trains adapters, norms and scales of a low-bit model. */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * All verbs, each in its own file. */
+ * Declares all verbs, each of which has its own file. */
 #ifndef WHIT_CLI_VERBS_H
 #define WHIT_CLI_VERBS_H
 
 #include "cli/cli.h"
 
-/* The verbs in the order of the manual. */
+/* The verbs follow in the order of the manual. */
 extern const cli_verb cli_run_verb;
 extern const cli_verb cli_chat_verb;
 extern const cli_verb cli_serve_verb;

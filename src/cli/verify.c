@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT
- * SPDX-License-Identifier: MIT
  * Implements whit verify, which checks every byte of an .ndf against its hashes. */
 #include "base/phrase.h"
 #include "cli/flags.h"
@@ -76,7 +75,7 @@ static const uint8_t *identity_of(const whit_ndf *ndf)
     return whit_ndf_appended_at(ndf, 0, &frame, NULL) == WHIT_OK && frame.size_bytes >= sizeof none ? frame.data : none;
 }
 
-/* The facts from the file's frames, which are collected after all hashes were checked. */
+/* Holds the facts from the file's frames, which are collected after all hashes were checked. */
 struct facts {
     uint32_t n_turns; /* turns of a session */
     size_t n_tokens;

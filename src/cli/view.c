@@ -45,7 +45,7 @@ static bool put_word(cli_view *view)
     for (; ok && view->n_blanks; view->n_blanks--) ok = put(view, " ", 1);
     if (ok && view->word_bytes) ok = put(view, view->word, view->word_bytes);
     if (view->word_bytes) view->begins = view->is_joined = false;
-    /* The text wrapped at the terminal's edge; this is the column after it. */
+    /* The terminal wrapped the word at its edge; this is the column after it. */
     if (view->column > view->width) view->column = (view->column - 1) % view->width + 1;
     view->word_bytes = 0;
     return ok;
