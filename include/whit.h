@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * whit: run language models with 1-bit, ternary and 2-bit weights on an ordinary CPU.
+ * whit runs language models with 1-bit, ternary and 2-bit weights on an ordinary CPU.
  *
- * The whole public interface. A *model* is a file mapped into memory. A *session* holds the KV caches
- * of *sequences* and the threads that compute. A *sampler* picks tokens. First use:
+ * This header includes the whole public interface. A *model* is a file mapped into memory. A *session* holds the KV
+ * caches of *sequences* and the threads that compute. A *sampler* picks tokens. First use:
  *
  *     whit_model *model;
  *     whit_session *session;

@@ -55,7 +55,7 @@ typedef struct whit_error {
 WHIT_API const char *whit_version(void);
 WHIT_API const char *whit_status_name(whit_status status);
 
-/* Memory comes from here when given; NULL members mean malloc and free. `alloc` returns memory
+/* The library takes memory from an allocator if one is given; NULL members mean malloc and free. `alloc` returns memory
  * aligned to `align_bytes` (a power of two) or NULL; it may be called from any thread. */
 typedef struct whit_allocator {
     void *(*alloc)(void *user, size_t size_bytes, size_t align_bytes);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* AUTO: an answer may have calls; REQUIRED: it consists of one or more calls. */
+/* With AUTO an answer may have calls; with REQUIRED it consists of one or more calls. */
 typedef enum whit_call_choice { WHIT_CALL_AUTO, WHIT_CALL_REQUIRED } whit_call_choice;
 
 typedef struct whit_call_options {

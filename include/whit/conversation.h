@@ -130,9 +130,9 @@ static inline whit_answer whit_answer_default(void)
     return answer;
 }
 
-/* Answers the last message and appends the answer; after a cancel, the part of it that there is. If a failed or
- * cancelled call generated nothing, the messages are as before. `answer` may be NULL. Errors: limit (one turn is
- * longer than the context), argument (a call has no result yet), the template's, the session's. */
+/* Answers the last message and appends the answer; after a cancel, appends the part that was generated. If a failed or
+ * cancelled call generated nothing, the messages are as before. `answer` may be NULL. Errors: limit (one turn is longer
+ * than the context), argument (a call has no result yet), the template's, the session's. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
                                                            const whit_answer_options *options, whit_answer *answer,
                                                            whit_error *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Generation: prompt, pick, print, until something ends it; in one call or a step at a time. */
+ * Generates text: reads the prompt, then picks and prints tokens until something ends the generation, in one call or a
+ * step at a time. */
 #ifndef WHIT_GENERATION_H
 #define WHIT_GENERATION_H
 
@@ -18,11 +19,11 @@ typedef enum whit_finish {
     WHIT_FINISH_FAILED,    /* see whit_generation_error */
 } whit_finish;
 
-/* Functions of this type receive text as it becomes final, and return false to stop. Stop strings are held back, never
- * shown. */
+/* Functions of this type receive text as it becomes final, and return false to stop. Stop strings are held back and
+ * never shown. */
 typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
-/* A function that receives an id as it is picked, before its text; it returns false to end before it, as before an end
- * token. */
+/* A function of this type receives an id as it is picked, before its text; it returns false to end before it, as before
+ * an end token. */
 typedef bool whit_token_fn(void *user, int32_t id);
 
 /* Changes logits before a token is picked: a grammar, a program. It accepts only tokens that are part of the output, in
@@ -32,7 +33,8 @@ typedef struct whit_stage {
     void *user;
     /* Edits the (n_vocab) logits of the next token in place; -INFINITY bans. Called once per token. */
     whit_status (*apply)(void *user, float *logits, uint32_t n_vocab, whit_error *error);
-    /* Called with the picked token, except one that ends the output. *end = true: it is the last. */
+    /* It is called with the picked token, except a token that ends the output. It sets *end to true if the token is the
+     * last. */
     whit_status (*accept)(void *user, int32_t id, bool *end, whit_error *error);
 } whit_stage;
 static inline whit_stage whit_stage_default(void)
@@ -126,9 +128,9 @@ WHIT_API WHIT_CHECKED whit_status whit_generations_step(whit_session *session, w
 WHIT_API WHIT_CHECKED whit_status whit_generations_run(whit_session *session, whit_generation *const *generations,
                                                        size_t n, uint64_t time_ns, size_t *n_open, whit_error *error);
 
-/* For custom schedulers: returns the tokens to feed next, a piece of the prompt or the last token with
- * guesses, at most `capacity`, of which at most n_logits want logits; *n_tokens is 0 if the generation is
- * finished or those limits are too small. Idempotent until the next step. */
+/* Returns, for custom schedulers, the tokens to feed next, a piece of the prompt or the last token with guesses, at
+ * most `capacity`, of which at most n_logits want logits; *n_tokens is 0 if the generation is finished or those limits
+ * are too small. Calls are idempotent until the next step. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens,
                                                                  size_t capacity, size_t stride_bytes, size_t n_logits,
                                                                  size_t *n_tokens, whit_error *error);

@@ -24,8 +24,9 @@ typedef struct whit_model_options {
     /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names
      * such fields. Does not read a converted copy. */
     bool strict;
-    /* (n_overrides) Metadata of a GGUF file to replace or add before its family reads it, each KEY=TYPE:VALUE with a
-     * TYPE of int, float, bool or str. Such a conversion has its own entry in the cache. Refused for other files. */
+    /* (n_overrides) These metadata of a GGUF file are replaced or added before its family reads them, each as
+     * KEY=TYPE:VALUE with a TYPE of int, float, bool or str. Such a conversion has its own entry in the cache. Refused
+     * for other files. */
     const char *const *overrides;
     size_t n_overrides;
 } whit_model_options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Models by name: the built-in model, and models that the program `whit pull` has downloaded. The library itself opens
- * no connection. whit.h leaves this header out. */
+ * Opens models by name: the built-in model, and models that the program `whit pull` has downloaded. The library itself
+ * opens no connection. whit.h leaves this header out. */
 #ifndef WHIT_NAMES_H
 #define WHIT_NAMES_H
 

@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 typedef struct whit_session whit_session;
-/* The last three keep old positions in few bits (docs/use/context.md): keys in 4 or 2 and values in 2; both as trits in
- * bitmaps. */
+/* The last three types of KV cache keep old positions in few bits (docs/use/context.md): keys in 4 or 2 and values in
+ * 2; both as trits in bitmaps. */
 typedef enum whit_kv_type {
     WHIT_KV_F16 = 0,
     WHIT_KV_F32 = 1,
@@ -112,7 +112,7 @@ WHIT_API WHIT_CHECKED whit_status whit_session_share(whit_session *session, uint
  * n_ids; the caller feeds the others. The result is as if all had been fed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids,
                                                      size_t n_ids, uint32_t *n_present, whit_error *error);
-/* Packed caches and models with recurrent layers: saves a checkpoint of a sequence's current position, which
+/* For packed caches and models with recurrent layers, saves a checkpoint of a sequence's current position, which
  * whit_session_truncate, whit_session_share and whit_session_reuse can return to, for any sequence. If all places are
  * taken, the checkpoint whose loss costs least gives way: few tokens to compute again, few uses, long unused. The ends
  * of prompts, answers and messages, the ends of prefixes that could not be reused, and every n_mark_tokens tokens are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Session files: a sequence kept in a file that grows turn by turn (docs/use/context.md). */
+ * Handles session files: a sequence is stored in a file that grows turn by turn (docs/use/context.md). */
 #ifndef WHIT_SESSION_FILE_H
 #define WHIT_SESSION_FILE_H
 
