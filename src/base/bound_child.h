@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Child processes that end with their parent (Linux). Inline, because the library itself starts no process. */
+ * Starts child processes that end with their parent (Linux). The functions are inline, because the library itself
+ * starts no process. */
 #ifndef WHIT_BASE_BOUND_CHILD_H
 #define WHIT_BASE_BOUND_CHILD_H
 

@@ -38,7 +38,7 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
 whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error)
 {
     *map = (whit_map){0};
-    /* O_NONBLOCK: opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
+    /* O_NONBLOCK is set because opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return whit_fail_errno(error, path, "open");
     whit_status status = whit_map_open_fd(fd, path, allocator, map, error);
@@ -121,7 +121,7 @@ static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes,
 
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
 {
-    /* O_NONBLOCK: a FIFO without a writer must not block the open, nor a silent writer the program. */
+    /* O_NONBLOCK is set because a FIFO without a writer must not block the open, nor a silent writer the program. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return whit_fail_errno(error, path, "open");
     whit_status status = read_descriptor(fd, path, limit_bytes, buf, error);

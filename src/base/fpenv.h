@@ -45,7 +45,7 @@ static inline void whit_fpenv_write(uint64_t state)
 
 #elif defined(__riscv)
 
-/* fcsr: round to nearest, flags cleared; there are no traps, and subnormals are always kept */
+/* fcsr gets round to nearest and cleared flags; there are no traps, and subnormals are always kept */
 #define WHIT_FPENV_STATE 0
 
 static inline uint64_t whit_fpenv_read(void)

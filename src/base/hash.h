@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * BLAKE2b-256 (libsodium) with a domain: hashes of different things never collide by meaning. */
+ * Computes BLAKE2b-256 (libsodium) with a domain, so that hashes of different kinds of data never agree. */
 #ifndef WHIT_BASE_HASH_H
 #define WHIT_BASE_HASH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Helper processes: forked before a sandbox is closed, they do for the caller what it may no longer do itself. */
+ * Starts helper processes, which are forked before a sandbox is closed: they do for the caller what it may no longer do
+ * itself. */
 #ifndef WHIT_BASE_HELPER_H
 #define WHIT_BASE_HELPER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory: the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
+ * Allocates memory: declares the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
  *
  * A `const whit_allocator *` travels through the library; NULL means malloc. Nothing here aborts:
  * a failed allocation is NULL (or false) and becomes WHIT_ERROR_MEMORY above. */
@@ -45,7 +45,8 @@ static inline size_t whit_round_up(size_t n, size_t multiple)
     return (n + multiple - 1) & ~(multiple - 1);
 }
 
-/* Unaligned little-endian access; every supported target is little-endian (checked in mem.c). */
+/* The functions below read and write little-endian numbers at any alignment; every supported target is little-endian
+ * (checked in mem.c). */
 static inline uint16_t whit_load_u16(const void *p)
 {
     uint16_t v;

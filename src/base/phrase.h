@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small parts of messages: a text that may be absent, the "s" of a plural. */
+ * Makes small parts of messages: a text that may be absent, the "s" of a plural. */
 #ifndef WHIT_BASE_PHRASE_H
 #define WHIT_BASE_PHRASE_H
 

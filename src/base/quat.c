@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Operations on quaternary vectors with different scales, norms and matrices: tables of sixteen results are made from
- * whole numbers, then applied to words. */
+ * Implements operations on quaternary vectors with different scales, norms and matrices: tables of sixteen results are
+ * made from whole numbers, then applied to words. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Transport between processes (ranks) that compute together. src/files/ranks implements it by MPI, tests by threads of
- * one process. */
+ * Declares the transport between processes (ranks) that compute together. src/files/ranks implements it by MPI, tests
+ * by threads of one process. */
 #ifndef WHIT_BASE_RANKS_H
 #define WHIT_BASE_RANKS_H
 

@@ -61,9 +61,9 @@ typedef enum whit_scale_type {
     /* One byte per group that encodes a float, halved: */
     WHIT_SCALE_E8 = 6, /* E8M0: 2^(b - 128) */
     WHIT_SCALE_E4 = 7, /* E4M3 without a sign, times the type's `scale` */
-    /* Two bytes per group, u: scale f16((u >> 6) << 5) / 64 and the low level r = u & 63: */
+    /* The next type has two bytes u per group: the scale is f16((u >> 6) << 5) / 64 and the low level r = u & 63: */
     WHIT_SCALE_L6 = 8,
-    /* Two bytes per group times f16 factors per superblock, as K4: */
+    /* The next type has two bytes per group times f16 factors per superblock, as K4: */
     WHIT_SCALE_K16 = 9, /* scale d b, offset -(e c) */
     WHIT_SCALE_TYPE_COUNT
 } whit_scale_type;

@@ -43,8 +43,8 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
 
 /* Processes one item of a job that can fail. */
 typedef whit_status whit_pool_item_fn(void *context, uint32_t worker, uint32_t item, whit_error *error);
-/* Like whit_pool_run, for such a job: returns the status and error of the first failed item by number, so that the
- * result does not depend on the threads; later items may not have run. */
+/* Runs such a job as whit_pool_run does, and returns the status and error of the first failed item by number, so that
+ * the result does not depend on the threads; later items may not have run. */
 whit_status whit_pool_try(whit_pool *pool, whit_pool_item_fn *fn, void *context, uint32_t n_items, uint32_t chunk,
                           whit_error *error);
 void whit_pool_close(whit_pool *pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Atomic writes. The new content has no name until it is whole (O_TMPFILE), where the file system can
- * do that; elsewhere it is FILE.tmp-XXXXXX beside FILE. A writer holds a lock (flock) on its file, so
- * that the next writer of FILE recognises the file of a killed one and removes it. */
+ * Writes files atomically. The new content has no name until it is whole (O_TMPFILE), where the file system can do
+ * that; elsewhere it is FILE.tmp-XXXXXX beside FILE. A writer holds a lock (flock) on its file, so that the next writer
+ * of FILE recognises the file of a killed one and removes it. */
 #include "base/file.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Open files: descriptors of the C library over handles that share everything, as POSIX does: an open file can be
- * renamed, replaced and removed. */
+ * Implements open files: descriptors of the C library over handles that share everything, as POSIX does: an open file
+ * can be renamed, replaced and removed. */
 #include "console.h"
 #include "wide.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * POSIX for Windows: the part that whit uses and mingw-w64 lacks, or has for one code page only.
+ * Declares POSIX for Windows: the part that whit uses and mingw-w64 lacks, or has for one code page only.
  *
  * The build includes this header before every file of a Windows build (cmake/Windows.cmake), and the folder
  * `include` beside it has the header names that mingw-w64 does not know. File names, environment and arguments are
