@@ -24,7 +24,7 @@ struct whit_endpoint {
     char *url;
     CURL *curl;
     struct curl_slist *headers;
-    /* State of the current request: */
+    /* The members below are the state of the current request: */
     const whit_endpoint_sink *sink;
     whit_buf said; /* body of an error response */
     size_t n_taken;

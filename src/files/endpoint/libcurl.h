@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * libcurl, loaded on first use: a program that makes no request does not pay for loading it, and every program starts
- * on a machine without the library. This header is for builds with libcurl's header; endpoint.h and the hub use it. */
+ * Loads libcurl on first use: a program that makes no request does not pay for loading it, and every program starts on
+ * a machine without the library. This header is for builds with libcurl's header; endpoint.h and the hub use it. */
 #ifndef WHIT_ENDPOINT_LIBCURL_H
 #define WHIT_ENDPOINT_LIBCURL_H
 

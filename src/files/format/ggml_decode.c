@@ -130,7 +130,7 @@ static void two_bit_fields(const uint8_t *qs, int shift, int step, int bias, int
         for (int m = 0; m < 32; m++) codes[32 * field + m] = (int8_t)((qs[m] >> shift & 3) - bias);
 }
 
-/* Block: scales[16] (a scale below, a minimum above), qs[64], d, dmin; 32 codes to a two-bit field. */
+/* A block consists of scales[16] (a scale below, a minimum above), qs[64], d, dmin; 32 codes to a two-bit field. */
 static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = f16_at(b + 80), dmin = f16_at(b + 82);
@@ -142,8 +142,8 @@ static void q2_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
     two_bit_fields(b + 48, 0, 2, 0, codes + 128);
 }
 
-/* Block: hmask[32], qs[64], scales[12], d; where the mask has a zero, 4 is subtracted. Scales of six bits: nibbles of
- * eight bytes, then four bytes of their high two bits. */
+/* A block consists of hmask[32], qs[64], scales[12], d; where the mask has a zero, 4 is subtracted. Scales have six
+ * bits: nibbles of eight bytes, then four bytes with the high two bits. */
 static void q3_k(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     const uint8_t *qs = b + 32, *s = b + 96;
@@ -249,8 +249,8 @@ static void pq2_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets
     q2_codes(b + 2, 128, codes);
 }
 
-/* Block: qs[32] slots of four bits, sign[8], d. A slot is a group of four lanes of which exactly one is zero. A pattern
- * has two bits per lane, lane 0 lowest; a set sign negates it. */
+/* A block consists of qs[32] slots of four bits, sign[8], d. A slot is a group of four lanes of which exactly one is
+ * zero. A pattern has two bits per lane, lane 0 lowest; a set sign negates it. */
 static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const uint8_t patterns[16] = {0xA9, 0x89, 0x29, 0x09, 0xA6, 0x86, 0x26, 0x06,
@@ -265,8 +265,8 @@ static void stq1_0(const uint8_t *b, int8_t *codes, float *scales, float *offset
     }
 }
 
-/* Block: twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first trit is least
- * significant. */
+/* A block consists of twelve bytes of five consecutive trits and a thirteenth for weights 15, 31, 47, 63; the first
+ * trit is least significant. */
 static void iq1_bn(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)scales, (void)offsets;

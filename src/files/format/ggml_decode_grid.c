@@ -33,7 +33,8 @@ static void put_iq2(unsigned entry, unsigned signs, int8_t *codes)
     }
 }
 
-/* Block: d, then per 32 weights a word of four indices and a word of four sign indices with the scale on top. */
+/* A block consists of d, then per 32 weights a word of four indices and a word of four sign indices with the scale on
+ * top. */
 void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -47,7 +48,7 @@ void whit_ggml_block_iq2_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* Block: d, qs[32] (nine bits of index, seven of signs), scales[8]: a nibble per 16 weights. */
+/* A block consists of d, qs[32] (nine bits of index, seven of signs), scales[8]: a nibble per 16 weights. */
 void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -59,7 +60,7 @@ void whit_ggml_block_iq2_xs(const uint8_t *b, int8_t *codes, float *scales, floa
     }
 }
 
-/* Block: d, qs[32], signs[32], qh[8] (two more bits of each index), scales[8] as in IQ2_XS. */
+/* A block consists of d, qs[32], signs[32], qh[8] (two more bits of each index), scales[8] as in IQ2_XS. */
 void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -71,7 +72,7 @@ void whit_ggml_block_iq2_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* Block: d, qs[64]: an index per four weights; then a word per 32 weights as in IQ2_XXS. */
+/* A block consists of d, qs[64], which has an index per four weights, then a word per 32 weights as in IQ2_XXS. */
 void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[8] = WHIT_GRID_LEVELS_IQ3_XXS;
@@ -89,7 +90,7 @@ void whit_ggml_block_iq3_xxs(const uint8_t *b, int8_t *codes, float *scales, flo
     }
 }
 
-/* Block: d, qs[64], qh[8] (a ninth bit of each index), signs[32], scales[4]: a nibble per 32 weights. */
+/* A block consists of d, qs[64], qh[8] (a ninth bit of each index), signs[32], scales[4]: a nibble per 32 weights. */
 void whit_ggml_block_iq3_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -110,8 +111,8 @@ static void put_iq1(unsigned entry, bool minus, int8_t *codes)
     for (int j = 0; j < 8; j++) codes[j] = (int8_t)(8 * ((int)(entry >> 2 * j & 3) - 1) + (minus ? -1 : 1));
 }
 
-/* Block: d, qs[32], qh[8]: per 32 weights four times three more bits of index, the scale, and the sign of the
- * eighth. */
+/* A block consists of d, qs[32] and qh[8], which has per 32 weights four times three more bits of index, the scale, and
+ * the sign of the eighth. */
 void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     float d = half_field(b);
@@ -124,8 +125,8 @@ void whit_ggml_block_iq1_s(const uint8_t *b, int8_t *codes, float *scales, float
     }
 }
 
-/* Block: qs[32], qh[16] (per eight weights three bits of index and the sign of the eighth), scales[4]: words of four
- * scales of three bits, whose top nibbles are the f16 d. */
+/* A block consists of qs[32], qh[16] (per eight weights three bits of index and the sign of the eighth), scales[4]:
+ * words of four scales of three bits, whose top nibbles are the f16 d. */
 void whit_ggml_block_iq1_m(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     uint16_t words[4], half = 0;
@@ -151,7 +152,7 @@ static void put_nibbles(const uint8_t *qs, int n, const int8_t levels[16], int8_
     }
 }
 
-/* Block: d, scales_h (two high bits each), scales_l[4] (four low bits each), qs[128]. */
+/* A block consists of d, scales_h (two high bits each), scales_l[4] (four low bits each), qs[128]. */
 void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     static const int8_t levels[16] = WHIT_GRID_LEVELS_NL;
@@ -167,7 +168,8 @@ void whit_ggml_block_iq4_xs(const uint8_t *b, int8_t *codes, float *scales, floa
 
 static const int8_t e2m1[16] = WHIT_GRID_LEVELS_E2M1; /* the levels are doubled */
 
-/* Block: e, qs[16]: 2^(e - 127) times halves; e = 255 is not a number (OCP Microscaling formats). */
+/* A block consists of e and qs[16]: values are 2^(e - 127) times halves; e = 255 is not a number (OCP Microscaling
+ * formats). */
 void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;
@@ -175,7 +177,8 @@ void whit_ggml_block_mxfp4(const uint8_t *b, int8_t *codes, float *scales, float
     put_nibbles(b + 1, 16, e2m1, codes);
 }
 
-/* Block: s[4], qs[32]: four sub-blocks of 16; a scale is an unsigned float of four and three bits, times halves. */
+/* A block consists of s[4] and qs[32], four sub-blocks of 16; a scale is an unsigned float of four and three bits,
+ * times halves. */
 void whit_ggml_block_nvfp4(const uint8_t *b, int8_t *codes, float *scales, float *offsets)
 {
     (void)offsets;

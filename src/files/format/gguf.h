@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GGUF files, read in place: versions 2 and 3, little-endian, one file or a split set.
+ * Reads GGUF files in place: versions 2 and 3, little-endian, one file or a split set.
  *
  * Opening checks everything that later use relies on: names, types, array bounds, tensor bounds,
  * overlaps, duplicates, strides. Names, strings and tensors then point into the mapped files and

@@ -66,7 +66,7 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
 
 static int open_to_read(const char *path)
 {
-    /* O_NONBLOCK: opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
+    /* O_NONBLOCK is set because opening a FIFO must not wait for a writer; the FIFO is refused afterwards. */
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 

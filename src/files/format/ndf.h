@@ -13,7 +13,8 @@
 
 typedef struct whit_ndf whit_ndf;
 
-/* Frame types; numbers are stored in files. Frames from WHIT_NDF_ADAPTER on are appended after the model. */
+/* These are the types of frames; their numbers are stored in files. Frames from WHIT_NDF_ADAPTER on are appended after
+ * the model. */
 typedef enum whit_ndf_frame_type {
     WHIT_NDF_HEAD = 1,
     WHIT_NDF_TOKENIZER = 2,

@@ -16,7 +16,7 @@
 #define WHIT_NDF_MAX_FRAMES  65536u
 #define WHIT_NDF_MAX_FILES   512u
 
-/* BLAKE2b domains: a leaf can never pass for a node, nor a frame for a model. */
+/* BLAKE2b has these domains: a leaf can never pass for a node, nor a frame for a model. */
 #define WHIT_NDF_DOMAIN_LEAF      "ndf.leaf"
 #define WHIT_NDF_DOMAIN_NODE      "ndf.node"
 #define WHIT_NDF_DOMAIN_FRAME     "ndf.frame"

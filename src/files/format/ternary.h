@@ -27,7 +27,7 @@ double whit_float_absmean(const whit_ggml_view *view, float *row);
 /* Rounds a row by BitNet's weight rule (transformers, integrations/bitnet.py): t = clamp(round(w * inverse), -1, 1),
  * ties to even, in float32. For a matrix from whit_float_is_ternary use inverse = 1 / s. */
 void whit_round_ternary(const float *row, uint64_t n_cols, float inverse, int8_t *codes);
-/* Rounds one row of an F32, F16 or BF16 matrix by the same rule. */
+/* Rounds one row of an F32, F16 or BF16 matrix by the same rule as whit_round_ternary. */
 void whit_round_ternary_row(const whit_ggml_view *view, uint64_t row, float inverse, int8_t *codes);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GET over HTTP, as downloads need it: redirects, ranges, a token that is sent only to its own hub.
+ * Sends GET requests over HTTP as downloads need them: with redirects, ranges, a token that is sent only to its own
+ * hub.
  *
  * Requests go through libcurl, which is opened on first use; a build without its header, or a machine without the
  * library, says so in one line. One thread at a time. */

@@ -16,7 +16,7 @@ struct whit_http {
     whit_libcurl api;
     whit_http_options options;
     CURL *curl; /* keeps the connection between requests */
-    /* State of the current request: */
+    /* The members below are the state of the current request: */
     const whit_http_sink *sink;
     whit_http_answer *answer;
     whit_status failed; /* the sink's error */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * libwhit_mpi.so: OpenMPI's calls for whit, which does not link OpenMPI itself. */
+ * Is libwhit_mpi.so, which makes OpenMPI's calls for whit; whit does not link OpenMPI itself. */
 #include "ranks/mpi_shim.h"
 
 #include "base/ranks.h"
