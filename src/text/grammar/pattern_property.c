@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Unicode properties in patterns: \p{...} with general categories, and the properties that patterns of emoji use. */
+ * Reads Unicode properties in patterns: \p{...} with general categories, and the properties that patterns of emoji
+ * use. */
 #include "grammar/pattern_property.h"
 
 #include <utf8proc.h>

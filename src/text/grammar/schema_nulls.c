@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: keywords whose value is null. They are not part of JSON Schema, but clients write absent values like
- * this: in Go a list without elements, such as `required`, is null. */
+ * Removes keywords of JSON Schema whose value is null. They are not part of JSON Schema, but clients write absent
+ * values like this: in Go a list without elements, such as `required`, is null. */
 #include "grammar/schema_parts.h"
 
 static bool is_one_of(const whit_json *json, uint32_t key, const char *const *names)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: checks whether a value of the schema itself, as enum and const list them, is valid. A keyword that
- * cannot be checked is refused. */
+ * Checks whether a value in a JSON Schema itself, as enum and const list them, is valid. A keyword that cannot be
+ * checked is refused. */
 #include "grammar/decimal.h"
 #include "grammar/schema_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * JSON Schema: enum and const, and whether branches exclude each other. */
+ * Compiles enum and const of JSON Schema, and finds whether branches exclude each other. */
 #include "base/json.h"
 #include "base/items.h"
 #include "base/utf8.h"

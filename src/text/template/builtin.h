@@ -20,8 +20,8 @@ typedef whit_status whit_builtin_fn(whit_machine *m, whit_builtin_frame *call, w
 
 typedef struct whit_builtin {
     const char *name;
-    /* "old new count?": names in order, '?' after optional ones; a leading "/": by position only; "*": anything, the
-     * function reads `arguments`. */
+    /* Names the parameters in order, such as "old new count?": '?' follows optional ones, a leading "/" means by
+     * position only, and "*" means anything: the function reads `arguments`. */
     const char *parameters;
     whit_builtin_fn *run;
     uint8_t detail; /* distinguishes functions that share `run` */

@@ -88,7 +88,7 @@ static size_t cut_after(const whit_text *rendered, const whit_text *content)
     whit_text stripped = {.bytes = content->bytes + begin, .n_bytes = end - begin};
     size_t at = whit_text_find_last(rendered, &stripped, 0, rendered->n_bytes);
     if (at == SIZE_MAX) return SIZE_MAX;
-    /* `kept`: the template has kept the content's spaces. It cannot have kept leading ones, for then the texts
+    /* If `kept`, the template has kept the content's spaces. It cannot have kept leading ones, for then the texts
      * differ. */
     bool kept = begin == 0 && whit_in_bounds(at, content->n_bytes, rendered->n_bytes) &&
         memcmp(rendered->bytes + at, content->bytes, content->n_bytes) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Formatting: "%s" % x, "{}".format(x), strftime, and JSON as json.dumps writes it. */
+ * Implements formatting: "%s" % x, "{}".format(x), strftime, and JSON as json.dumps writes it. */
 #ifndef WHIT_TEMPLATE_FORMAT_H
 #define WHIT_TEMPLATE_FORMAT_H
 

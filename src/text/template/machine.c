@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Failure, limits, scopes, and small constructions that many files need. */
+ * Implements failure, limits, scopes, and small constructions that many files need. */
 #include "template/machine.h"
 
 #include <stdarg.h>

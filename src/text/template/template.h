@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Chat templates: Jinja2 as Hugging Face's transformers runs it (3.1, immutable sandbox,
- * trim_blocks, lstrip_blocks, loop controls, `generation`, raise_exception, strftime_now,
- * json.dumps as tojson).
+ * Renders chat templates: Jinja2 as Hugging Face's transformers runs it (3.1, immutable sandbox, trim_blocks,
+ * lstrip_blocks, loop controls, `generation`, raise_exception, strftime_now, json.dumps as tojson).
  *
  * A template is parsed once and then only read: threads may share it. A render is bounded in
  * memory, steps, depth and output, and never changes the context. Text that came from the user

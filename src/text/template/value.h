@@ -61,7 +61,7 @@ typedef struct whit_list {
     size_t n;
 } whit_list;
 
-/* Insertion order; an index of hashes once it is large. */
+/* A dict keeps insertion order, and has an index of hashes once it is large. */
 typedef struct whit_dict {
     struct whit_pair {
         whit_datum key, value;

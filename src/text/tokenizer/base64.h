@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Base64 (RFC 4648), as tiktoken files and character maps use it. */
+ * Decodes Base64 (RFC 4648) as tiktoken files and character maps use it. */
 #ifndef WHIT_TOKENIZER_BASE64_H
 #define WHIT_TOKENIZER_BASE64_H
 

@@ -17,7 +17,7 @@ typedef struct whit_cached_piece {
     int32_t ids[WHIT_CACHE_IDS];
 } whit_cached_piece;
 
-/* Reused memory of the models; belongs to one thread and one image. */
+/* Is reused memory of the models; it belongs to one thread and one image. */
 typedef struct whit_model_scratch {
     whit_buf symbols, heap, nodes, cache;
     uint64_t steps_left; /* steps that are left in the trie, or for merging by text; see whit_model_scratch_begin */

@@ -42,7 +42,7 @@ static void sort_run(int32_t *codes, size_t n, int32_t *scratch)
         }
         return;
     }
-    /* Counting sort: classes are bytes, and codes of the same class keep their order. */
+    /* Sorts by counting: classes are bytes, and codes of the same class keep their order. */
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[combining_class(codes[i]) + 1]++;
     for (int class = 0; class < 256; class ++) starts[class + 1] += starts[class];

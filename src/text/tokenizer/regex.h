@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Regular expressions of tokenizer files: written for Oniguruma (Ruby's syntax), run by PCRE2.
+ * Runs regular expressions of tokenizer files by PCRE2; they are written for Oniguruma (Ruby's syntax).
  *
  * The pattern is translated where the two differ (\s, \w, \h, \b, scripts, {n,m}+, nested classes), and
  * what cannot be said is refused by name. Every match has limits on steps, depth and memory, and
