@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Data shared by all tiers that run programs: values, reference-counted arrays, limits. */
+ * Declares the data shared by all tiers that run programs: values, reference-counted arrays, limits. */
 #ifndef WHIT_LANG_CORE_VM_H
 #define WHIT_LANG_CORE_VM_H
 
@@ -55,7 +55,7 @@ struct whit_lang {
     int64_t quat_steps;                 /* steps charged per addition in a loop of machine code */
     struct jit_page *jit_pages;         /* machine code of tier 2 */
     uint32_t n_jit_pages, n_jit_before; /* number of pages; number before the text that was loaded last */
-    /* State of a failure: */
+    /* The members below are the state of a failure: */
     jmp_buf *on_failure;
     whit_status status;
     whit_error error;
@@ -130,7 +130,7 @@ lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *arr
 /* Returns the length that two vectors share. */
 uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *a, const lang_array *b);
 
-/* Operations on quaternary vectors; arguments stay the caller's. */
+/* These are operations on quaternary vectors; arguments stay the caller's. */
 lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a);
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b);
 
