@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compression: the matrices of a model's layers are rounded to signs, trits or four levels, without training, so that
- * the model's outputs over a calibration text change little (docs/use/compression.md).
+ * Compresses a model: the matrices of a model's layers are rounded to signs, trits or four levels, without training, so
+ * that the model's outputs over a calibration text change little (docs/use/compression.md).
  *
  * The source is read layer by layer; the finished matrices wait in their codecs until the file is written. */
 #ifndef WHIT_COMPRESS_COMPRESS_H
@@ -52,7 +52,7 @@ typedef struct whit_compress_report {
 } whit_compress_report;
 
 typedef struct whit_compress_options {
-    /* "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
+    /* The codec is "b1", "t", "q2" (l2), "q2-planes" (q2), or a type of GGUF files (whit_compress_knows_form). */
     const char *codec;
     const whit_source *like; /* matrices get their types from this source; NULL: not given */
     /* Sets a budget of bits per weight (budget.h), which chooses codecs, groups and sizes of corrections in place of

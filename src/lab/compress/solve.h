@@ -20,11 +20,11 @@
 typedef struct whit_solve {
     const whit_tensor_type *type; /* a type for which whit_levels_know (levels.h) is true */
     const float *target;          /* (m, n) W* */
-    /* (n, n), damped; in the order of processing during the solve, then in the original order */
+    /* (n, n) It is damped; it is in the order of processing during the solve, then in the original order */
     float *h;
     const float *u; /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
-    /* Held-out tokens: their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n). NULL: not
-     * used. */
+    /* For held-out tokens, these are their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n).
+     * NULL: not used. */
     float *held_h;
     const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups, or superblocks where scales share

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rounding under a diagonal Hessian, or without one: the levels of each group are fitted to its weights by Lloyd's
- * method, each weight counting by the mean square of its input. Without off-diagonal elements no error can be fed
- * back. */
+ * Rounds matrices under a diagonal Hessian, or without one: the levels of each group are fitted to its weights by
+ * Lloyd's method, each weight counting by the mean square of its input. Without off-diagonal elements no error can be
+ * fed back. */
 #ifndef WHIT_COMPRESS_WEIGHTED_H
 #define WHIT_COMPRESS_WEIGHTED_H
 

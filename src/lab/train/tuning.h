@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tuning: a trainee whose matrices stay as they are in the model's file, whatever their codec, and
- * which learns adapters, norms and scales beside them (QLoRA, Dettmers et al. 2023, with factors
- * rounded to int8 in training too).
+ * Tunes a model: a trainee whose matrices stay as they are in the model's file, whatever their codec, learns adapters,
+ * norms and scales beside them (QLoRA, Dettmers et al. 2023, with factors rounded to int8 in training too).
  *
  * An adapter is finished as an adapter of the model. Norms and scales change the model: then a new
  * one is written, and the adapter is appended to it under the name "tuned". */
