@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Chats as items of a measurement (compare, eval): read from lines of JSON, answered greedily, and judged. */
+ * Handles chats as items of a measurement (compare, eval): they are read from lines of JSON, answered greedily, and
+ * judged. */
 #ifndef WHIT_CLI_CHAT_ITEMS_H
 #define WHIT_CLI_CHAT_ITEMS_H
 
@@ -38,7 +39,7 @@ typedef struct cli_chat_answer {
 } cli_chat_answer;
 void cli_chat_answer_free(cli_chat_answer *answer);
 
-/* Sums over chats; if zero-initialised, they are empty. */
+/* Holds sums over chats; if zero-initialised, they are empty. */
 typedef struct cli_chat_tally {
     size_t n;                          /* chats */
     size_t n_wanted, n_right;          /* chats with a wanted text; right answers */

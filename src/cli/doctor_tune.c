@@ -11,7 +11,7 @@
 enum { N_ROUNDS = 7, N_CTX = 1280, ANSWER_PROMPT = 192, ANSWER_TOKENS = 16, LONG_PROMPT = 1024, COLUMN_STEPS = 6 };
 enum { USUAL_GUESSES = 7 };
 
-/* For each setting: the work by which it is measured, the name of its default, and its candidates. */
+/* Lists for each setting the work by which it is measured, the name of its default, and its candidates. */
 static const struct {
     const char *work, *usual;
     cli_tune_candidates candidates; /* threads are listed from the processor instead */

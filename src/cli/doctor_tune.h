@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * whit doctor --tune: measures the machine's profile (profile.h). */
+ * Implements whit doctor --tune, which measures the machine's profile (profile.h). */
 #ifndef WHIT_CLI_DOCTOR_TUNE_H
 #define WHIT_CLI_DOCTOR_TUNE_H
 

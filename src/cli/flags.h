@@ -33,7 +33,7 @@ typedef struct cli_model_flags {
     bool announces; /* prints a line when a conversion begins, if no terminal shows its progress */
 } cli_model_flags;
 extern const cli_option cli_model_options[];
-/* For the option tables of verbs that open or convert a model: AT is the offset of their cli_list. */
+/* Makes a row of the option tables of verbs that open or convert a model: AT is the offset of their cli_list. */
 #define CLI_OVERRIDE_OPTION(at)                                                                                        \
     {                                                                                                                  \
         "--override-kv", CLI_REPEAT, (at), "KEY=TYPE:VALUE",                                                           \

@@ -11,7 +11,7 @@ typedef struct cli_keep_flags {
     int kv;           /* 0: also KV blocks, 1: tokens only */
 } cli_keep_flags;
 
-/* For the option tables of verbs: AT is the offset of their cli_keep_flags. */
+/* Makes rows of the option tables of verbs: AT is the offset of their cli_keep_flags. */
 #define CLI_KEEP_OPTIONS(at)                                                                                           \
     {"--session", CLI_FILE, (at) + offsetof(cli_keep_flags, path), "FILE",                                             \
      "Keep what was said in this file: create it, or go on with what it holds (docs/use/context.md)."},                \

@@ -14,7 +14,7 @@ typedef struct cli_reader {
     bool ended;
 } cli_reader;
 
-/* Bytes per read. */
+/* A read takes this number of bytes. */
 enum { CLI_READER_BYTES = 65536 };
 /* Returns 1 and a line without its line feed, valid until the next call; 0 at the end; -1 on failure or Ctrl-C (errno;
  * ENOMEM also above the limit of `bytes`). The last line may lack its line feed. */

@@ -32,7 +32,7 @@ typedef enum cli_profile_state {
 /* Returns the name of a setting in options and in the file, such as "threads". */
 const char *cli_tuned_name(cli_tuned which);
 void cli_machine_find(cli_machine *machine);
-/* Names the profile of that machine in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
+/* Names the profile of `machine` in the cache folder `cache_dir` (NULL: the user's); nothing is created. */
 whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, char path[WHIT_CACHE_PATH_BYTES],
                              whit_error *error);
 /* Reads a profile; it has all defaults unless the result is CLI_PROFILE_READ. The file is data from outside: values out

@@ -16,14 +16,14 @@ typedef struct cli_rounding {
     uint32_t n_threads;
     bool verbose;
     char path[CLI_PATH_BYTES]; /* the rounded model, an .ndf beside the output */
-    /* Sums over the rounded matrices: */
+    /* The members below are sums over the rounded matrices: */
     uint32_t n;
     double weights, errors, worst;
     char worst_name[WHIT_VALUE_NAME_BYTES];
 } cli_rounding;
 
 #define CLI_CALIB_TOKENS 131072 /* default of --calib-tokens */
-/* For the option tables of verbs that read a calibration text: AT is the offset of a uint32_t. */
+/* Makes a row of the option tables of verbs that read a calibration text: AT is the offset of a uint32_t. */
 #define CLI_CALIB_TOKENS_OPTION(at)                                                                                    \
     {                                                                                                                  \
         "--calib-tokens", CLI_COUNT, (at), "N", "Tokens of the text to use at most, spread over it; 131072.", 1,       \

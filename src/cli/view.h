@@ -13,7 +13,7 @@ typedef struct cli_view {
     bool styled;  /* stdout is a terminal */
     bool dim;     /* the dim style is on */
     bool thought; /* thinking was shown, and no text after it */
-    /* Wrapping: a word is buffered until it ends, so that it can begin a new line. */
+    /* The members below wrap text: a word is buffered until it ends, so that it can begin a new line. */
     unsigned width;        /* columns of the terminal; 0: lines are not wrapped */
     unsigned column;       /* column of the next character */
     unsigned n_blanks;     /* blanks before the word, not yet written */
@@ -21,7 +21,7 @@ typedef struct cli_view {
     char word[256];
     size_t word_bytes;
     bool is_joined; /* the word follows the one before without a blank, in another style */
-    /* Markdown, on a terminal with colours: */
+    /* The members below show Markdown on a terminal with colours: */
     bool has_markup;
     cli_markup markup;
     unsigned style; /* style of the last piece */
