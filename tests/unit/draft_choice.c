@@ -73,7 +73,7 @@ static struct play play_text(uint32_t n_tokens, uint32_t (*percent_of)(size_t), 
         while (n_right < k && ids[n_right] >= 0) n_right++;
         for (uint32_t i = 0; i <= n_right; i++) whit_draft_odds_see(&odds, (int32_t)(at + i));
         const uint64_t ns = step_ns(1 + k, slope);
-        whit_step_costs_add(costs, 1 + k, 0, ns);
+        whit_step_costs_add(costs, 1 + k, 0, 0, ns);
         whit_draft_book(account, costs, k, n_right, made_ns);
         at += 1 + n_right;
         play.ns += ns + made_ns;
@@ -171,7 +171,7 @@ static void a_disturbed_trial_is_repeated(void **state)
     (void)state;
     whit_step_costs costs = {0};
     whit_draft_account account = {0};
-    whit_step_costs_add(&costs, 4, 0, 50 * ONE_NS);
+    whit_step_costs_add(&costs, 4, 0, 0, 50 * ONE_NS);
     percent_now = 100;
     assert_true(play_text(4000, constant_percent, 3, &costs, &account).n_steps < 3000);
 }
@@ -197,9 +197,10 @@ struct machine {
     uint64_t ns;
 };
 
-static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt)
+static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
 {
     struct machine *m = user;
+    (void)depth;
     m->n_steps += n_columns != 0;
     if (n_columns > m->widest) m->widest = n_columns;
     uint64_t ns = step_ns(n_columns ? n_columns : 1, m->slope) + (uint64_t)n_prompt * ONE_NS / 4;

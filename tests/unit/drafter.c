@@ -251,9 +251,9 @@ struct setting {
     bool is_endless;
 };
 
-static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt)
+static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
 {
-    (void)user;
+    (void)user, (void)depth;
     return n_columns || n_prompt ? 1000000 : 1000; /* columns and guesses cost nothing: they are fed where they may */
 }
 

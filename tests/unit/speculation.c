@@ -33,9 +33,9 @@ static uint32_t logits_for(uint32_t n_draft)
 }
 
 /* Columns cost nothing, so that guesses by cost are fed wherever they may be right. */
-static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt)
+static uint64_t time_step(void *user, uint32_t n_columns, uint32_t n_prompt, uint32_t depth)
 {
-    (void)user, (void)n_columns, (void)n_prompt;
+    (void)user, (void)n_columns, (void)n_prompt, (void)depth;
     return 1000000;
 }
 

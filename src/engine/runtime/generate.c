@@ -7,12 +7,19 @@
 
 enum { STEP_TOKENS = 512 }; /* maximum number of tokens per step, so that a cancellation is noticed soon */
 
+static uint32_t position_of(const whit_generation *g)
+{
+    return whit_session_position(g->session, g->options.sequence);
+}
+
 /* Returns the time of a step that began at start_ns, and records it in the session's costs. */
-static uint64_t measure_step(whit_session *session, uint32_t n_columns, uint32_t n_prompt, uint64_t start_ns)
+static uint64_t measure_step(whit_session *session, uint32_t n_columns, uint32_t n_prompt, uint32_t depth,
+                             uint64_t start_ns)
 {
     whit_step_costs *costs = &session->costs;
-    uint64_t ns = costs->measure ? costs->measure(costs->measure_user, n_columns, n_prompt) : whit_now_ns() - start_ns;
-    whit_step_costs_add(costs, n_columns, n_prompt, ns);
+    uint64_t ns =
+        costs->measure ? costs->measure(costs->measure_user, n_columns, n_prompt, depth) : whit_now_ns() - start_ns;
+    whit_step_costs_add(costs, n_columns, n_prompt, depth, ns);
     return ns;
 }
 
@@ -24,13 +31,14 @@ static whit_status step_one(whit_session *session, whit_generation *g, whit_erro
     g->is_alone = true;
     WHIT_TRY(whit_generation_tokens(g, tokens, STEP_TOKENS, session->options.n_logits, &n, error));
     bool in_prompt = whit_generation_in_prompt(g);
+    const uint32_t depth = position_of(g) + (uint32_t)n / 2;
     uint64_t start_ns = whit_now_ns();
     whit_status status = whit_session_step(session, tokens, n, &reason);
     if (status == WHIT_OK) {
         if (in_prompt)
-            measure_step(session, 0, (uint32_t)n, start_ns);
+            measure_step(session, 0, (uint32_t)n, depth, start_ns);
         else
-            measure_step(session, (uint32_t)n, 0, start_ns);
+            measure_step(session, (uint32_t)n, 0, 0, start_ns);
         return whit_generation_accept(g, 0, error);
     }
     whit_generation_fail(g, status, &reason);
@@ -63,6 +71,7 @@ struct gathering {
     size_t capacity, n, n_logits, n_wanted;
     size_t n_columns;
     size_t prompt_capacity, n_prompt; /* number of prompt tokens that all steps of a call may feed, and have fed */
+    uint64_t depths;                  /* sum of the positions of the step's prompt tokens */
     size_t n_unfinished;
     size_t share; /* number of tokens that every prompt may feed, regardless of the others */
 };
@@ -86,6 +95,7 @@ static void gather(struct gathering *step, whit_generation *g, size_t room, size
     g->served = true;
     g->i_wanted = step->n_wanted;
     *(whit_generation_in_prompt(g) ? &step->n_prompt : &step->n_columns) += n;
+    if (whit_generation_in_prompt(g)) step->depths += (uint64_t)n * (position_of(g) + n / 2);
     for (uint32_t i = 0; i < n; i++) {
         step->tokens[step->n] = whit_generation_wanted(g, i);
         step->n_wanted += step->tokens[step->n++].want_logits;
@@ -149,6 +159,7 @@ static whit_status step_many(whit_session *session, whit_generation *const *all,
 {
     size_t n_needing = 0, reserved = 0, n_prompt_before = step->n_prompt;
     step->n = step->n_wanted = step->n_columns = 0;
+    step->depths = 0;
     for (size_t i = 0; i < n; i++) {
         all[i]->n_offered = 0;
         all[i]->is_alone = step->n_unfinished == 1;
@@ -170,11 +181,12 @@ static whit_status step_many(whit_session *session, whit_generation *const *all,
         return WHIT_OK;
     }
     uint32_t n_columns = (uint32_t)step->n_columns, n_prompt = (uint32_t)(step->n_prompt - n_prompt_before);
+    const uint32_t depth = n_prompt ? (uint32_t)(step->depths / n_prompt) : 0;
     report->predicted_ns +=
-        whit_step_costs_columns(&session->costs, n_columns) + whit_step_costs_prompt(&session->costs, n_prompt);
+        whit_step_costs_columns(&session->costs, n_columns) + whit_step_costs_prompt(&session->costs, n_prompt, depth);
     uint64_t start_ns = whit_now_ns();
     WHIT_TRY(whit_session_step_each(session, step->tokens, step->n, error));
-    report->taken_ns += measure_step(session, n_columns, n_prompt, start_ns);
+    report->taken_ns += measure_step(session, n_columns, n_prompt, depth, start_ns);
     report->n_columns += n_columns;
     report->n_prompt_tokens += n_prompt;
     for (size_t i = 0; i < n; i++) {
@@ -193,14 +205,23 @@ static void limit_prompts(const whit_session *session, whit_generation *const *a
                           struct gathering *step)
 {
     size_t n_generating = 0, n_prompts = 0;
+    uint64_t depths = 0, first_depth = 0;
     for (size_t i = 0; i < n; i++) {
         if (all[i]->finished) continue;
+        if (whit_generation_in_prompt(all[i])) {
+            depths += position_of(all[i]);
+            if (!n_prompts) first_depth = position_of(all[i]);
+        }
         n_generating += !whit_generation_in_prompt(all[i]);
         n_prompts += whit_generation_in_prompt(all[i]);
     }
     size_t capacity = step->capacity > n_generating ? step->capacity - n_generating : 1;
-    if (budget_ns && n_generating)
-        capacity = whit_step_costs_fit(&session->costs, (uint32_t)n_generating, budget_ns, (uint32_t)capacity);
+    if (budget_ns && n_generating) {
+        /* The first prompt gets three quarters of the tokens and its part of the rest. */
+        const uint64_t depth = n_prompts ? (3 * first_depth + depths / n_prompts) / 4 : 0;
+        capacity = whit_step_costs_fit(&session->costs, (uint32_t)n_generating, (uint32_t)depth, budget_ns,
+                                       (uint32_t)capacity);
+    }
     step->n_unfinished = n_generating + n_prompts;
     step->prompt_capacity = capacity > n_prompts ? capacity : n_prompts;
     step->share = n_prompts && capacity / 4 > n_prompts ? capacity / 4 / n_prompts : 1;

@@ -216,7 +216,7 @@ static uint32_t guess_by_model(whit_generation *g, uint32_t n_most)
                                         s->options.cancel);
         g->model.is_made = true;
         g->model.made_ns = whit_now_ns() - start_ns;
-        if (s->costs.measure) g->model.made_ns = g->model.n * s->costs.measure(s->costs.measure_user, 0, 0);
+        if (s->costs.measure) g->model.made_ns = g->model.n * s->costs.measure(s->costs.measure_user, 0, 0, 0);
         whit_step_costs_add_guesses(&s->costs, g->model.n, g->model.made_ns);
     }
     const uint32_t n = g->model.n < n_most ? g->model.n : n_most;

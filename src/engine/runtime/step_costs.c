@@ -6,30 +6,53 @@ enum {
     FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before anything was measured */
     /* ratio of the time of columns to that of prompt tokens, if the columns alone exceed the budget */
     PROMPT_SHARE = 4,
+    GROWTH_POSITIONS = 1024, /* growth is stored in ns for so many positions */
+    MARK_DISTANCE = 256,     /* least difference of depths from which growth is learned */
 };
 
 /* ---- samples ------------------------------------------------------------------------------------- */
 
-static void add_sample(whit_cost_samples *samples, uint64_t ns)
+static void add_sample(whit_cost_samples *samples, uint32_t depth, uint64_t ns)
 {
     samples->ns[samples->next] = ns ? ns : 1;
+    samples->depth[samples->next] = depth;
     samples->next = (samples->next + 1) % WHIT_COST_SAMPLES;
     if (samples->n < WHIT_COST_SAMPLES) samples->n++;
 }
 
-/* Returns the lower median; 0 without samples. */
-static uint64_t median_sample(const whit_cost_samples *samples)
+/* Returns the lower median of n times; 0 without any. */
+static uint64_t median_of(const uint64_t *ns, uint32_t n)
 {
-    for (uint32_t i = 0; i < samples->n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t n_below = 0, n_equal = 0;
-        for (uint32_t k = 0; k < samples->n; k++) {
-            n_below += samples->ns[k] < samples->ns[i];
-            n_equal += samples->ns[k] == samples->ns[i];
+        for (uint32_t k = 0; k < n; k++) {
+            n_below += ns[k] < ns[i];
+            n_equal += ns[k] == ns[i];
         }
-        uint32_t middle = (samples->n - 1) / 2;
-        if (n_below <= middle && middle < n_below + n_equal) return samples->ns[i];
+        uint32_t middle = (n - 1) / 2;
+        if (n_below <= middle && middle < n_below + n_equal) return ns[i];
     }
     return 0;
+}
+
+static uint64_t median_sample(const whit_cost_samples *samples)
+{
+    return median_of(samples->ns, samples->n);
+}
+
+/* Returns the lower median of what the samples would have been at another depth, each from a quarter to four times of
+ * itself: ns + growth (depth - depth of the sample). */
+static uint64_t median_at(const whit_step_costs *costs, const whit_cost_samples *samples, uint32_t depth)
+{
+    const int64_t growth = (int64_t)median_sample(&costs->growth);
+    uint64_t moved[WHIT_COST_SAMPLES];
+    for (uint32_t i = 0; i < samples->n; i++) {
+        const int64_t ns = (int64_t)samples->ns[i], least = (ns + 3) / 4, most = 4 * ns;
+        int64_t at = ns + growth * ((int64_t)depth - samples->depth[i]) / GROWTH_POSITIONS;
+        if (at < least) at = least;
+        moved[i] = (uint64_t)(at < most ? at : most);
+    }
+    return median_of(moved, samples->n);
 }
 
 static uint32_t class_of(uint32_t n_tokens)
@@ -41,30 +64,30 @@ static uint32_t class_of(uint32_t n_tokens)
 
 /* ---- predictions ----------------------------------------------------------------------------------- */
 
-/* Returns the predicted ns of a prompt token in a piece of a class; 0: unknown. Smaller classes overestimate it: the
- * least of their times is used until the class has enough samples, of which one may be disturbed. A larger class
- * underestimates it, because smaller pieces reuse a tile of weights less often: a quarter is added for each halving,
- * until the rate has doubled. */
-static uint64_t prompt_rate(const whit_step_costs *costs, uint32_t class)
+/* Returns the predicted ns of a prompt token at a depth in a piece of a class; 0: unknown. Smaller classes overestimate
+ * it: the least of their times is used until the class has enough samples, of which one may be disturbed. A larger
+ * class underestimates it, because smaller pieces reuse a tile of weights less often: a quarter is added for each
+ * halving, until the rate has doubled. */
+static uint64_t prompt_rate(const whit_step_costs *costs, uint32_t class, uint32_t depth)
 {
-    if (costs->prompts[class].n >= SAMPLES_ENOUGH) return median_sample(&costs->prompts[class]);
+    if (costs->prompts[class].n >= SAMPLES_ENOUGH) return median_at(costs, &costs->prompts[class], depth);
     uint64_t least = 0;
     for (uint32_t c = 0; c <= class; c++) {
-        uint64_t rate = median_sample(&costs->prompts[c]);
+        uint64_t rate = median_at(costs, &costs->prompts[c], depth);
         if (rate && (!least || rate < least)) least = rate;
     }
     if (least) return least;
     for (uint32_t c = class + 1; c < WHIT_COST_CLASSES; c++)
         if (costs->prompts[c].n) {
-            uint64_t rate = median_sample(&costs->prompts[c]), n_quarters = 4 + c - class;
+            uint64_t rate = median_at(costs, &costs->prompts[c], depth), n_quarters = 4 + c - class;
             return rate * (n_quarters < 8 ? n_quarters : 8) / 4;
         }
     return 0;
 }
 
-uint64_t whit_step_costs_prompt(const whit_step_costs *costs, uint32_t n_prompt)
+uint64_t whit_step_costs_prompt(const whit_step_costs *costs, uint32_t n_prompt, uint32_t depth)
 {
-    return n_prompt * prompt_rate(costs, class_of(n_prompt));
+    return n_prompt * prompt_rate(costs, class_of(n_prompt), depth);
 }
 
 uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_columns)
@@ -80,18 +103,19 @@ uint64_t whit_step_costs_columns(const whit_step_costs *costs, uint32_t n_column
         return most <= least ? least : least + (most - least) * (n_columns - below) / (above - below);
     }
     if (!below) return 0;
-    uint64_t each = least / below, rate = 2 * prompt_rate(costs, class_of(n_columns));
+    uint64_t each = least / below, rate = 2 * prompt_rate(costs, class_of(n_columns), 0);
     return least + (rate && rate < each ? rate : each) * (n_columns - below);
 }
 
-uint32_t whit_step_costs_fit(const whit_step_costs *costs, uint32_t n_columns, uint64_t budget_ns, uint32_t n_max)
+uint32_t whit_step_costs_fit(const whit_step_costs *costs, uint32_t n_columns, uint32_t depth, uint64_t budget_ns,
+                             uint32_t n_max)
 {
     uint64_t columns_ns = whit_step_costs_columns(costs, n_columns);
     uint64_t left_ns = budget_ns > columns_ns ? budget_ns - columns_ns : 0;
     if (left_ns < columns_ns / PROMPT_SHARE) left_ns = columns_ns / PROMPT_SHARE;
-    uint64_t fitting = prompt_rate(costs, 0) ? 1 : FIRST_TOKENS;
+    uint64_t fitting = prompt_rate(costs, 0, depth) ? 1 : FIRST_TOKENS;
     for (uint32_t class = WHIT_COST_CLASSES; class -- > 0;) {
-        uint64_t rate = prompt_rate(costs, class), n = rate ? left_ns / rate : 0;
+        uint64_t rate = prompt_rate(costs, class, depth), n = rate ? left_ns / rate : 0;
         if (n < 1ull << class) continue;
         uint64_t last = (2ull << class) - 1;
         fitting = n < last ? n : last;
@@ -105,7 +129,7 @@ uint32_t whit_step_costs_fit(const whit_step_costs *costs, uint32_t n_columns, u
 
 void whit_step_costs_add_guesses(whit_step_costs *costs, uint32_t n_guesses, uint64_t ns)
 {
-    if (n_guesses) add_sample(&costs->guesses, ns / n_guesses);
+    if (n_guesses) add_sample(&costs->guesses, 0, ns / n_guesses);
 }
 
 uint64_t whit_step_costs_guess(const whit_step_costs *costs)
@@ -113,10 +137,29 @@ uint64_t whit_step_costs_guess(const whit_step_costs *costs)
     return median_sample(&costs->guesses);
 }
 
-void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_prompt, uint64_t ns)
+/* Learns how much a prompt token costs more at a larger depth, from the last samples of a class and its mark. */
+static void learn_growth(whit_step_costs *costs, uint32_t class)
+{
+    const whit_cost_samples *samples = &costs->prompts[class];
+    whit_cost_mark *mark = &costs->marks[class];
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t i = 0; i < samples->n; i++) {
+        if (samples->depth[i] < least) least = samples->depth[i];
+        if (samples->depth[i] > most) most = samples->depth[i];
+    }
+    const uint32_t depth = least + (most - least) / 2;
+    if (samples->n < SAMPLES_ENOUGH || (most - least) >> class >= 2 * WHIT_COST_SAMPLES) return; /* different prompts */
+    const uint64_t ns = median_sample(samples);
+    if (!mark->ns)
+        mark->ns = ns, mark->depth = depth;
+    else if (depth >= mark->depth + MARK_DISTANCE)
+        add_sample(&costs->growth, 0, (ns > mark->ns ? ns - mark->ns : 0) * GROWTH_POSITIONS / (depth - mark->depth));
+}
+
+void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_prompt, uint32_t depth, uint64_t ns)
 {
     if (!n_prompt) {
-        if (n_columns && n_columns < WHIT_COST_COLUMNS) add_sample(&costs->columns[n_columns], ns);
+        if (n_columns && n_columns < WHIT_COST_COLUMNS) add_sample(&costs->columns[n_columns], 0, ns);
         return;
     }
     /* Prompt tokens get the rest of the time after the predicted time of the columns, each at least a quarter of an
@@ -124,5 +167,9 @@ void whit_step_costs_add(whit_step_costs *costs, uint32_t n_columns, uint32_t n_
     uint64_t columns_ns = whit_step_costs_columns(costs, n_columns), each_ns = ns / ((uint64_t)n_columns + n_prompt);
     if (!columns_ns) columns_ns = each_ns * n_columns;
     uint64_t rest_ns = ns > columns_ns ? (ns - columns_ns) / n_prompt : 0;
-    add_sample(&costs->prompts[class_of(n_prompt)], rest_ns > each_ns / 4 ? rest_ns : each_ns / 4);
+    const uint32_t class = class_of(n_prompt);
+    if (depth < costs->marks[class].last) costs->marks[class].ns = 0; /* another prompt has begun */
+    costs->marks[class].last = depth;
+    add_sample(&costs->prompts[class], depth, rest_ns > each_ns / 4 ? rest_ns : each_ns / 4);
+    learn_growth(costs, class);
 }
