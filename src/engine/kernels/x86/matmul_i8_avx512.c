@@ -7,9 +7,9 @@
  *   KC           a step: as far as neither scale changes, else all of K
  *   registers    4 sums per token (of t5 one for every digit), from three tokens on 2 per token and
  *                tile; no register is added to twice in a line, which its latency would double
- *   L1, L2       lines prefetched from memory, FAR_BYTES ahead to L2, NEAR_BYTES ahead to L1, and
- *                the activations; outputs go past the caches: to be written there a line would have
- *                to be fetched first, in between the weights
+ *   L1, L2       lines prefetched from memory, first to L2, then to L1, and the activations; outputs go
+ *                past the caches: to be written there a line would have to be fetched first, in between
+ *                the weights
  *
  * The weights are read once, from memory, so the work per line of 64 bytes must be small.
  * Therefore fields of a byte are masked but not shifted: bits [b j, b j + b) of every byte go as they
@@ -28,7 +28,8 @@
 
 enum { PASS_TOKENS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_TOKENS = 3 };
 
-/* A line is prefetched twice: far ahead from memory into L2, and near from L2 into L1. */
+/* A line is prefetched twice: far ahead from memory into L2, and near from L2 into L1. These distances are for two
+ * tokens and more; on Zen 4 two tokens of 6,912 columns are a fifth slower with the distances for one. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
 /* Sums of one token and one plane; planes are two adjacent tiles, or the two planes of q2. */
@@ -42,10 +43,10 @@ INLINE int registers_for(const int codec, const int n)
     return codec == WHIT_CODEC_T5 ? 5 : 4;
 }
 
-INLINE void prefetch_ahead(const uint8_t *line)
+INLINE void prefetch_ahead(const prefetch_distances *ahead, const uint8_t *line)
 {
-    prefetch_l2(line + FAR_BYTES);
-    prefetch_l1(line + NEAR_BYTES);
+    prefetch_l2(line + ahead->l2_bytes);
+    prefetch_l1(line + ahead->l1_bytes);
 }
 
 /* Adds four k of each of n tokens of x, times a field of every plane. */
@@ -86,8 +87,8 @@ INLINE void add_line(const int bits, const int n, const int planes, const int re
 
 /* Adds n_lines lines of every plane `line_stride` bytes apart. */
 INLINE void add_lines(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
-                      const uint8_t *const from[PLANES], const size_t line_stride, const int8_t *q, size_t stride,
-                      uint32_t n_lines)
+                      const prefetch_distances *ahead, const uint8_t *const from[PLANES], const size_t line_stride,
+                      const int8_t *q, size_t stride, uint32_t n_lines)
 {
     const int fields = 8 / bits;
     const uint32_t turns = fields >= registers ? 1 : (uint32_t)(registers / fields);
@@ -97,7 +98,7 @@ INLINE void add_lines(const int bits, const int n, const int planes, const int r
         for (uint32_t turn = 0; turn < turns; turn++) {
             if (turn > 0 && l + turn >= n_lines) break;
 #pragma GCC unroll 2
-            for (int p = 0; p < planes; p++) prefetch_ahead(lines[p]);
+            for (int p = 0; p < planes; p++) prefetch_ahead(ahead, lines[p]);
             add_line(bits, n, planes, registers, acc, (int)turn * fields, lines, q, stride);
 #pragma GCC unroll 2
             for (int p = 0; p < planes; p++) lines[p] += line_stride;
@@ -107,15 +108,15 @@ INLINE void add_lines(const int bits, const int n, const int planes, const int r
 }
 
 INLINE void add_t5_lines(const int n, const int planes, const int registers, const t5_tables *tables,
-                         sums acc[][PLANES], const uint8_t *const from[PLANES], const int8_t *q, size_t stride,
-                         uint32_t n_lines)
+                         sums acc[][PLANES], const prefetch_distances *ahead, const uint8_t *const from[PLANES],
+                         const int8_t *q, size_t stride, uint32_t n_lines)
 {
     const uint8_t *lines[PLANES] = {from[0], from[1]};
     for (uint32_t l = 0; l < n_lines; l++, q += 20) {
         t5_keys keys[PLANES];
 #pragma GCC unroll 2
         for (int p = 0; p < planes; p++) {
-            prefetch_ahead(lines[p]);
+            prefetch_ahead(ahead, lines[p]);
             keys[p] = t5_keys_of(tables, load_line(lines[p]));
             lines[p] += WHIT_LINE_BYTES;
         }
@@ -146,15 +147,15 @@ INLINE void add_t5_rest(const int n, const int planes, const int registers, sums
 
 /* Adds n_lines lines of l2, all of one scale group. */
 INLINE void add_l2_lines(const int n, const int planes, const int registers, sums acc[][PLANES],
-                         const __m512i levels[PLANES], const uint8_t *const from[PLANES], const int8_t *q,
-                         size_t stride, uint32_t n_lines)
+                         const __m512i levels[PLANES], const prefetch_distances *ahead,
+                         const uint8_t *const from[PLANES], const int8_t *q, size_t stride, uint32_t n_lines)
 {
     const uint8_t *lines[PLANES] = {from[0], from[1]};
     for (uint32_t l = 0; l < n_lines; l++, q += 16) {
         __m512i line[PLANES];
 #pragma GCC unroll 2
         for (int p = 0; p < planes; p++) {
-            prefetch_ahead(lines[p]);
+            prefetch_ahead(ahead, lines[p]);
             line[p] = load_line(lines[p]);
             lines[p] += WHIT_LINE_BYTES;
         }
@@ -181,8 +182,8 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
 
 /* Adds the products of columns [k, end) to acc, half a superblock at a time. */
 INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m, const t5_tables *t5,
-                               sums acc[][PLANES], const uint8_t *const start[PLANES], const int8_t *q, size_t stride,
-                               uint32_t k, uint32_t end)
+                               sums acc[][PLANES], const prefetch_distances *ahead, const uint8_t *const start[PLANES],
+                               const int8_t *q, size_t stride, uint32_t k, uint32_t end)
 {
     for (uint32_t h = k / 128; h < (end + 127) / 128; h++) {
         const uint32_t n_lines = m->w->type.n_cols - h / 2 * 256 <= 128 ? 6 : 12;
@@ -192,7 +193,7 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
             lines[p] = block + h % 2 * 6 * WHIT_LINE_BYTES;
             rest[p] = block + n_lines * WHIT_LINE_BYTES;
         }
-        add_t5_lines(n, planes, registers, t5, acc, lines, q + 128 * h, stride, 6);
+        add_t5_lines(n, planes, registers, t5, acc, ahead, lines, q + 128 * h, stride, 6);
         if (h % 2)
             add_t5_rest(n, planes, registers, acc, rest, 1, q + 128 * h + 120, stride);
         else
@@ -216,6 +217,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     }
     const int8_t *q = x->i8 + (size_t)t * x->stride;
     const size_t stride = x->stride;
+    const prefetch_distances ahead = n == 1 ? prefetch_one_stream() : (prefetch_distances){FAR_BYTES, NEAR_BYTES};
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
     __m512 out[PASS_TOKENS][PLANES];
 #pragma GCC unroll 4
@@ -229,13 +231,13 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
             for (int r = 0; r < REGISTERS_MAX; r++) acc[c][0].of[r] = acc[c][1].of[r] = _mm512_setzero_si512();
         }
         if (codec == WHIT_CODEC_T5 && m->in_superblocks) {
-            add_t5_superblocks(n, planes, registers, m, t5, acc, start, q, stride, k, end);
+            add_t5_superblocks(n, planes, registers, m, t5, acc, &ahead, start, q, stride, k, end);
         } else if (codec == WHIT_CODEC_I8S) {
             for (uint32_t from = k; from < end; from += 128) {
                 _Alignas(64) uint8_t quads[PLANES][32 * WHIT_LINE_BYTES];
                 for (int p = 0; p < planes; p++) unpack_i8s(m, tile[p], from / 8, quads[p], WHIT_LINE_BYTES);
                 const uint8_t *const unpacked[PLANES] = {quads[0], quads[1]};
-                add_lines(bits, n, planes, registers, acc, unpacked, WHIT_LINE_BYTES, q + from, stride,
+                add_lines(bits, n, planes, registers, acc, &ahead, unpacked, WHIT_LINE_BYTES, q + from, stride,
                           tiles_min(32, (end - from + 3) / 4));
             }
         } else {
@@ -243,13 +245,13 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
             const bool begins_block = m->block_cols && (k & (m->block_cols - 1)) == 0;
             for (int p = 0; p < planes && begins_block; p++) lines[p] += m->scale_bytes;
             if (codec == WHIT_CODEC_T5) {
-                add_t5_lines(n, planes, registers, t5, acc, lines, q + k, stride, n_lines);
+                add_t5_lines(n, planes, registers, t5, acc, &ahead, lines, q + k, stride, n_lines);
             } else if (codec == WHIT_CODEC_L2) {
                 __m512i levels[PLANES];
                 for (int p = 0; p < planes; p++) levels[p] = load_group_levels(m, start[p], k >> m->group_shift);
-                add_l2_lines(n, planes, registers, acc, levels, lines, q + k, stride, n_lines);
+                add_l2_lines(n, planes, registers, acc, levels, &ahead, lines, q + k, stride, n_lines);
             } else {
-                add_lines(bits, n, planes, registers, acc, lines, line_stride, q + k, stride, n_lines);
+                add_lines(bits, n, planes, registers, acc, &ahead, lines, line_stride, q + k, stride, n_lines);
             }
             for (int p = 0; p < planes; p++) lines[p] += n_lines * line_stride;
         }
