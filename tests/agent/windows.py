@@ -108,6 +108,24 @@ answer = endpoint.requests[1]["messages"][-1]["content"] if len(endpoint.request
 expect(status == 0 and "exit status 0" in answer and "hello" in answer, "a command that was agreed to:", answer, seen)
 expect(not (project / "made.txt").exists(), "a command runs in a copy")
 
+# "e" at a question opens the person's editor on copies in the user's folder of temporary files, which are removed.
+make_project()
+pathlib.Path("an editor.bat").write_text(
+    "@echo int edited;> %1\r\n@copy %1 %1~ >nul\r\n@echo %~dp1> \"%~dp0place.txt\"\r\n")
+env["VISUAL"] = '"Z:%s\\an editor.bat"' % os.getcwd().replace("/", "\\")
+endpoint = Endpoint([message(None, [("write", {"path": "src/a.c", "content": "int b;\n"})]), message("done")])
+status, seen = at_terminal([*raw, wine, program, *options(endpoint)],
+                           [("[y/N/e/?]", "e\r"), ("[y/N/e/?]", "y\r")], env, 120)
+endpoint.server.shutdown()
+expect(status == 0 and (project / "src/a.c").read_text() == "int edited;\n", "an edited proposal:", seen)
+prefix = os.environ.get("WHIT_WINE_PREFIX") or os.path.join(os.path.dirname(wine), "../../build-windows/wine")
+place = pathlib.Path("place.txt").read_text().strip()  # in the folder that the editor's copies have
+temporary, _, copies = place.removeprefix("C:\\").replace("\\", "/").partition("whit-edit-")
+temporary = pathlib.Path(prefix, "drive_c", temporary)
+left = (temporary / ("whit-edit-" + copies.split("/")[0])).exists()
+expect(copies and temporary.is_dir() and not left, "an editor's copies are left in", place)
+del env["VISUAL"]
+
 # Tools of a server that the configuration names, which is a program of Windows itself.
 make_project()
 os.makedirs("config/whit", exist_ok=True)

@@ -28,13 +28,15 @@ bool whit_job_start(HANDLE job, wchar_t *line, const wchar_t *folder, void *envi
     PROCESS_INFORMATION made = {0};
     SIZE_T n_bytes = 0;
     InitializeProcThreadAttributeList(NULL, 1, 0, &n_bytes);
+    wchar_t shell[WHIT_WIDE_MAX];
     LPPROC_THREAD_ATTRIBUTE_LIST list = malloc(n_bytes);
     bool is_list = list && InitializeProcThreadAttributeList(list, 1, 0, &n_bytes);
     start.lpAttributeList = list;
     bool ok = is_list &&
         UpdateProcThreadAttribute(list, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, kept, n_kept * sizeof *kept, NULL,
                                   NULL) &&
-        CreateProcessW(NULL, line, NULL, NULL, TRUE, flags, environment, folder, &start.StartupInfo, &made);
+        whit_wide_shell(shell) &&
+        CreateProcessW(shell, line, NULL, NULL, TRUE, flags, environment, folder, &start.StartupInfo, &made);
     DWORD code = GetLastError();
     if (is_list) DeleteProcThreadAttributeList(list);
     free(list);

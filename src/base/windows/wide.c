@@ -73,3 +73,12 @@ bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_b
         if (*at == '\\') *at = '/';
     return true;
 }
+
+bool whit_wide_shell(wchar_t wide[WHIT_WIDE_MAX])
+{
+    static const wchar_t name[] = L"\\cmd.exe";
+    const UINT n = GetSystemDirectoryW(wide, WHIT_WIDE_MAX - sizeof name / sizeof *name);
+    if (!n || n >= WHIT_WIDE_MAX - sizeof name / sizeof *name) return false;
+    memcpy(wide + n, name, sizeof name);
+    return true;
+}

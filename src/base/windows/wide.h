@@ -15,6 +15,9 @@ enum { WHIT_WIDE_MAX = 4200 }; /* units of a name in UTF-16, its prefix and zero
 bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX]);
 /* Converts to UTF-8, with "/" for "\" where `is_path`; false, with errno, if `text` is too small. */
 bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_bytes);
+/* Fills in the path of the system's cmd.exe: CreateProcess would look for a bare name in the working folder first,
+ * which may hold anything. False, with GetLastError. */
+bool whit_wide_shell(wchar_t wide[WHIT_WIDE_MAX]);
 /* Sets errno from GetLastError and returns -1. */
 int whit_wide_error(void);
 /* Returns the number of signals since the program began; a wait compares it to learn whether a signal ended it. */
