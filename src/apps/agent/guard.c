@@ -416,7 +416,8 @@ bool whit_guard_know_key(const char *key)
     return false;
 }
 
-/* The first place of an endpoint's key, whatever its form: of $WHIT_API_KEY, or of one from a file. *n_key is 0 without one. */
+/* Returns the first place of an endpoint's key in a text, whatever the key's form: of $WHIT_API_KEY, or of a key from a
+ * file. *n_key gets the key's length, or 0 if there is no such key. */
 static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
 {
     size_t first = n;

@@ -208,10 +208,9 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
     return snprintf(beside, PATH_MAX, "%.*s" BESIDE, (int)(slash - full + 1), full) < PATH_MAX;
 }
 
-/* Writes the content of one side atomically and keeps the file's metadata, right after is_side has resolved the path. A
- * file with other links, or with metadata
- * that a new file cannot get, is written in place, while a whole copy exists in its folder. flush_files flushes the written
- * files. */
+/* Writes the content of one side atomically and keeps the file's metadata; must be called right after is_side has
+ * resolved the path. A file with other links, or with metadata that a new file cannot get, is written in place, while a
+ * whole copy exists in its folder. flush_files flushes the written files. */
 static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
