@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * How fast models run here, and how far that is from what the machine allows: what whit bench measures.
+ * Measures how fast models run on this machine, and how far that is from the machine's limits, for whit bench.
  *
  *   shapes.c              shapes, and random models of them in the cache
  *   random_corrections.c  sign planes, outliers and low-rank pairs of such a model
  *   random_adapter.c      a random adapter
  *   huge_pages.c          huge and small pages of a model's files
  *   steps.c               the steps of a test: filling its depth, passes, forgetting
- *   timed_work.c          one test
- *   worker.c              its process (worker_here.c: none, on Windows)
+ *   timed_work.c          one test: its model, session and rounds
+ *   worker.c              the process of a test (worker_here.c: no process, on Windows)
  *   guesses.c             decoding with guesses
- *   step_cost.c           what a step reads and multiplies
+ *   step_cost.c           counts of the bytes that a step reads, and of its multiply-adds
  *   measure.c             the rounds of all tests, and their medians
  *   measured_ranks.c      tests of a model that several processes run
  *   measured_kernels.c    one kernel at a time
@@ -29,69 +29,71 @@
 #define BENCH_ROUNDS_MAX  1000
 #define BENCH_LABEL_BYTES 96
 
-/* One model of a bench call. */
+/* describes one model of a bench call */
 typedef struct bench_model {
-    char name[BENCH_NAME_BYTES]; /* the shape as given, or the file's name */
+    char name[BENCH_NAME_BYTES]; /* name of the shape as given, or name of the file */
     char path[BENCH_PATH_BYTES];
     bool no_head;               /* HEAD none: no pass computes logits */
-    whit_ndf_writer *in_memory; /* used if the cache cannot be; `path` then names its descriptor */
+    whit_ndf_writer *in_memory; /* model in memory, if the cache cannot be used; `path` then names its descriptor */
 } bench_model;
 
-/* Makes, or finds in the cache, a random model of NAME:BODY[:HEAD[:EMBD]]. `progress` is called while one is made;
- * NULL: not called. */
+/* Makes a random model of the shape NAME:BODY[:HEAD[:EMBD]], or finds it in the cache. `progress` is called while a
+ * model is made; it may be NULL. */
 whit_status bench_model_shape(const char *text, whit_progress_fn *progress, bench_model *model, whit_error *error);
-/* Random corrections of a matrix into empty buffers, which the caller frees. */
+/* Draws random corrections of a matrix into empty buffers, which the caller frees. */
 whit_status bench_corrections(const whit_tensor_type *type, uint64_t seed, whit_buf parts[WHIT_PART_COUNT],
                               whit_error *error);
 void bench_model_free(bench_model *model);
 
 /* ---- pages ------------------------------------------------------------------------------------ */
 
-/* Has the system cache a model's files in huge pages, if they are not and the system can. */
+/* Has the system cache a model's files in huge pages, if they are not in huge pages yet and the system can do so. */
 void bench_renew_pages(const char *model_path);
-/* Returns the share of an open model's mapped bytes that lies in huge pages, counting maps that ask for huge pages; 0
- * if unknown. */
+/* Returns the share of an open model's mapped bytes that lies in huge pages, among maps that ask for huge pages; 0 if
+ * it is unknown. */
 double bench_huge_share(const whit_model *model);
 
 typedef struct bench_test {
     const bench_model *model;
-    bool is_decode; /* text generation (tg), else prompt processing (pp) */
+    bool is_decode; /* true: text generation (tg); false: prompt processing (pp) */
     uint32_t n_tokens, depth, columns, n_threads, n_batch_tokens;
     whit_kv_type kv;
     whit_act_type act;
     bool stolen; /* a busy thread occupies one core */
     bool profile, exact_head;
     uint32_t adapter_rank; /* rank of a random adapter on every sequence; 0: no adapter */
-    const char *cpu;       /* limit of the CPU level, as WHIT_CPU */
-    const char *draft;     /* decoding with guesses of "mtp", "none" (of the text alone) or a file; NULL: without */
-    uint32_t n_guesses;    /* at a time; WHIT_DRAFT_BY_COST: by cost */
+    const char *cpu;       /* highest CPU level that is used, as in WHIT_CPU */
+    /* source of guesses for decoding: "mtp", "none" (the text alone) or a file; NULL: decoding is without guesses */
+    const char *draft;
+    uint32_t n_guesses; /* number of guesses at a time; WHIT_DRAFT_BY_COST: the costs decide */
     uint32_t n_guesses_max;
-    const volatile bool *stop; /* true: passes end with WHIT_ERROR_CANCELLED */
+    const volatile bool *stop; /* if it becomes true, passes end with WHIT_ERROR_CANCELLED */
 } bench_test;
 
-/* A worker's message once it is ready. */
+/* holds a worker's message once it is ready */
 typedef struct bench_facts {
     whit_status status;
     char message[504];
-    char isa[32]; /* strongest level of the matrix kernels used */
+    char isa[32]; /* highest CPU level of the matrix kernels that are used */
 } bench_facts;
 
-/* A worker's result of a round. Rates are of the same threads, measured between the steps. */
+/* holds a worker's result of a round. The same threads measure the rates between the steps. */
 typedef struct bench_sample {
     whit_status status;
     char message[504];
     double tokens, seconds;
-    double bytes, macs; /* bytes read and multiply-adds (layers only) in this time */
+    double bytes, macs; /* bytes read, and multiply-adds (layers only), in this time */
     double all_macs;    /* multiply-adds including the head */
     double read_bytes_per_s, int8_macs_per_s, huge_share;
-    double steps, n_guessed, n_right; /* with guesses: steps, tokens guessed, and how many of them were right */
+    /* with guesses: number of steps, of tokens guessed, and of guesses that were right */
+    double steps, n_guessed, n_right;
     uint64_t peak_rss_bytes;
 } bench_sample;
 
-/* One line of a profile: steps of one kind, summed over all layers. */
+/* holds one line of a profile: steps of one kind, summed over all layers */
 typedef struct bench_line {
     char label[BENCH_LABEL_BYTES];
-    uint32_t n_phases; /* phases per pass */
+    uint32_t n_phases; /* number of phases per pass */
     double seconds, bytes;
 } bench_line;
 #define BENCH_LINES_MAX 64
@@ -106,28 +108,29 @@ typedef struct bench_range {
 typedef struct bench_count {
     bench_range *ranges; /* weights that a pass reads completely */
     uint32_t n_ranges;
-    double pass_bytes;            /* bytes of the ranges and vectors */
-    double selected_bytes;        /* the part of pass_bytes that a pass without logits does not read */
-    double survivor_bytes;        /* further bytes per rescored row of a screened head; 0: not screened */
+    double pass_bytes;     /* bytes of the ranges and vectors */
+    double selected_bytes; /* the part of pass_bytes that a pass without logits does not read */
+    /* bytes that each rescored row of a screened head adds; 0: the head is not screened */
+    double survivor_bytes;
     double row_bytes;             /* bytes of an embedding's row */
     const struct whit_kv *kv;     /* its windows determine the bytes that a pass reads of the cache */
     double layer_macs, head_macs; /* multiply-adds per row */
     whit_isa isa;
 } bench_count;
 
-/* Computes counts from the plan of a session for passes of n_rows rows, n_selected of which need logits (`screened`:
- * only the largest ones). */
+/* Computes counts from the plan of a session for passes of n_rows rows, of which n_selected need logits (`screened`:
+ * only the largest logits). */
 whit_status bench_count_open(const whit_session *session, uint32_t n_rows, uint32_t n_selected, bool screened,
                              bench_count *count, whit_error *error);
 void bench_count_close(bench_count *count);
 /* Returns the number of bytes of the cache that a query reads after `position` earlier positions. */
 double bench_cache_bytes(const struct whit_kv *kv, double position);
-/* Names the kind of work of a phase, the same for all layers: "gate+up", "norm+acts". */
+/* Writes a name for the kind of work of a phase, which is the same for all layers: "gate+up", "norm+acts". */
 void bench_phase_label(const whit_session *session, const whit_exec_phase *phase, char label[BENCH_LABEL_BYTES]);
 
 /* ---- adapters --------------------------------------------------------------------------------- */
 
-/* A random adapter of one rank on all matrices of the layers, mounted on every sequence. */
+/* holds a random adapter of one rank on all matrices of the layers, mounted on every sequence */
 typedef struct bench_adapter {
     whit_buf image;
     whit_adapter adapter;
@@ -138,17 +141,18 @@ void bench_adapter_free(bench_adapter *bench);
 
 /* ---- guesses ---------------------------------------------------------------------------------- */
 
-/* Finds the draft model of a test: the model itself, a file, which is opened into *opened for the caller to close, or
- * NULL. */
+/* Finds the draft model of a test: the model itself, or a file's model, which is opened into *opened for the caller to
+ * close, or NULL. */
 whit_status bench_draft_open(const bench_test *test, const whit_model *model, whit_model **opened,
                              const whit_model **drafter, whit_error *error);
-/* Generates the test's tokens after those of sequence 0 and the token `last`. Adds to the sample. */
+/* Generates the test's tokens, which follow those of sequence 0 and the token `last`. Adds the results to the
+ * sample. */
 whit_status bench_draft_round(whit_session *session, const bench_test *test, const bench_count *count, int32_t last,
                               bench_sample *sample, whit_error *error);
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
-/* The session of a test, and random tokens for its passes. */
+/* holds the session of a test, and random tokens for its passes */
 typedef struct bench_steps {
     const bench_test *test;
     whit_session *session;
@@ -156,13 +160,13 @@ typedef struct bench_steps {
     whit_rng rng;
 } bench_steps;
 
-/* Opens the session of a test, with a draft model or NULL; bench_steps_close also accepts what a failure leaves. */
+/* Opens the session of a test, with a draft model or NULL. The caller calls bench_steps_close also after a failure. */
 whit_status bench_steps_open(const bench_test *test, const whit_model *model, const whit_model *drafter,
                              bench_steps *steps, whit_error *error);
 /* Returns a random token. */
 int32_t bench_steps_id(bench_steps *steps);
-/* Feeds n random tokens: of as many sequences (decoding), or of the first one. wants: logits, of the last one alone
- * for a prompt. */
+/* Feeds n random tokens: one to each of n sequences (decoding), or all to the first (a prompt). `wants` asks for
+ * logits, of a prompt for those of its last token alone. */
 whit_status bench_steps_pass(bench_steps *steps, uint32_t n, bool wants, whit_error *error);
 /* Fills all sequences up to the test's depth. */
 whit_status bench_steps_fill(bench_steps *steps, whit_error *error);
@@ -176,11 +180,12 @@ typedef struct bench_worker {
     const bench_test *test;
     pid_t pid; /* -1: no process */
     int to, from;
-    struct bench_work *here; /* on systems without processes: the work itself */
+    struct bench_work *here; /* the work itself, on systems without processes */
     bench_facts facts;
 } bench_worker;
 
-/* Starts the process and waits until the model is open and the depth filled. To be closed even if it fails. */
+/* Starts the process and waits until the model is open and the depth is filled. The caller closes the worker even if
+ * this fails. */
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error);
 whit_status bench_worker_round(bench_worker *worker, bench_sample *sample, whit_error *error);
 /* Fetches the profile of all rounds so far; returns the number of lines. */
@@ -194,7 +199,8 @@ typedef struct bench_result {
     char cpu[64], isa[32];
     double tps_median, tps_best, bytes_per_token, read_gbps, bandwidth_share;
     double int8_gmacs, int8_share, roofline_share, huge_share;
-    double tokens_per_step, accepted; /* with guesses; accepted: share that was right, 0 without any */
+    /* with guesses: tokens per step, and share of guesses that were right, 0 without guesses */
+    double tokens_per_step, accepted;
     uint64_t peak_rss_bytes;
     bench_line lines[BENCH_LINES_MAX];
     uint32_t n_lines;
@@ -202,46 +208,46 @@ typedef struct bench_result {
 
 /* ---- measuring -------------------------------------------------------------------------------- */
 
-/* Tests whose rounds alternate. */
+/* describes tests whose rounds alternate */
 typedef struct bench_measuring {
     const bench_test *tests;
     size_t n_tests;
     uint32_t n_rounds;                 /* at most BENCH_ROUNDS_MAX */
     whit_progress_fn *progress;        /* its result is ignored: bench_test.stop ends a test */
-    void (*on_open)(const char *path); /* called before the process of a test opens that model */
+    void (*on_open)(const char *path); /* called with a model's path before the process of a test opens the model */
 } bench_measuring;
 
-/* Measures the tests; fills (n_tests) zero-initialised results, which point to the tests. */
+/* Measures the tests; fills (n_tests) results, which must be zero-initialised and point to the tests. */
 whit_status bench_measure(const bench_measuring *wanted, bench_result *results, whit_error *error);
 
 /* ---- a model of several ranks ----------------------------------------------------------------- */
 
-/* Costs of an exchange between the ranks. */
+/* holds the costs of an exchange between the ranks */
 typedef struct bench_network {
     double latency_s, bytes_per_s;
 } bench_network;
 
-/* The results of a test, run by rank 0 alone and by all ranks. */
+/* holds the results of a test that rank 0 runs alone and all ranks run together */
 typedef struct bench_together {
     const bench_test *test;
     const bench_network *network;
     uint32_t n_ranks;
     double tps_median, tps_best;                /* tokens a second with all ranks */
-    double exchanges, messages, sent, received; /* rank 0's, a token */
-    double alone_ms, predicted_ms, seen_ms;     /* a token; NAN: not measured */
+    double exchanges, messages, sent, received; /* per token, of rank 0 */
+    double alone_ms, predicted_ms, seen_ms;     /* milliseconds per token; NAN: not measured */
 } bench_together;
 
-/* Called by all ranks with a model that is not yet split: measures the network, then on rank 0 the n tests of
- * `results`, whose first three members are set. */
+/* Measures the network and then, on rank 0, the n tests of `results`, whose first three members are set. All ranks call
+ * it with a model that is not split yet. */
 whit_status bench_measure_alone(const whit_ranks *ranks, const whit_model *model, uint32_t n_rounds,
                                 bench_network *network, bench_together *results, size_t n, whit_error *error);
-/* Called where the model is split, after bench_measure_alone: measures the tests with all ranks. */
+/* Measures the tests with all ranks. It is called after bench_measure_alone, when the model is split. */
 whit_status bench_measure_together(const whit_model *model, uint32_t n_rounds, bench_together *results, size_t n,
                                    whit_error *error);
 
 /* ---- kernels and arrays ----------------------------------------------------------------------- */
 
-/* A matrix kernel, measured by itself on one thread. */
+/* holds the figures of a matrix kernel, measured by itself on one thread */
 typedef struct bench_kernel {
     char name[64], kernel[64], isa[16]; /* name: the format and its scales */
     uint32_t n_columns;
@@ -252,16 +258,17 @@ typedef struct bench_kernels {
     size_t n;
 } bench_kernels;
 
-/* Measures every matrix kernel in n_rounds rounds; cap: as WHIT_CPU. Free the list in every case. */
+/* Measures every matrix kernel in n_rounds rounds; `cap` is the highest CPU level, as in WHIT_CPU. The caller frees the
+ * list in every case. */
 whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progress_fn *progress, bench_kernels *list,
                                   whit_error *error);
 void bench_kernels_free(bench_kernels *list);
 
-/* One form of a test of quaternary vectors, fields or programs. */
+/* holds one form of a test of quaternary vectors, fields or programs */
 typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
-    const char *form, *item, *isa; /* isa "": of no level */
-    double ns, ratio;              /* time per item; the time of the test's first form over it */
+    const char *form, *item, *isa; /* isa "": the form does not depend on a CPU level */
+    double ns, ratio;              /* ns: time per item; ratio: time of the test's first form divided by this time */
 } bench_array;
 #define BENCH_ARRAYS_MAX 64
 

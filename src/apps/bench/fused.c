@@ -14,7 +14,7 @@ static const char *const statements[BENCH_FUSED] = {
 };
 enum { LARGEST = 16777216, PAGE_BYTES = 4096, OUT_ELEMS = LARGEST + PAGE_BYTES / sizeof(float) };
 
-/* `rounds` makes a call take about the same time for every size. */
+/* `rounds` is the number of repetitions with which a call takes about the same time for every size. */
 static const struct {
     uint32_t n, rounds;
     const char *text;
@@ -22,7 +22,7 @@ static const struct {
 
 struct bench_fused {
     whit_lang *lang[BENCH_FUSED_SIZES];
-    int loaded[BENCH_FUSED_SIZES]; /* the expression that is the session's program */
+    int loaded[BENCH_FUSED_SIZES]; /* number of the expression that is the session's program */
     bench_fused_fn *const *c;
     float *memory, *out; /* vectors of the largest size, page-aligned like those of a program */
     volatile float kept;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Decoding with guesses: the model's own likeliest text after random tokens, since guesses can only be right where the
- * text follows from the model. */
+ * Measures decoding with guesses: the model writes its own likeliest text after random tokens, since guesses can only
+ * be right if the text follows from the model. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ whit_status bench_draft_open(const bench_test *test, const whit_model *model, wh
     return WHIT_OK;
 }
 
-/* Generates to the end and adds time, steps, guesses and what the model's own passes read. */
+/* Generates to the end and adds the time, the steps, the guesses, and the bytes that the model's own passes read. */
 static whit_status generate(whit_session *session, whit_generation *g, const bench_count *count, bench_sample *sample,
                             whit_error *error)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * In which pages a model's files lie. Weights in huge pages are read a third faster than in small ones, and the kind
- * depends on how the file was cached: written in large pieces, read through a map that asked for huge pages, or in
- * another way. Unless the pages are renewed, two models of one call may be measured against different limits. */
+ * Examines and renews the pages in which a model's files lie. Weights in huge pages are read a third faster than in
+ * small pages, and the kind of pages depends on how the file was cached: written in large pieces, read through a map
+ * that asked for huge pages, or in another way. Unless the pages are renewed, two models of one call may be measured
+ * against different limits. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,14 +14,16 @@
 #include "bench/bench.h"
 
 enum { HUGE_BYTES = 2 << 20, STRETCHES = 16 };
-#define ENOUGH 0.9 /* share of mapped bytes; a file's ends, and heads read before the rest, stay in small pages */
+/* share of mapped bytes that is enough; a file's ends, and heads read before the rest, stay in small pages */
+#define ENOUGH 0.9
 
 typedef struct spans {
-    uint64_t all, huge; /* bytes */
+    /* all: bytes of maps that ask for huge pages; huge: number of these bytes that lie in huge pages */
+    uint64_t all, huge;
 } spans;
 
-/* Counts the bytes in [begin, end) that are advised as huge pages and those backed by huge pages; 0 if the system
- * does not report them. */
+/* Counts the bytes in [begin, end) whose maps ask for huge pages, and the bytes among them that lie in huge pages; both
+ * are 0 if the system does not report them. */
 static spans count_spans(uintptr_t begin, uintptr_t end)
 {
     spans sum = {0}, area = {0};
@@ -57,7 +60,8 @@ double bench_huge_share(const whit_model *model)
     return sum.all ? (double)sum.huge / (double)sum.all : 0;
 }
 
-/* Reads a byte of every huge page that [begin, begin + size) may have: the system maps a huge page as a whole. */
+/* Reads a byte of every huge page that [begin, begin + size) may have, because the system maps a huge page as a
+ * whole. */
 static void touch(const uint8_t *begin, size_t size_bytes)
 {
     static volatile uint8_t kept;
@@ -84,7 +88,7 @@ static void read_again(int fd, const uint8_t *begin, size_t size_bytes)
 void bench_renew_pages(const char *model_path)
 {
     whit_model *model;
-    whit_error ignored; /* the next open of the model reports it */
+    whit_error ignored; /* the next open of the model reports the error */
     const void *address;
     const char *path;
     size_t size_bytes;

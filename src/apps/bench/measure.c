@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The rounds of all tests, and their medians.
+ * Runs the rounds of all tests, and computes their medians.
  *
- * Every test has a process of its own where there is fork (worker.c); their rounds take turns, so that a slow minute of
- * the machine hits all of them. Shares are medians of per-round ratios. */
+ * Every test has a process of its own if the system has fork (worker.c). The rounds of the tests take turns, so that a
+ * slow minute of the machine affects all of them. Shares are medians of the ratios of each round. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void *run_thief(void *context)
     return NULL;
 }
 
-/* Starts a busy thread on the last core; false if that fails. */
+/* Starts a busy thread on the last core; returns false if that fails. */
 static bool steal_core(struct thief *t, const whit_cpu *cpu)
 {
     t->ends = false;
@@ -100,7 +100,7 @@ struct measuring {
     const bench_measuring *wanted;
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
-    size_t n_open;         /* workers that were opened, or tried to be */
+    size_t n_open;         /* number of workers that were opened, or that failed to open */
     whit_cpu cpu;
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --arrays: quaternary vectors beside the forms that they replace, a field of an open .ndf
- * beside parsed JSON, programs of the array language. The forms of a test take turns in every round; figures are
- * medians. */
+ * Measures whit bench --arrays: quaternary vectors and the forms that they replace, a field of an open .ndf and parsed
+ * JSON, programs of the array language. The forms of a test take turns in every round; figures are medians. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +25,9 @@ enum {
     PAIRS = 16,
     ADDS_OF_PROGRAM = 16000
 };
-#define MIN_NS 2000000 /* minimum time of one form in one round */
+#define MIN_NS 2000000 /* minimum time in nanoseconds of one form in one round */
 
-/* The measured programs, compiled once. */
+/* These are the measured programs, which are compiled once. */
 enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
 #define LOOP_ROUNDS "100000"
 enum { LOOP_LANES = 100000 * 128, ELEMENTS_N = 65536, N_LOGITS = 128256, N_COMPILED = 50 };
@@ -42,7 +41,7 @@ static const char *const programs[N_PROGRAMS] = {
 static const char twenty[] =
     "r = (a * b + a * 2 - b) * (a + 3 * b) - (b * b + a / 4 - 1) * (a - b + 5 * a) + a * 6 - b * 7\n";
 
-/* Planes begin at cache lines, as allocated planes do. */
+/* holds the data of the tests; planes begin at cache lines, as allocated planes do */
 struct arrays {
     _Alignas(64) uint64_t a[2 * MAX_WORDS], b[2 * MAX_WORDS];
     uint64_t adds[PAIRS][2 * ADD_STRIDE], sum[2 * ADD_STRIDE];
@@ -65,11 +64,11 @@ typedef void form_fn(struct arrays *s, const whit_quat_kernels *kernels);
 struct form {
     const char *test, *form;
     form_fn *run;
-    uint32_t n_items; /* items per call: adds, dots, reads */
+    uint32_t n_items; /* number of items per call: adds, dots or reads */
     const char *item;
     whit_isa isa;
-    bool levels;          /* measured once per CPU level that this machine supports */
-    int expression, size; /* see fused.h */
+    bool levels;          /* the form is measured once per CPU level that this machine supports */
+    int expression, size; /* numbers of the expression and the size in fused.h */
 };
 
 static whit_quat_planes planes(uint64_t *words, uint32_t n_words)
@@ -158,7 +157,7 @@ static void run_token(struct arrays *s, const whit_quat_kernels *kernels)
 
 static const char vectors[] = "let a = range(65536)\nlet b = a * 0.5\nlet r = a + 0\n";
 
-/* Opens a program over the definitions of `before`, which has run once. */
+/* Opens a program that uses the definitions of `before`, which has run once. */
 static whit_lang *open_program(const whit_quat_kernels *quat, const char *before, const char *text)
 {
     whit_lang_options options = {.quat = quat, .jit = whit_lang_jit_native(), .tier = WHIT_LANG_NATIVE};
@@ -179,7 +178,7 @@ static void compile_twenty(struct arrays *s, const whit_quat_kernels *kernels)
     (void)kernels;
     for (int i = 0; i < N_COMPILED; i++)
         s->kept += whit_lang_load(s->lang[ELEMENTS], "bench", twenty, sizeof twenty - 1, &error);
-    /* Compiled code stays in memory until its session is closed. */
+    /* Compiled code stays in memory until its session is closed, so the session is opened anew. */
     whit_lang_close(s->lang[ELEMENTS]);
     s->lang[ELEMENTS] = open_program(&s->quat, vectors, programs[ELEMENTS]);
 }
@@ -279,7 +278,8 @@ static double measure_row(struct arrays *s, const struct row *row)
     return (double)(t1 - t0) / n / row->form.n_items;
 }
 
-/* Time relative to the first form of a test, at the same level if it has levels. */
+/* Returns the time of the first form of a test divided by this form's time, at the same CPU level if the form has
+ * levels. */
 static double beside(const struct row *rows, size_t n, const struct row *row)
 {
     for (size_t i = 0; i < n; i++)

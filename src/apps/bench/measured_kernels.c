@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * whit bench --kernels: every matrix kernel by itself, on a matrix of a real layer that does not fit a core's own
- * cache, compared with the read and multiply rates of one thread. One thread. */
+ * Measures whit bench --kernels: runs every matrix kernel by itself on one thread, on a matrix of a real layer that
+ * does not fit a core's own cache, and compares it with the read and multiply rates of one thread. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,17 +11,17 @@
 #include "bench/bench.h"
 #include "quant/requantise.h"
 
-/* Output rows have the stride of a session: an odd number of cache lines. */
+/* The rows of the output have the stride of a session, which is an odd number of cache lines. */
 enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS = 3000000 };
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
 
-/* The formats of layers and heads, and sign bits with bitmaps of activations. */
+/* These are the formats of layers and heads, and sign bits with bitmaps of activations. */
 static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
     bool is_bitwise;
-    uint8_t scale_type; /* scales of one or two bytes, with their group; 0: the usual scales */
+    uint8_t scale_type; /* type of scales of one or two bytes, with their group; 0: the usual scales */
     uint16_t group;
 } formats[] = {
     {WHIT_CODEC_T2, WHIT_SCALE_TENSOR, false},
@@ -80,7 +80,7 @@ static whit_tensor_type type_of(size_t i)
     return type;
 }
 
-/* Median times over rounds, in which the read and multiply probes run too. */
+/* Measures the median times over rounds, in which the probes of reading and multiplying run, too. */
 static void measure_kernel(const struct setup *s, const whit_tensor *w, const whit_acts *acts,
                            const whit_matmul_kernel *kernel, uint32_t n_rounds, bench_kernel *m)
 {
@@ -94,7 +94,7 @@ static void measure_kernel(const struct setup *s, const whit_tensor *w, const wh
         uint64_t t0 = whit_now_ns(), t1;
         uint32_t n = 0;
         do {
-            whit_matmul_prepare(kernel, acts, s->scratch); /* as for every product of a session */
+            whit_matmul_prepare(kernel, acts, s->scratch); /* a session prepares every product so */
             kernel->run(w, acts, 0, n_tiles, s->y, STRIDE, s->scratch);
             n++;
             t1 = whit_now_ns();
@@ -122,17 +122,19 @@ static void measure_kernel(const struct setup *s, const whit_tensor *w, const wh
 static void fill_codes(const struct setup *s, const whit_tensor_type *type)
 {
     whit_rng rng = {1};
-    /* Powers of two near 2^-127 would make sums subnormal, which processors add a hundred times as slowly. */
+    /* Powers of two near 2^-127 would make sums subnormal, and processors add such numbers a hundred times as
+     * slowly. */
     const uint64_t least = type->scale_type == WHIT_SCALE_E8 ? 0x4040404040404040u : 0;
     for (size_t i = 0; i + 8 <= s->codes_bytes; i += 8) {
-        uint64_t word = whit_rng_next(&rng) & 0x3b3b3b3b3b3b3b3bu; /* keeps f16 scales and weights small and finite */
-        word &= ~((word & word >> 1 & 0x5555555555555555u) << 1);  /* makes fields of two bits ternary */
+        /* this keeps f16 scales and weights small and finite */
+        uint64_t word = whit_rng_next(&rng) & 0x3b3b3b3b3b3b3b3bu;
+        word &= ~((word & word >> 1 & 0x5555555555555555u) << 1); /* this makes fields of two bits ternary */
         word |= least;
         memcpy(s->codes + i, &word, 8);
     }
 }
 
-/* Measures the products of one format. False: cancelled. */
+/* Measures the products of one format; returns false if it was cancelled. */
 static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, bench_kernels *list)
 {
     whit_tensor w = {.type = type_of(i)};
@@ -150,7 +152,7 @@ static bool measure_format(struct setup *s, size_t i, uint32_t n_rounds, bench_k
         if (!s->progress(NULL, "measuring", (double)(i * N_COLUMN_COUNTS + c) / (double)(N_FORMATS * N_COLUMN_COUNTS)))
             return false;
         if (kernel->isa == WHIT_ISA_GENERIC && s->table.isa != WHIT_ISA_GENERIC && n > 1)
-            continue; /* slow, and not informative */
+            continue; /* this combination is slow, and not informative */
         whit_acts acts = whit_acts_of_f32(s->x, COLS, n, COLS);
         if (spec.kind != WHIT_ACTS_F32) {
             acts = whit_acts_place(&spec, n, COLS, s->acts_memory);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Tests of a model that several processes (ranks) run: tokens a second, what travels, and the time that the model of
- * docs/dev/perf/ranks.md predicts:
+ * Measures tests of a model that several processes (ranks) run: tokens a second, the bytes that are sent, and the time
+ * that the formula of docs/dev/perf/ranks.md predicts:
  *
  *     t(N) = t(1) / N + (exchanges + passes) latency + bytes / bandwidth
  *
- * t(1) is rank 0's time of the same test without the others, who wait meanwhile. Latency and bandwidth are measured by
- * exchanges before. Nothing is forked here: OpenMPI does not allow it. */
+ * t(1) is rank 0's time of the same test without the other ranks, which wait meanwhile. Latency and bandwidth are
+ * measured before by exchanges. Nothing is forked here: OpenMPI does not allow it. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ static double time_exchange(const whit_ranks *ranks, void *memory, size_t n_byte
     for (uint32_t i = 0; i < n + 1; i++) {
         const uint64_t from_ns = whit_now_ns();
         if (!ranks->gather(ranks->user, memory, offsets, false)) return -1;
-        if (i) seconds[i - 1] = (double)(whit_now_ns() - from_ns) * 1e-9; /* the first one waits for slower ranks */
+        /* the first exchange waits for slower ranks */
+        if (i) seconds[i - 1] = (double)(whit_now_ns() - from_ns) * 1e-9;
     }
     return bench_median(seconds, n);
 }
@@ -78,14 +79,14 @@ static whit_status run_round(bench_steps *steps, double *seconds, bench_together
     return bench_steps_forget(steps, error);
 }
 
-/* Runs a test. *sums: over all rounds. */
+/* Runs a test; *sums gets the sums over all rounds. */
 static whit_status run_test(const bench_test *t, const whit_model *model, uint32_t n_rounds, double *seconds,
                             bench_together *sums, whit_error *error)
 {
     bench_steps steps;
     whit_status status = bench_steps_open(t, model, NULL, &steps, error);
     if (status == WHIT_OK) status = bench_steps_fill(&steps, error);
-    if (status == WHIT_OK) /* pages, caches and threads are warm afterwards */
+    if (status == WHIT_OK) /* this pass makes pages, caches and threads warm */
         status = bench_steps_pass(&steps, t->is_decode ? t->columns : 1, !t->model->no_head, error);
     if (status == WHIT_OK) status = bench_steps_forget(&steps, error);
     for (uint32_t i = 0; status == WHIT_OK && i < n_rounds; i++) status = run_round(&steps, &seconds[i], sums, error);
@@ -109,7 +110,7 @@ static bool fits_here(const whit_model *model)
     return bytes <= whit_memory_available();
 }
 
-/* Rank 0, before the model is split: the tests on one machine. */
+/* Runs the tests on one machine, on rank 0, before the model is split. */
 static whit_status run_alone(const whit_model *model, bench_together *results, size_t n, uint32_t n_rounds,
                              double *seconds, whit_error *error)
 {
@@ -131,7 +132,7 @@ static whit_status run_together(const whit_model *model, bench_together *results
         bench_together *r = &results[i], sums = {0};
         const double n_tokens = tokens_of(r->test);
         WHIT_TRY(run_test(r->test, model, n_rounds, seconds, &sums, error));
-        const double median_s = bench_median(seconds, n_rounds); /* also sorts the array */
+        const double median_s = bench_median(seconds, n_rounds); /* the function also sorts the array */
         r->tps_median = n_tokens / median_s;
         r->tps_best = n_tokens / seconds[0];
         r->seen_ms = 1e3 * median_s / n_tokens;

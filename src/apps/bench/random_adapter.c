@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * A random adapter for benchmarks: every matrix of the layers has its own pair. */
+ * Makes a random adapter for benchmarks: every matrix of the layers has its own pair of factors. */
 #include <stdlib.h>
 
 #include "base/rng.h"
 #include "bench/bench.h"
 
-/* Lists pairs whose factors all begin at `values`: the cost of an adapter does not depend on its values. */
+/* Lists pairs whose factors all begin at `values`, because the cost of an adapter does not depend on its values. */
 static uint32_t list_pairs(const whit_model *model, uint32_t rank, const float *values, whit_adapter_floats *pairs,
                            size_t *n_values)
 {

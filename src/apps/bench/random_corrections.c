@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Random corrections of a matrix, as large as those of compression: a second sign plane on an eighth of the columns,
- * 0.3 outliers per 100 weights, a low-rank pair of rank 16. Their values are small compared to the matrix, so that
- * activations keep their size. */
+ * Draws random corrections of a matrix, as large as those of compression: a second sign plane on an eighth of the
+ * columns, 0.3 outliers per 100 weights, a low-rank pair of rank 16. Their values are small compared to the matrix, so
+ * that activations keep their size. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Random models of real shapes: the widths, layers and formats of a model that exists, and weights
- * that cost what real ones cost. They are drawn as packed bytes, since every line of codes has a
- * table of its valid bytes; scales are chosen so that activations keep their size. */
+ * Makes random models of real shapes: they have the widths, layers and formats of a model that exists, and weights that
+ * take as long as real weights. The weights are drawn as packed bytes, since every line of codes has a table of its
+ * valid bytes; scales are chosen so that activations keep their size. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "format/conversion_cache.h"
 #include "model/hadamard.h"
 
-#define BENCH_MODEL_VERSION "2" /* change it with the content written below */
+#define BENCH_MODEL_VERSION "2" /* number to change together with the content that is written below */
 #define SEED                20261121
 
 #define SIZES(name, layers, embd, ff, heads, kv_heads, head, vocab, theta)                                             \
@@ -29,8 +29,8 @@
     .window = 512, .tied_head = true, .gate = WHIT_GATE_GELU, .qk_norm = true, .attention_scale = 1, .logit_cap = 30,  \
     .value_norm = true, .layer_scale = true, .side_width = 256
 
-/* whit's reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of RoPE.
- * Kinds of layers are added below. */
+/* This is the reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of
+ * RoPE. The kinds of layers are added below. */
 /* clang-format off */
 static const struct {
     const char *name;
@@ -71,20 +71,22 @@ static const struct {
 struct shape {
     whit_config config;
     const char *name;
-    uint8_t layers, head, embd; /* codecs */
+    uint8_t layers, head, embd; /* codecs of the layers, the head and the embeddings */
     bool no_head;
     bool is_cut;       /* the shape has fewer layers than the model */
     bool is_corrected; /* the layers' matrices have corrections */
-    bool is_mobile;    /* Gemma 4's mobile form: bits by matrix, int8 inputs and outputs with fixed scales */
+    /* Gemma 4's mobile form: each matrix has its own number of bits, and int8 inputs and outputs with fixed scales */
+    bool is_mobile;
 };
 
-/* E2B has a full layer every five layers, and wider FFNs in layers that read the keys of others; E4B every six. */
+/* Returns whether a shape is Gemma 4's E2B, which has a full layer every five layers, and wider FFNs in layers that
+ * read the keys of others; E4B has a full layer every six. */
 static bool is_e2b(const whit_config *c)
 {
     return c->n_layers == 35;
 }
 
-/* Layers of Gemma 4: of every five or six layers the last sees all positions, with heads of twice the size. */
+/* Sets the layers of Gemma 4: of every five or six layers the last sees all positions, with heads of twice the size. */
 static void set_gemma_layers(whit_config *c)
 {
     const uint32_t period = is_e2b(c) ? 5 : 6;
@@ -115,7 +117,7 @@ static bool is_maple(const whit_config *c)
     return c->gate_limit > 0;
 }
 
-/* Layers of Maple: three with a window and RoPE, then one that sees all positions and has no RoPE. */
+/* Sets the layers of Maple: three with a window and RoPE, then one that sees all positions and has no RoPE. */
 static void set_maple_layers(whit_config *c)
 {
     c->n_kinds = 2;
@@ -129,14 +131,14 @@ static void set_maple_layers(whit_config *c)
     for (uint32_t i = 0; i < c->n_layers; i++) c->kind_of_layer[i] = (i + 1) % 4 == 0;
 }
 
-/* Sets the bits of Bonsai-2's rotated matrices: all of its layers but those of beta and decay. */
+/* Sets the bits of Bonsai-2's rotated matrices, which are all matrices of its layers except those of beta and decay. */
 static void set_rotated_matrices(whit_config *c)
 {
     static const char *const names[] = {"q", "k", "v", "o", "attn_gate", "mixed", "z", "delta_o", "gate", "up", "down"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) c->hadamard_matrices |= whit_hadamard_bit(names[i]);
 }
 
-/* Layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
+/* Sets the layers of a hybrid: delta rules with attention in every fourth layer, or LFM2's short convolutions. */
 static void set_layers(whit_config *c)
 {
     static const uint8_t lfm2_attends[] = {2, 5, 8, 10, 12, 14}, experts_attend[] = {2, 6, 10, 14, 18, 21};
@@ -179,7 +181,7 @@ static whit_status parse_shape(const char *text, struct shape *shape, whit_error
         if (!*at) break;
         at++;
     }
-    char *cut = strchr(fields[0], '/'); /* a number of layers */
+    char *cut = strchr(fields[0], '/'); /* the text after '/' is a number of layers */
     if (cut) *cut++ = 0;
     size_t which = 0;
     while (which < N_SHAPES && strcmp(shapes[which].name, fields[0])) which++;
@@ -236,9 +238,9 @@ struct maker {
     const struct shape *shape;
     whit_ndf_writer *writer;
     whit_rng rng;
-    uint64_t done, all;         /* bytes */
+    uint64_t done, all;         /* bytes that are drawn, and bytes of all tensors */
     whit_progress_fn *progress; /* NULL: not called */
-    bool writing;               /* false: declaring */
+    bool writing;               /* false: the first pass declares the tensors */
     uint32_t next;              /* index of the next tensor; the order is the same in both passes */
     whit_error *error;
 };
@@ -248,7 +250,7 @@ static bool is_float(uint8_t codec)
     return whit_codec_find(codec)->is_float;
 }
 
-/* Returns the mean square of a random code; for q2 with scales 1 and 0.5, for l2 with levels 1.5 and 0.5. */
+/* Returns the mean square of a random code; q2 has scales 1 and 0.5, l2 has levels 1.5 and 0.5. */
 static double code_power(uint8_t codec)
 {
     switch (codec) {
@@ -264,8 +266,8 @@ static double code_power(uint8_t codec)
     }
 }
 
-/* Type of a matrix of the mobile form: 8 bits beside per-layer embeddings, 2 in E2B's wide FFNs, 4 elsewhere. Scales of
- * inputs and outputs suit values of size 1. */
+/* Returns the type of a matrix in the mobile form: 8 bits for matrices of per-layer embeddings, 2 in E2B's wide FFNs, 4
+ * elsewhere. The scales of inputs and outputs suit values of size 1. */
 static whit_tensor_type mobile_type(const whit_config *c, uint32_t layer, const char *name, uint32_t n_rows,
                                     uint32_t n_cols)
 {
@@ -284,7 +286,7 @@ static whit_tensor_type mobile_type(const whit_config *c, uint32_t layer, const 
                               .scale_b = 0.03f};
 }
 
-/* Type of the table of per-layer embeddings: groups of one layer's width in the mobile form. */
+/* Returns the type of the table of per-layer embeddings; in the mobile form its groups have one layer's width. */
 static whit_tensor_type side_type(const struct shape *shape)
 {
     const whit_config *c = &shape->config;
@@ -328,13 +330,13 @@ static uint8_t pick_trits(uint8_t random)
     return (uint8_t)byte;
 }
 
-/* A tile of a coded type: its bytes with every code at its minimum and at its maximum. Lines of 64 bytes in which
- * the two differ contain codes; the rest are scales, which all tiles of the model share. */
+/* holds a tile of a coded type: its bytes with every code at its minimum and with every code at its maximum. Lines of
+ * 64 bytes in which the two differ contain codes; the other lines are scales, which all tiles of the model share. */
 struct pattern {
     uint8_t *least, *largest;
     uint8_t *low[2], *row_scales;
     uint64_t tile_bytes, low_bytes, row_bytes; /* bytes of 16 rows */
-    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, and of a line of the codec */
+    uint8_t trits[256], bytes[256];            /* valid bytes of a t2 line, and valid bytes of a line of the codec */
 };
 
 static void free_pattern(struct pattern *p)
@@ -417,7 +419,7 @@ static void random_tile(struct maker *m, const whit_tensor_type *type, const str
     }
 }
 
-/* Draws floats with random sign and fraction, whose magnitude keeps that of activations. */
+/* Draws floats with random sign and fraction; with their size the activations keep theirs. */
 static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
 {
     float size = (float)(1 / sqrt(type->n_cols));
@@ -476,15 +478,15 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
     return status;
 }
 
-/* Declares one tensor in the first pass, writes it in the second. */
+/* Declares one tensor in the first pass, and writes it in the second. */
 static whit_status tensor(struct maker *m, const char *name, whit_tensor_type type, const whit_buf *corrections)
 {
     if (m->writing) {
-        /* the tensor's number in place of a digest, because this model is never converted again */
+        /* The tensor's number replaces a digest, because this model is never converted again. */
         uint8_t digest[WHIT_HASH_BYTES] = {0};
         memcpy(digest, &m->next, sizeof m->next);
         whit_ndf_writer_set_digest(m->writer, m->next, digest);
-        if (type.layout == WHIT_LAYOUT_PLAIN) { /* norm weights are 1, the A of decays is -1 */
+        if (type.layout == WHIT_LAYOUT_PLAIN) { /* the weights of norms are 1, the A of decays is -1 */
             float ones[1024];
             for (int i = 0; i < 1024; i++) ones[i] = strstr(name, ".delta_a") ? -1 : 1;
             for (uint32_t at = 0; at < type.n_cols; at += 1024)
@@ -579,7 +581,8 @@ static whit_status attention_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "o", c->n_embd, q);
 }
 
-/* Attention of Gemma 4, with the norm after it; layers at the end read the keys and values of others. */
+/* Handles the attention tensors of Gemma 4, with the norm after them; layers at the end read the keys and values of
+ * others. */
 static whit_status gemma_tensors(struct maker *m, uint32_t i)
 {
     const whit_config *c = &m->shape->config;
@@ -596,7 +599,7 @@ static whit_status gemma_tensors(struct maker *m, uint32_t i)
     return vector(m, (int)i, "attn_post_norm", c->n_embd);
 }
 
-/* Tensors of a layer of Gemma 4 after its FFN. */
+/* Handles the tensors of a layer of Gemma 4 after its FFN. */
 static whit_status gemma_layer_end(struct maker *m, uint32_t i)
 {
     const whit_config *c = &m->shape->config;
@@ -607,7 +610,8 @@ static whit_status gemma_layer_end(struct maker *m, uint32_t i)
     return vector(m, (int)i, "layer_scale", 1);
 }
 
-/* Tensors before the layers of Gemma 4: the table and the product from which per-layer embeddings are made. */
+/* Handles the tensors before the layers of Gemma 4: the table and the product from which per-layer embeddings are
+ * made. */
 static whit_status gemma_begin(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
@@ -647,7 +651,7 @@ static whit_status expert_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "expert_down", c->n_experts * c->n_embd, c->n_expert_ff);
 }
 
-/* Tensors of the block that predicts one more token, after those of a layer. */
+/* Handles the tensors of the block that predicts one more token, after those of a layer. */
 static whit_status draft_tensors(struct maker *m, uint32_t i)
 {
     static const char *const norms[] = {"draft_embed_norm", "draft_hidden_norm", "draft_norm"};
@@ -656,7 +660,8 @@ static whit_status draft_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "draft_in", n, 2 * n);
 }
 
-/* Sign vectors of rotated inputs, one for each width. All signs are 1, which costs the same as random ones. */
+/* Handles the sign vectors of rotated inputs, one for each width. All signs are 1, which take as long as random
+ * signs. */
 static whit_status sign_tensors(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
@@ -713,7 +718,7 @@ static const char *codec_name(uint8_t codec)
     return whit_codec_find(codec)->name;
 }
 
-/* Finds the model's path in the cache; false if the cache cannot be used. */
+/* Finds the model's path in the cache; returns false if the cache cannot be used. */
 static bool cache_path(const struct shape *shape, char path[BENCH_PATH_BYTES])
 {
     char folder[WHIT_CACHE_PATH_BYTES];
@@ -748,7 +753,7 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
     snprintf(model->name, sizeof model->name, "%s", text);
     whit_ndf_writer *writer;
     if (cache_path(&shape, model->path)) {
-        whit_model *found; /* a model of an older whit may lack a tensor or key, and is then made again */
+        whit_model *found; /* a model that an older version wrote may lack a tensor or key, and is then made again */
         whit_error ignored;
         if (access(model->path, R_OK) == 0 && whit_model_open(model->path, NULL, &found, &ignored) == WHIT_OK) {
             whit_model_close(found);
@@ -756,7 +761,7 @@ whit_status bench_model_shape(const char *text, whit_progress_fn *progress, benc
         }
         whit_status status = make_model(&shape, model->path, progress, &writer, error);
         whit_ndf_writer_close(writer);
-        if (status != WHIT_ERROR_IO) return status; /* WHIT_ERROR_IO: that disk is full */
+        if (status != WHIT_ERROR_IO) return status; /* with WHIT_ERROR_IO the disk of the cache is full */
     }
     WHIT_TRY(make_model(&shape, NULL, progress, &model->in_memory, error));
     snprintf(model->path, sizeof model->path, "/proc/%d/fd/%d", (int)getpid(), whit_ndf_writer_fd(model->in_memory));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Bytes read and multiply-adds of a step, counted from the session's own plan and kernels. */
+ * Counts the bytes that a step reads and its multiply-adds, from the session's own plan and kernels. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,13 +22,13 @@ static void add_range(bench_count *count, const uint8_t *data, uint64_t size_byt
     count->pass_bytes += (double)size_bytes;
 }
 
-/* Returns the fraction of experts that n tokens use: each uses n_used of n_experts at random. */
+/* Returns the fraction of experts that n_rows tokens use, if each uses n_used of n_experts at random. */
 static double share_of_experts(const whit_plan_step *step, uint32_t n_rows)
 {
     return 1 - pow(1 - (double)step->n_used / step->n_experts, n_rows);
 }
 
-/* Matrices of experts: the bytes that n_rows tokens touch, and the multiply-adds of one. */
+/* Counts the matrices of experts: the bytes that n_rows tokens read, and the multiply-adds of one token. */
 static void count_experts(const whit_exec_step *step, uint32_t n_rows, bench_count *count)
 {
     const double share = share_of_experts(step->plan, n_rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The steps of a test, the same in a worker's process and on several ranks. */
+ * Runs the steps of a test, which are the same in a worker's process and on several ranks. */
 #include "bench/bench.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ whit_status bench_steps_forget(bench_steps *steps, whit_error *error)
 {
     for (uint32_t s = 0; s < steps->test->columns; s++)
         WHIT_TRY(whit_session_truncate(steps->session, s, steps->test->depth, error));
-    return bench_steps_fill(steps, error); /* computes again the positions that windows have dropped */
+    return bench_steps_fill(steps, error); /* the positions that windows have dropped are computed again */
 }
 
 void bench_steps_close(bench_steps *steps)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One test: its model, session and rounds. Between steps a round also measures how fast the same threads read the
- * same weights, and how fast they multiply, so that noise affects all of these alike. */
+ * Runs one test, with its model, session and rounds. Between steps a round also measures how fast the same threads read
+ * the same weights, and how fast they multiply, so that noise affects all of these alike. */
 #include "bench/timed_work.h"
 
 #include <fcntl.h>
@@ -16,16 +16,16 @@ enum { PIECE_BYTES = 256 << 10, PROBES_A_ROUND = 8, INT8_PROBE_NS = 4000000 };
 struct bench_work {
     const bench_test *test;
     whit_model *model;
-    whit_model *drafter; /* a draft model of a file of its own; NULL: none was opened */
+    whit_model *drafter; /* draft model from a file of its own; NULL: no such model was opened */
     bench_steps steps;
     bench_adapter adapter;
     bench_count count;
-    whit_kernels probes; /* probes at the CPU level of the matrix kernels */
+    whit_kernels probes; /* kernels that measure the machine's speed, at the CPU level of the matrix kernels */
     bench_range *pieces; /* pieces of the count's ranges and of the used KV cache */
     uint32_t n_pieces;
     uint8_t *int8_w; /* a tile of codes and of activations per thread */
     uint32_t int8_rounds;
-    uint64_t *phase_ns;                           /* (n_phases) profile, over all rounds */
+    uint64_t *phase_ns;                           /* (n_phases) nanoseconds of each phase, summed over all rounds */
     double read_bytes, read_s, int8_macs, int8_s; /* totals of the current round */
 };
 
@@ -61,7 +61,8 @@ static void probe(bench_work *w)
     w->int8_macs += (double)n_items * w->int8_rounds * WHIT_PROBE_MACS_A_ROUND;
 }
 
-/* Cuts a range into pieces for the threads; probe_read needs whole, aligned cache lines. */
+/* Cuts a range into pieces for the threads; its size is reduced to whole, aligned cache lines, which probe_read
+ * needs. */
 static void cut_range(bench_work *w, bench_range range)
 {
     range.size_bytes &= ~(uint64_t)63;
@@ -121,8 +122,8 @@ static whit_status make_probes(bench_work *w, whit_error *error)
 }
 
 /* Reads the model's files, so that rows of an embedding, which a round reads at random, come from memory and not from a
- * disk. Not through the map: that would count as the process's memory. Weights that every pass reads are cached
- * already, in huge pages. Errors only cost time. */
+ * disk. The files are not read through the map, since that would count as the process's memory. Weights that every pass
+ * reads are cached already, in huge pages. An error here only makes rounds slower. */
 static void warm_files(const bench_work *w)
 {
     const void *address;
@@ -138,7 +139,7 @@ static void warm_files(const bench_work *w)
     free(piece);
 }
 
-/* Returns the number of rows of a full pass, and of selected rows in a pass that wants logits. */
+/* Returns the number of rows of a full pass. */
 static uint32_t measured_rows(const bench_test *t)
 {
     if (t->is_decode) return t->columns;
@@ -164,7 +165,7 @@ static whit_status open_work(bench_work *w, bench_facts *facts, whit_error *erro
     w->count.pass_bytes += w->adapter.pass_bytes;
     WHIT_TRY(bench_steps_fill(&w->steps, error));
     WHIT_TRY(make_probes(w, error));
-    /* Pages, caches and threads are warm afterwards. */
+    /* This pass makes pages, caches and threads warm. */
     WHIT_TRY(bench_steps_pass(&w->steps, t->is_decode ? t->columns : 1, !t->model->no_head, error));
     warm_files(w);
     WHIT_TRY(bench_steps_forget(&w->steps, error));
@@ -196,8 +197,8 @@ whit_status bench_work_round(bench_work *w, bench_sample *sample, whit_error *er
         uint64_t from_ns = whit_now_ns();
         WHIT_TRY(bench_steps_pass(&w->steps, n_rows, wants, error));
         sample->seconds += (double)(whit_now_ns() - from_ns) * 1e-9;
-        /* A pass over n rows reads the weights once (the head only where logits are wanted), and all earlier positions
-         * of the cache. */
+        /* A pass over n rows reads the weights once (the head only if logits are wanted), and all earlier positions of
+         * the cache. */
         double position = t->depth + done + 0.5 * (n + 1);
         uint64_t n_columns = t->is_decode ? t->columns : 1;
         sample->bytes += w->count.pass_bytes - (wants ? 0 : w->count.selected_bytes) + n_rows * w->count.row_bytes +
@@ -219,7 +220,7 @@ whit_status bench_work_round(bench_work *w, bench_sample *sample, whit_error *er
     return bench_steps_forget(&w->steps, error);
 }
 
-/* Sums the phases of all layers by label, of the schedules that the measured rows use. */
+/* Sums the phases of all layers by label, for the schedules that the measured rows use. */
 uint32_t bench_work_profile(const bench_work *w, bench_line lines[BENCH_LINES_MAX])
 {
     uint32_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One test of whit bench, in its own process or not (worker.c, worker_here.c). */
+ * Runs one test of whit bench, in its own process (worker.c) or in the caller's (worker_here.c). */
 #ifndef WHIT_BENCH_TIMED_WORK_H
 #define WHIT_BENCH_TIMED_WORK_H
 
@@ -7,8 +7,8 @@
 
 typedef struct bench_work bench_work;
 
-/* Opens the model and a session, fills the depth and measures how large the probes must be; facts->isa is set. The test
- * must outlive the work. */
+/* Opens the model and a session, fills the depth, and measures how large the probes of the machine's speed must be;
+ * sets facts->isa. The test must outlive the work. */
 whit_status bench_work_open(const bench_test *test, bench_work **work, bench_facts *facts, whit_error *error);
 /* Runs a round. `sample` must be zero-initialised. */
 whit_status bench_work_round(bench_work *work, bench_sample *sample, whit_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every test runs in its own process, so that its peak memory can be measured; the parent starts each round, so that
- * the rounds of all tests alternate. */
+ * Runs every test in its own process, so that its peak memory can be measured; the parent process starts each round, so
+ * that the rounds of all tests alternate. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #include "base/file.h"
 #include "bench/timed_work.h"
 
-/* The end is announced, since the pipe would not close: later workers hold copies of its descriptor. */
+/* These bytes are the parent's messages. The end needs a message, since the pipe would not close: later workers hold
+ * copies of its descriptor. */
 enum { SAY_ROUND = 'r', SAY_PROFILE = 'p', SAY_END = 'e' };
 
 /* ---- pipes ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Every test runs in this process, where a system has no fork: peak memory is then that of all tests together. */
+ * Runs every test in this process, for systems without fork: the peak memory is then that of all tests together. */
 #include "bench/timed_work.h"
 
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error)

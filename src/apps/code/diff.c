@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * Myers' greedy difference (1986) in linear memory per round, with a bound on rounds: beyond it the
- * middle is shown as removed and added whole, which is longer and just as exact. */
+ * Computes Myers' greedy difference (1986), in linear memory per round and with a limit on rounds. Beyond the limit the
+ * middle is shown as removed and added as a whole, which is longer and just as exact. */
 #include "code/diff.h"
 
 #include <stdlib.h>
 
 #define CONTEXT     3
-#define MAX_ROUNDS  2000 /* bound on edits; memory grows with their square */
-#define LINE_ROUNDS 500  /* bound for whit_diff_lines, which runs while somebody types */
+#define MAX_ROUNDS  2000 /* maximum number of edits; memory grows with their square */
+#define LINE_ROUNDS 500  /* maximum number of edits for whit_diff_lines, which runs while somebody types */
 
 typedef struct line {
     const char *text;
-    size_t n_bytes; /* line end included */
+    size_t n_bytes; /* the line end is included */
 } line;
 
 typedef struct side {
@@ -105,7 +105,7 @@ static size_t offset_of(const side *s, size_t i)
     return i < s->n ? (size_t)(s->lines[i].text - s->text) : s->n_bytes;
 }
 
-/* Writes one hunk from places (i, k) on, up to the change that more than `most` unchanged lines follow. */
+/* Writes one hunk from places (i, k) on: up to the last change before more than `most` unchanged lines. */
 static void put_hunk(whit_buf *out, whit_buf *hunks, const side *a, const side *b, const uint8_t *removed,
                      const uint8_t *added, size_t most, size_t *i, size_t *k)
 {

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT
- * The exact difference of two texts, for people who must agree to it. */
+ * Computes the exact difference of two texts, for people who must agree to it. */
 #ifndef WHIT_CODE_DIFF_H
 #define WHIT_CODE_DIFF_H
 
 #include "base/mem.h"
 
-/* A hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. Its lines with
- * their context are [text_begin, text_end) of the diff. */
+/* describes a hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. The hunk's
+ * lines, together with their context, are [text_begin, text_end) of the diff. */
 typedef struct whit_diff_hunk {
     size_t old_begin, old_end, new_begin, new_end, text_begin, text_end;
 } whit_diff_hunk;
 
-/* The same as hunks that a person can approve one by one, each with a whit_diff_hunk in `hunks`: changes separated
- * by at least three unchanged lines become separate hunks, so the context of two hunks may overlap. */
+/* Appends a unified diff to `out`, and a whit_diff_hunk for each hunk to `hunks`, so that a person can approve the
+ * hunks one by one. Changes separated by at least three unchanged lines become separate hunks, so the context of two
+ * hunks may overlap. */
 whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t old_bytes, const char *new_name,
                             const char *new_text, size_t new_bytes, whit_buf *out, whit_buf *hunks, whit_error *error);
-/* Appends the old text with the approved hunks applied. False: out of memory. */
+/* Appends the old text with the approved hunks applied; returns false if memory runs out. */
 bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
                     const uint8_t *taken, whit_buf *out);
 
-/* Lines from old_line on, counted from 0, became those from new_line on. */
+/* describes a run of lines that differ: n_old lines from old_line on, counted from 0, became n_new lines from new_line
+ * on */
 typedef struct whit_diff_run {
     size_t old_line, n_old, new_line, n_new;
 } whit_diff_run;
 
-/* Appends a whit_diff_run for each run of lines that differ, in their order; of texts with very many changes the
- * middle is one run. False: out of memory. */
+/* Appends a whit_diff_run for each run of lines that differ, in their order; in texts with very many changes the middle
+ * is one run. Returns false if memory runs out. */
 bool whit_diff_lines(const char *old_text, size_t old_bytes, const char *new_text, size_t new_bytes, whit_buf *runs);
 
 #endif

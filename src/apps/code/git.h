@@ -13,26 +13,26 @@ typedef enum whit_git_kind {
 } whit_git_kind;
 
 typedef struct whit_git_change {
-    uint64_t line, n_lines; /* lines of the text, from 1 */
+    uint64_t line, n_lines; /* lines of the text, counted from 1 */
     whit_git_kind kind;
 } whit_git_change;
 
 typedef struct whit_git_file whit_git_file;
 
-/* Begins to find out how HEAD has a file; `path` is absolute. False, and *file NULL, where it is in no work tree, or
- * where this whit or this machine has no libgit2. */
+/* Begins to ask how HEAD, the last commit, has a file; `path` is absolute. Returns false, with *file NULL, if the file
+ * is in no work tree, or if this build or this machine has no libgit2. */
 bool whit_git_ask(const char *path, whit_git_file **file);
 /* Returns the descriptor to poll for reading while the answer arrives; -1 once it has arrived. `file` may be NULL here
  * and below. */
 int whit_git_fd(const whit_git_file *file);
 /* Reads the part of the answer that has arrived, without waiting. */
 void whit_git_pump(whit_git_file *file);
-/* Returns whether the committed file is known: false until the answer is complete, for files in no commit, and over 8
- * MiB. */
+/* Returns whether the committed file is known: false until the answer is complete, for a file that is in no commit, and
+ * for a file over 8 MiB. */
 bool whit_git_is_known(const whit_git_file *file);
 void whit_git_close(whit_git_file *file);
 /* Writes at most `max` changes of a text, in the order of its lines; returns the number of all changes, which may be
- * larger. 0 if the text is unchanged or memory is short. */
+ * larger, or 0 if the text is unchanged or memory runs out. */
 size_t whit_git_changes(const whit_git_file *file, const void *text, size_t n_bytes, whit_git_change *changes,
                         size_t max);
 

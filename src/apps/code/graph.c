@@ -30,8 +30,8 @@ const char *whit_symbol_kind_name(whit_symbol_kind kind)
     return (unsigned)kind < WHIT_N_SYMBOL_KINDS ? names[kind] : names[0];
 }
 
-/* Checks that every number in it refers to an existing entry, so that readers need not check again. Imports refer to
- * `n_targets` files. */
+/* Returns whether every number in the graph refers to an existing entry, so that readers need not check again. Imports
+ * refer to `n_targets` files. */
 static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
 {
     const uint64_t *n = graph->n;
@@ -72,10 +72,11 @@ static bool is_sound(const struct graph_part *graph, uint64_t n_targets)
             return false;
     for (uint64_t i = 0; i < n[GRAPH_ORDER]; i++)
         if (graph->order[i] >= n[GRAPH_SYMBOLS]) return false;
-    return has_free; /* a search ends */
+    return has_free; /* with a free slot, every search in the table ends */
 }
 
-/* base: that of edits, NULL for a graph itself. */
+/* Attaches the bytes of a graph or of edits; returns false if they are not valid. `base` is the graph of edits, and
+ * NULL for a graph itself. */
 static bool attach(struct graph_part *graph, const uint8_t *data, size_t size_bytes, const struct graph_part *base)
 {
     static const uint8_t no_edits[8] = {0};
@@ -198,7 +199,8 @@ whit_graph_run whit_graph_mentions_of(const whit_graph *graph, const char *name,
     if (!graph->hidden) return run;
     at = graph_find(&graph->edits, name, n);
     if (at) run.edits_end = (run.edits_next = at->first_mention) + at->n_mentions;
-    symbols = whit_graph_symbols_of(graph, name, n); /* the definition may have been deleted, or not be indexed yet */
+    /* the definition may have been deleted, or may not be in the graph yet */
+    symbols = whit_graph_symbols_of(graph, name, n);
     return whit_graph_next_symbol(graph, &symbols, &symbol) ? run : (whit_graph_run){0};
 }
 
@@ -299,8 +301,8 @@ uint32_t whit_graph_file_number(const whit_graph *graph, const char *path)
     return WHIT_GRAPH_NONE;
 }
 
-/* Returns the entry that lists a file's runs, or NULL. *in_edits: it belongs to the edits, whose entries are
- * numbered after those of the graph. */
+/* Returns the entry that lists a file's runs, or NULL. *in_edits becomes true if the entry belongs to the edits, whose
+ * entries are numbered after those of the graph. */
 static const struct graph_file *file_at(const whit_graph *graph, uint32_t file, bool *in_edits)
 {
     *in_edits = false;

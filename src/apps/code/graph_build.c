@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * From a folder's files, or some of them, to the bytes of a graph. */
+ * Builds the bytes of a graph from a folder's files, or from some of them. */
 #include "base/hash.h"
 #include "base/items.h"
 #include "code/graph_file.h"
@@ -10,21 +10,22 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define FILE_BYTES (16u << 20) /* larger files are not written by hand */
+/* maximum number of bytes of a file that is read; people do not write larger files by hand */
+#define FILE_BYTES (16u << 20)
 #define UNRESOLVED (UINT32_MAX - 1)
 
-/* A mention, before the names that the project defines are known. */
+/* holds a mention before the names that the project defines are known */
 struct raw_mention {
     uint32_t name, file, line_calls, symbol;
 };
 struct raw_import {
     uint32_t written, file, line;
-    uint32_t target; /* or UNRESOLVED */
+    uint32_t target; /* number of the file that the import means, or UNRESOLVED */
 };
 
 struct build {
     const char *folder;
-    const struct graph_part *base; /* edits: the graph that they modify; otherwise NULL */
+    const struct graph_part *base; /* for edits: the graph that they modify; otherwise NULL */
     whit_parse parse;
     whit_buf strings, files, names, symbols, mentions, imports, sorted;
     uint32_t *slots;
@@ -42,7 +43,7 @@ static uint32_t add_string(struct build *build, const char *text, size_t n)
     return at;
 }
 
-/* Returns an import's text: of "from .. import name", "..name". */
+/* Adds an import's text and returns its place: for "from .. import name" the text is "..name". */
 static uint32_t add_written(struct build *build, const char *bytes, const whit_parse_mention *at)
 {
     uint32_t begin = (uint32_t)build->strings.size_bytes;
@@ -86,7 +87,7 @@ static uint32_t add_name(struct build *build, const char *text, size_t n)
     return build->n_names - 1;
 }
 
-/* Types and macros of a C file that is not a header are local to it. */
+/* Returns whether a file is a C file other than a header, to which its types and macros are local. */
 static bool is_source(const char *path, whit_code_language language)
 {
     const char *dot = strrchr(path, '.');
@@ -159,7 +160,7 @@ static bool add_file(void *user, const char *path)
     whit_buf text = {0};
     if (whit_code_language_of(path) == WHIT_CODE_NONE || !graph_stamp(build->folder, path, &stamp)) return true;
     snprintf(full, sizeof full, "%s/%s", build->folder, path);
-    /* The file was deleted, or is too large. */
+    /* The file may have been deleted, or be too large. */
     if (whit_read_file(full, FILE_BYTES, &text, NULL) != WHIT_OK) text.size_bytes = 0;
     add_text(build, path, stamp, build->n_files, &text);
     whit_buf_free(&text);
@@ -178,12 +179,13 @@ bool graph_stamp(const char *folder, const char *path, uint64_t *stamp)
     return true;
 }
 
-/* Adds a file as recorded by earlier edits. */
+/* Adds a file as earlier edits have recorded it. */
 static void add_again(struct build *build, const struct graph_part *part, uint32_t k)
 {
     const struct graph_file *file = &part->files[k];
     uint32_t first_symbol = build->n_symbols, number = build->n_files;
-    uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now); /* indexed by old numbers */
+    /* new number of each symbol, indexed by its old number */
+    uint32_t *now = malloc(((size_t)part->n[GRAPH_SYMBOLS] + 1) * sizeof *now);
     if (!now) {
         build->failed = true;
         return;
@@ -222,7 +224,8 @@ static void add_again(struct build *build, const struct graph_part *part, uint32
 
 /* ---- putting it in order ------------------------------------------------------------------- */
 
-/* Symbols in the order of their names (counting sort); `moved` maps old numbers to new ones. */
+/* Sorts the symbols in the order of their names (counting sort); `moved` maps old numbers to new ones. Returns false if
+ * memory runs out. */
 static bool order_symbols(struct build *build, uint32_t *moved)
 {
     struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
@@ -248,7 +251,8 @@ static bool order_symbols(struct build *build, uint32_t *moved)
     return true;
 }
 
-/* Mentions in the order of names; of edits all, else of names that are defined. */
+/* Sorts the mentions in the order of their names: all mentions of edits, otherwise only those of names that are
+ * defined. Returns false if memory runs out. */
 static bool order_mentions(struct build *build, const uint32_t *moved)
 {
     struct graph_name *names = WHIT_ITEMS(struct graph_name, &build->names);
@@ -277,7 +281,8 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     return true;
 }
 
-/* Files by the last part of their paths, of packages by the last two, in an open hash table: number + 1, or 0. */
+/* finds files by the last part of their paths (packages by the last two parts) in an open hash table: number + 1, or
+ * 0 */
 struct by_base {
     const struct graph_file *files;
     const char *strings;
@@ -290,7 +295,8 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Every Python package has an __init__.py: the folder's name is part of the key. */
+/* Returns the end of a path that is its key in the table. Every Python package has an __init__.py, so the folder's name
+ * is part of its key. */
 static const char *key_of(const char *path)
 {
     const char *base = base_of(path);
@@ -299,8 +305,8 @@ static const char *key_of(const char *path)
     return base;
 }
 
-/* The first n bytes of a path are a folder with its slash. Returns the length of its parent folder; SIZE_MAX if that is
- * outside of the project. */
+/* Returns the length of the parent folder of the folder that is the first n bytes of a path, with its slash; SIZE_MAX
+ * if the parent is outside of the project. */
 static size_t folder_above(const char *path, size_t n)
 {
     if (!n || n == SIZE_MAX) return SIZE_MAX;
@@ -308,8 +314,8 @@ static size_t folder_above(const char *path, size_t n)
     return n;
 }
 
-/* Finds the file that an import means: `wanted` in the folder of the first n_first bytes of the importing file's path,
- * else a path that ends in `wanted`. */
+/* Finds the file that an import means: `wanted` in the folder that is the first n_first bytes of the importing file's
+ * path or, if there is no such file, a path that ends in `wanted`. */
 static uint32_t nearest(const struct by_base *all, const char *from, size_t n_first, const char *wanted, bool *is_first)
 {
     const char *key = key_of(wanted);
@@ -321,7 +327,7 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
         if (n_file < n_wanted || strcmp(file + n_file - n_wanted, wanted) ||
             (n_file > n_wanted && file[n_file - n_wanted - 1] != '/'))
             continue;
-        size_t common = 0; /* prefer the nearest file in the folder tree */
+        size_t common = 0; /* the nearest file in the tree of folders is preferred */
         while (common < n_folder && from[common] == file[common]) common++;
         if (common >= n_first && n_file == n_first + n_wanted) common = SIZE_MAX;
         if (best == WHIT_GRAPH_NONE || common > best_common) {
@@ -333,8 +339,8 @@ static uint32_t nearest(const struct by_base *all, const char *from, size_t n_fi
     return best;
 }
 
-/* "./", "../" and Python's leading dots select the folder that is searched first; without them it is the importer's
- * folder. */
+/* Finds the file that an import means. "./", "../" and Python's leading dots select the folder that is searched first;
+ * without them it is the importer's folder. */
 static uint32_t resolve_import(const struct by_base *all, const char *written, uint32_t importer)
 {
     char path[PATH_MAX];
@@ -363,7 +369,7 @@ static bool resolve_imports(struct build *build, whit_buf *out)
 {
     struct graph_file *files = WHIT_ITEMS(struct graph_file, &build->files);
     const struct raw_import *raw = WHIT_ITEMS(const struct raw_import, &build->imports);
-    /* Edits import from the files of the graph. */
+    /* Imports in edits refer to the files of the graph. */
     const struct graph_file *all = build->base ? build->base->files : files;
     const char *strings = build->base ? build->base->strings : whit_chars(&build->strings);
     uint32_t n_all = build->base ? (uint32_t)build->base->n[GRAPH_FILES] : build->n_files;
@@ -460,8 +466,8 @@ whit_status graph_build(const char *folder, whit_buf *out, whit_error *error)
     return ok ? WHIT_OK : whit_fail_memory(error, "a code graph", out->size_bytes);
 }
 
-/* Mentions were stored only for names that the project defined at the time. Whether an edited file defines another
- * name that files mention. */
+/* Returns whether an edited file defines another name that files mention. Mentions were stored only for names that the
+ * project defined at the time. */
 static bool defines_what_was_left_out(const struct build *build)
 {
     const struct graph_name *names = WHIT_ITEMS(const struct graph_name, &build->names);

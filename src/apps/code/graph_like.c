@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Finds similar symbols: each function and type has a hypervector of the letters of its name, its callees and its
- * callers, stored in an associative memory next to the graph. */
+ * Finds similar symbols: each function and type has a hypervector, a long vector made from the letters of its name, its
+ * callees and its callers. An associative memory next to the graph's file stores these vectors. */
 #include "base/cpu.h"
 #include "code/graph_file.h"
 #include "memory/store.h"
@@ -15,7 +15,7 @@
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
-/* The names that each function calls: symbol i calls names[first[i]] to names[first[i + 1]]. */
+/* holds the names that each function calls: symbol i calls names[first[i]] to names[first[i + 1]] */
 struct calls {
     uint32_t *first;
     const char **names;
@@ -38,7 +38,7 @@ static uint32_t n_symbols(const whit_graph *graph)
     return (uint32_t)(graph->base.n[GRAPH_SYMBOLS] + graph->edits.n[GRAPH_SYMBOLS]);
 }
 
-/* Counts (fill false) or puts down the calls of one part's names. */
+/* Counts the calls of one part's names or, with `fill`, writes them into the lists. */
 static void add_calls(const whit_graph *graph, const struct graph_part *part, struct calls *calls, bool fill)
 {
     for (uint64_t i = 0; i < part->n[GRAPH_NAMES]; i++) {
@@ -91,7 +91,7 @@ static whit_status open_like(const whit_graph *graph, struct like *like, whit_er
     return WHIT_OK;
 }
 
-/* A name as words: "whitGraph_open" is "whit graph open". */
+/* Encodes a name as words: "whitGraph_open" is "whit graph open". */
 static whit_status encode_name(struct like *like, const char *name, uint64_t out[WHIT_MEMORY_WORDS], whit_error *error)
 {
     char words[2 * NAME_BYTES];
@@ -103,7 +103,7 @@ static whit_status encode_name(struct like *like, const char *name, uint64_t out
     return whit_encode_text(&like->encoder, words, n, out, error);
 }
 
-/* The letters of the name and the neighbours have equal weight. */
+/* Encodes a symbol: the letters of its name and its neighbours have equal weight. */
 static whit_status encode_symbol(struct like *like, const whit_graph_symbol *symbol, uint64_t out[WHIT_MEMORY_WORDS],
                                  whit_error *error)
 {
@@ -136,7 +136,7 @@ static whit_status encode_symbol(struct like *like, const whit_graph_symbol *sym
     return WHIT_OK;
 }
 
-/* Returns whether the memory belongs to this graph, which its first record tells. */
+/* Returns whether the memory belongs to this graph, as its first record tells. */
 static bool is_of(const whit_memory *memory, const whit_graph *graph)
 {
     const char *text;
@@ -201,7 +201,8 @@ static double likeness(uint32_t distance)
     return 1 - 2.0 * distance / WHIT_MEMORY_BITS;
 }
 
-/* Searches the memory, which has the graph without edits; hidden symbols are left out, the edits' symbols added. */
+/* Searches the memory, which has the graph without edits: hidden symbols are left out, and the symbols of the edits are
+ * added. */
 static whit_status search(struct like *like, const whit_memory *memory, const uint64_t *query, whit_graph_hit *hits,
                           uint32_t k, uint32_t *n, whit_error *error)
 {
@@ -211,7 +212,8 @@ static whit_status search(struct like *like, const whit_memory *memory, const ui
     whit_memory_hit found[WHIT_MEMORY_MAX_HITS];
     whit_pool *pool = NULL;
     uint32_t n_found = 0, wanted = k + 1, record = 1;
-    uint32_t *numbers = malloc(((size_t)graph->base.n[GRAPH_SYMBOLS] + 2) * sizeof *numbers); /* by record */
+    /* number of the symbol of each record */
+    uint32_t *numbers = malloc(((size_t)graph->base.n[GRAPH_SYMBOLS] + 2) * sizeof *numbers);
     if (!numbers) return whit_fail_memory(error, "a search", (size_t)graph->base.n[GRAPH_SYMBOLS] * sizeof *numbers);
     whit_graph_symbol symbol;
     for (uint32_t i = 0; i < graph->base.n[GRAPH_SYMBOLS]; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The outline of a project that fits into a number of tokens. */
+ * Writes an outline of a project that fits into a number of tokens. */
 #include "base/utf8.h"
 #include "base/items.h"
 #include "code/graph.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TOKEN_BYTES 4   /* bytes per token of source code, about */
-#define LINE_BYTES  120 /* length at which a definition's line is cut */
+#define TOKEN_BYTES 4   /* approximate number of bytes per token of source code */
+#define LINE_BYTES  120 /* maximum number of bytes of a definition's line, which is then cut */
 #define FILE_BYTES  (16u << 20)
 
 struct chosen {
@@ -33,10 +33,10 @@ static int by_place(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-#define RIVALS 64 /* definitions of a name that all files can mean, of which a mention counts for each */
+#define RIVALS 64 /* maximum number of definitions of a name that all files can mean for which a mention counts */
 
 /* Counts the references to each symbol of a name: a mention counts for the local symbol of its own file if there is
- * one, else for the global symbols. counts: indexed by symbol number; symbols: scratch. */
+ * one, otherwise for the global symbols. `counts` is indexed by symbol number; `symbols` is scratch memory. */
 static void count_name(const whit_graph *graph, const char *name, uint32_t *counts, whit_buf *symbols)
 {
     whit_graph_symbol symbol;
@@ -62,7 +62,7 @@ static void count_name(const whit_graph *graph, const char *name, uint32_t *coun
     }
 }
 
-/* counts: by number. False: out of memory. */
+/* Counts the references to all symbols; `counts` is indexed by symbol number. Returns false if memory runs out. */
 static bool count_all(const whit_graph *graph, uint32_t *counts)
 {
     whit_buf room = {0};
@@ -77,7 +77,7 @@ static bool count_all(const whit_graph *graph, uint32_t *counts)
     return ok;
 }
 
-/* Copies the line of the definition; a long line is cut at a character boundary. */
+/* Copies the line of a definition and returns its length; a long line is cut between two characters. */
 static size_t source_line(const whit_buf *text, uint32_t line, char *out, size_t room)
 {
     const char *at = whit_chars(text), *end = at + text->size_bytes;
@@ -119,7 +119,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         all[n++] = (struct chosen){symbol.number, symbol.file_number, symbol.line, weight};
     }
     qsort(all, n, sizeof *all, by_mentions);
-    for (; n_chosen < n; n_chosen++) { /* how many symbols fit, by the longest line */
+    for (; n_chosen < n; n_chosen++) { /* the loop finds how many symbols fit, by the longest line */
         whit_graph_symbol_at(graph, all[n_chosen].symbol, &symbol);
         size_t bytes = LINE_BYTES / 2 + 10 + (named[symbol.file_number] ? 0 : strlen(symbol.file) + 2);
         if (used + bytes > budget) break;
@@ -134,7 +134,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         char line[LINE_BYTES], path[PATH_MAX];
         whit_graph_symbol_at(graph, all[i].symbol, &symbol);
         size_t before = out->size_bytes;
-        /* The line "typedef struct name {" already stands for "} name;". */
+        /* The line "typedef struct name {" represents "} name;" already. */
         if (i && symbol.file_number == file && last.line < symbol.line && symbol.line <= last.end_line &&
             !strcmp(last.name, symbol.name))
             continue;

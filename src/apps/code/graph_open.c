@@ -49,7 +49,7 @@ static whit_status new_graph(whit_graph **graph, whit_error *error)
     return *graph ? WHIT_OK : whit_fail_memory(error, "a code graph", sizeof **graph);
 }
 
-/* Ignores edits that are damaged or belong to another graph. */
+/* Reads the edits from the cache; edits that are damaged or belong to another graph are ignored. */
 static void read_edits(whit_graph *graph, const char *folder, const char *cache_folder)
 {
     char path[PATH_MAX];
@@ -60,8 +60,8 @@ static void read_edits(whit_graph *graph, const char *folder, const char *cache_
     whit_buf_free(&edits);
 }
 
-/* Opens the graph as the cache has it, in moments, without comparing it with the files. WHIT_ERROR_IO if the cache
- * has no graph of the folder. */
+/* Opens the graph as the cache has it, in moments, without comparing it with the files. Returns WHIT_ERROR_IO if the
+ * cache has no graph of the folder. */
 static whit_status open_cached(const char *folder, const char *cache_folder, whit_graph **graph, whit_error *error)
 {
     char path[PATH_MAX];
@@ -80,7 +80,7 @@ static whit_status open_cached(const char *folder, const char *cache_folder, whi
     return status;
 }
 
-/* The files that have changed since the graph was built. */
+/* holds the files that have changed since the graph was built */
 struct comparison {
     const whit_graph *graph;
     const char *folder;
@@ -88,7 +88,7 @@ struct comparison {
     struct graph_changed changed[GRAPH_EDITS];
     size_t n;
     bool known;   /* the present edits record exactly these changes */
-    bool too_far; /* files were added or removed, or too many changed */
+    bool too_far; /* files were added or removed, or too many were changed */
 };
 
 static void compare_stamp(struct comparison *c, uint32_t number, uint64_t stamp)
@@ -117,7 +117,8 @@ static bool compare_next(void *user, const char *path)
     return !c->too_far;
 }
 
-/* Writes a draft and renames it over the cache file. It is not flushed to disk: a damaged file is built again. */
+/* Writes a draft and renames it over the cache file. The file is not flushed to disk, because a damaged file is built
+ * again. */
 static void put_file(const char *path, const whit_buf *bytes)
 {
     char draft[PATH_MAX + 32];
@@ -165,7 +166,8 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
     uint64_t stamp;
     if (number == WHIT_GRAPH_NONE || !graph_stamp(folder, path, &stamp)) return false;
     bool done = false;
-    for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) { /* in ascending order of file numbers */
+    /* the files are compared in ascending order of their numbers */
+    for (uint64_t i = 0; i < graph->edits.n[GRAPH_FILES] || !done; i++) {
         const struct graph_file *edit = i < graph->edits.n[GRAPH_FILES] ? &graph->edits.files[i] : NULL;
         if (!done && (!edit || edit->number >= number)) {
             compare_stamp(&c, number, stamp);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * libgit2, loaded on first use, so that programs that do not use git neither need nor load it. For builds with its
- * header. */
+ * Loads libgit2 on first use, so that programs that do not use git neither need nor load it. This header is for builds
+ * with libgit2's header. */
 #ifndef WHIT_CODE_LIBGIT2_H
 #define WHIT_CODE_LIBGIT2_H
 
 #include <git2.h>
 #include <stdbool.h>
 
-/* The functions in use. */
+/* These are the functions in use. */
 #define WHIT_LIBGIT2(X)                                                                                                \
     X(git_libgit2_init)                                                                                                \
     X(git_error_last)                                                                                                  \
@@ -43,7 +43,8 @@ typedef struct whit_libgit2 {
 #undef WHIT_LIBGIT2_MEMBER
 } whit_libgit2;
 
-/* Loads and initialises the library. False where it is not on this machine or lacks a function. It stays loaded. */
+/* Loads and initialises the library. Returns false if it is not on this machine or lacks a function. The library stays
+ * loaded. */
 bool whit_libgit2_load(whit_libgit2 *api);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Definitions and mentions in a source file, found by its tokens alone: every file is accepted, and facts from other
+ * Finds the definitions and mentions in a source file by its tokens alone: every file is accepted, and facts from other
  * files (macros, types) are not known. */
 #ifndef WHIT_CODE_PARSE_H
 #define WHIT_CODE_PARSE_H
@@ -17,25 +17,25 @@ typedef enum whit_symbol_kind {
 #define WHIT_PARSE_NONE UINT32_MAX
 
 typedef struct whit_parse_definition {
-    uint32_t name, n_name;   /* position in the text */
-    uint32_t line, end_line; /* from 1 */
-    uint32_t parent;         /* a definition, or WHIT_PARSE_NONE */
+    uint32_t name, n_name;   /* position of the name in the text */
+    uint32_t line, end_line; /* lines, counted from 1 */
+    uint32_t parent;         /* number of the definition that contains it, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
     bool is_local; /* only the file that defines it can refer to it */
 } whit_parse_definition;
 
 typedef struct whit_parse_mention {
     uint32_t name, n_name, line;
-    uint32_t inside; /* the definition that contains it, or WHIT_PARSE_NONE */
+    uint32_t inside; /* number of the definition that contains the mention, or WHIT_PARSE_NONE */
     bool calls, imports;
-    uint32_t n_dots; /* imports: number of dots to prepend to the name, if the text has them elsewhere */
+    uint32_t n_dots; /* for imports: number of dots to prepend to the name, if the text has them elsewhere */
 } whit_parse_mention;
 
 typedef struct whit_parse {
     whit_parse_definition *definitions;
     whit_parse_mention *mentions;
     size_t n_definitions, n_mentions, definitions_room, mentions_room;
-    bool failed; /* out of memory: the lists are incomplete */
+    bool failed; /* memory ran out, and the lists are incomplete */
 } whit_parse;
 
 typedef enum whit_code_language {
@@ -48,7 +48,7 @@ typedef enum whit_code_language {
 
 /* Determines the language by the suffix of a file's name. */
 whit_code_language whit_code_language_of(const char *path);
-/* Fills a parse, which may be used again for the next file; texts of at most 64 MiB. */
+/* Fills a parse, which may be used again for the next file; a text may have at most 64 MiB. */
 void whit_parse_text(whit_parse *parse, whit_code_language language, const char *text, size_t n);
 void whit_parse_free(whit_parse *parse);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Helpers shared by the scanners; private to this folder. */
+ * Declares helpers that the scanners share; this header is private to its folder. */
 #ifndef WHIT_CODE_SCAN_H
 #define WHIT_CODE_SCAN_H
 
@@ -7,8 +7,9 @@
 
 struct token {
     uint32_t begin, n, line;
-    char kind; /* 'a' a word, '0' a number, '"' a string, '#' a directive's beginning, '\n', 0 the end, else
-                  the character itself */
+    /* 'a': a word, '0': a number, '"': a string, '#': a directive's beginning, '\n': a line end, 0: the end, otherwise:
+     * the character itself */
+    char kind;
 };
 
 struct scan {
@@ -17,7 +18,7 @@ struct scan {
     uint32_t n, at, line;
     uint32_t no_end_before; /* the rest of the line up to this offset contains no end of a block comment */
     bool at_line_begin, has_block_comments;
-    unsigned n_nested; /* formatted strings of Python that the text is in */
+    unsigned n_nested; /* number of Python's formatted strings that contain the place */
 };
 
 uint32_t scan_define(struct scan *scan, struct token name, whit_symbol_kind kind, uint32_t parent);

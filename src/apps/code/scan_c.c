@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * C and C++. Declarations are read token by token up to a ';', a '{' or a '='; what a '{' opens is a
- * container (namespace, class, extern "C"), a body, or a list. After #else the brackets are counted
- * from where #if was. */
+ * Scans C and C++. Declarations are read token by token up to a ';', a '{' or a '='. A '{' opens a container
+ * (namespace, class, extern "C"), a body, or a list. After #else the brackets are counted from the depth at the #if. */
 #include "code/scan.h"
 
 #include <ctype.h>
 
 #define DEPTH_MAX      256
 #define IFS_MAX        64
-#define TOKENS_MAX     512 /* number of tokens of a declaration that are examined */
-#define OPERATOR_BYTES 200 /* longest name of an operator */
+#define TOKENS_MAX     512 /* maximum number of tokens of a declaration that are examined */
+#define OPERATOR_BYTES 200 /* maximum number of bytes of an operator's name */
 
 enum scope_kind { CONTAINER, BODY, LIST, ENUM };
 
 struct scope {
     enum scope_kind kind;
     uint32_t definition; /* the definition that contains the scope */
-    bool members;        /* inside a type's body, where declarations are not variables */
+    bool members;        /* the scope is inside a type's body, where declarations are not variables */
 };
 
 struct c {
@@ -26,8 +25,8 @@ struct c {
     unsigned ifs[IFS_MAX], n_ifs;
     struct token tokens[TOKENS_MAX]; /* tokens of the declaration that is being read */
     unsigned n_tokens;
-    int parens;    /* open parentheses in it */
-    bool in_value; /* after a '=' */
+    int parens;    /* number of open parentheses in the declaration */
+    bool in_value; /* true after a '=' */
 };
 
 static const char *const keywords[] = {"if",
@@ -107,8 +106,8 @@ static int byte_at(const struct scan *scan, uint32_t at)
     return at < scan->n ? (uint8_t)scan->text[at] : -1;
 }
 
-/* Returns the length of a backslash and the line end after it, which compilers remove; GCC allows blanks between them.
- * 0 if there is no such backslash. */
+/* Returns the length of a backslash and the line end after it, which compilers remove, or 0 if there is no such
+ * backslash. GCC allows blanks between the two. */
 static uint32_t splice_bytes(const struct scan *scan, uint32_t at)
 {
     uint32_t end = at + 1;
@@ -147,7 +146,7 @@ static void skip_block(struct scan *scan)
     }
 }
 
-/* In a directive the end of the line is a token. */
+/* Returns the next token. In a directive the end of the line is a token. */
 static struct token next(struct scan *scan, bool directive)
 {
     while (scan->at < scan->n) {
@@ -193,7 +192,7 @@ static struct token next(struct scan *scan, bool directive)
     } else if (is_word_char(first)) {
         while (is_word_char(byte_at(scan, scan->at))) scan->at++;
         token.kind = 'a';
-        /* L"", u8"" and R"x( )x" */
+        /* the word may be the prefix of a string: L"", u8"" and R"x( )x" */
         if (byte_at(scan, scan->at) == '"' && scan->at - token.begin <= 3) {
             static const char *const raw[] = {"R", "LR", "uR", "UR", "u8R", NULL};
             token.n = scan->at - token.begin;
@@ -266,7 +265,7 @@ static struct token read_operator(struct scan *scan, struct token token)
     return token;
 }
 
-/* Skips the parameters of a template, whose '=' gives no value. A token that cuts them off is not consumed. */
+/* Skips the parameters of a template, in which a '=' begins no value. A token that cuts them off is not consumed. */
 static void skip_template(struct c *c)
 {
     struct scan *scan = c->scan;
@@ -279,7 +278,8 @@ static void skip_template(struct c *c)
             return;
         }
         parens += (token.kind == '(') - (token.kind == ')');
-        if (token.kind == '<' && angles && byte_at(scan, scan->at) == '<') { /* a shift in a default */
+        /* the signs are a shift in a default value */
+        if (token.kind == '<' && angles && byte_at(scan, scan->at) == '<') {
             scan->at++;
             continue;
         }
@@ -288,8 +288,8 @@ static void skip_template(struct c *c)
     } while (angles > 0);
 }
 
-/* Skips two brackets and everything between them; the opening one is the next token. False at a token of `stops`, which
- * is not consumed. */
+/* Skips two brackets and everything between them; the opening bracket is the next token. Returns false at a token of
+ * `stops`, which is not consumed. */
 static bool skip_brackets(struct c *c, char open, char close, const char *stops)
 {
     struct scan *scan = c->scan;
@@ -315,7 +315,7 @@ static struct token peek(struct scan *scan)
     return token;
 }
 
-/* A name with its name spaces and the arguments of templates: "std::is_same_v<T, int>". */
+/* Skips a name with its name spaces and the arguments of templates, such as "std::is_same_v<T, int>". */
 static void skip_qualified(struct c *c)
 {
     for (struct token token = peek(c->scan); token.kind == 'a' || token.kind == ':'; token = peek(c->scan)) {
@@ -329,7 +329,7 @@ static void skip_qualified(struct c *c)
     }
 }
 
-/* The constraint after "requires" (C++20, [temp.pre]): primary expressions with && or || between them. */
+/* Skips the constraint after "requires" (C++20, [temp.pre]): primary expressions with && or || between them. */
 static void skip_constraint(struct c *c)
 {
     struct scan *scan = c->scan;
@@ -337,7 +337,7 @@ static void skip_constraint(struct c *c)
         struct token token = peek(scan);
         if (token.kind == '(') {
             if (!skip_brackets(c, '(', ')', "{};#")) return;
-        } else if (scan_is(scan, token, "requires")) { /* an expression with parameters and requirements */
+        } else if (scan_is(scan, token, "requires")) { /* the expression has parameters and requirements */
             next(scan, false);
             if (peek(scan).kind == '(' && !skip_brackets(c, '(', ')', "{};#")) return;
             if (!skip_brackets(c, '{', '}', "#")) return;
@@ -353,7 +353,7 @@ static void skip_constraint(struct c *c)
     }
 }
 
-/* Returns whether "requires" can begin a constraint here: after a function's parameters and qualifiers; elsewhere it is
+/* Returns whether "requires" can begin a constraint here: after a function's parameters and qualifiers. Elsewhere it is
  * a name, as in C. */
 static bool follows_parameters(const struct c *c)
 {
@@ -404,7 +404,7 @@ static void directive(struct c *c)
         if (c->n_ifs < IFS_MAX) c->ifs[c->n_ifs] = c->depth;
         c->n_ifs++;
     } else if (scan_is(scan, word, "else") || scan_is(scan, word, "elif")) {
-        /* Also if the branch closed more than it opened: restore the depth before the branch. */
+        /* The depth before the branch is restored, also if the branch closed more brackets than it opened. */
         if (c->n_ifs && c->n_ifs <= IFS_MAX) c->depth = c->ifs[c->n_ifs - 1];
     } else if (scan_is(scan, word, "endif")) {
         if (c->n_ifs) c->n_ifs--;
@@ -414,7 +414,7 @@ static void directive(struct c *c)
 
 /* ---- declarations -------------------------------------------------------------------------- */
 
-/* Is the token without lower-case letters, as macros are named? */
+/* Returns whether the token has no lower-case letters, like the names of macros. */
 static bool is_shouted(const struct c *c, struct token token)
 {
     for (uint32_t i = 0; i < token.n; i++)
@@ -422,7 +422,8 @@ static bool is_shouted(const struct c *c, struct token token)
     return true;
 }
 
-/* TYPE NAME ARGS((...)): is the name before the macro the function's? Not where it may be the type. */
+/* Returns whether the name before the macro in TYPE NAME ARGS((...)) is the function's. It is not if it may be the
+ * type. */
 static bool is_named_before(const struct c *c, int macro)
 {
     static const char *const no_types[] = {"static", "extern", "inline", "const",    "volatile",
@@ -432,8 +433,8 @@ static bool is_named_before(const struct c *c, int macro)
     return before.kind == '*' || (before.kind == 'a' && !scan_is_one_of(c->scan, before, no_types));
 }
 
-/* Finds the name before the first '(' outside of other brackets, which is a function's if a body follows. The search
- * continues after __attribute__((...)) and macros that are attributes. */
+/* Finds the name before the first '(' outside of other brackets, which is a function's name if a body follows. The
+ * search continues after __attribute__((...)) and macros that are attributes. */
 static int function_name(const struct c *c)
 {
     int depth = 0, found = -1;
@@ -441,8 +442,8 @@ static int function_name(const struct c *c)
         char kind = c->tokens[i].kind;
         if (kind == '=' && !depth) break;
         if (kind == '(' && depth++ == 0 && i && is_name(c, c->tokens[i - 1])) {
-            /* NAME(...) NAME(...): the first is a macro before the declaration, unless the second is an attribute macro
-             * after it. */
+            /* In NAME(...) NAME(...) the first name is a macro before the declaration, unless the second is an
+             * attribute's macro after it. */
             bool whole_first = found == 0 && i - 1 > 0;
             bool attribute = found > 0 && is_shouted(c, c->tokens[found]) && !is_shouted(c, c->tokens[i - 1]);
             if (found < 0 || whole_first || attribute) found = (int)i - 1;
@@ -450,13 +451,14 @@ static int function_name(const struct c *c)
         if (kind == ')' && depth) depth--;
         if (kind == ':' && !depth && found >= 0 && i + 1 < c->n_tokens && c->tokens[i + 1].kind != ':' &&
             c->tokens[i - 1].kind != ':')
-            break; /* a constructor's list */
+            break; /* the list of a constructor follows */
     }
     if (found > 1 && is_shouted(c, c->tokens[found]) && is_named_before(c, found)) found--;
     return found;
 }
 
-/* struct NAME, class NAME: returns the index of the name if these tokens end in a type that a '{' can follow. */
+/* Returns the index of the name in "struct NAME" or "class NAME" if these tokens end in a type that a '{' can
+ * follow. */
 static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_space)
 {
     static const char *const types[] = {"struct", "union", "class", "enum", NULL};
@@ -476,7 +478,8 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
             name = -1;
         } else if (scan_is(c->scan, token, "namespace")) {
             *is_space = true;
-        } else if (is_name(c, token) && (name < 0 || !scan_is(c->scan, token, "final"))) { /* "class NAME final" */
+            /* in "class NAME final" the name precedes "final" */
+        } else if (is_name(c, token) && (name < 0 || !scan_is(c->scan, token, "final"))) {
             name = (int)i;
         }
     }
@@ -501,7 +504,8 @@ static void open_brace(struct c *c)
     }
     int function = function_name(c), name = type_name(c, &is_enum, &is_type, &is_space);
     bool is_extern = c->n_tokens == 2 && scan_is(scan, c->tokens[0], "extern") && c->tokens[1].kind == '"';
-    if (is_type && has_word(c, "typedef")) function = -1; /* a macro's call without a semicolon stands in front */
+    /* a call of a macro without a semicolon precedes the typedef */
+    if (is_type && has_word(c, "typedef")) function = -1;
     if (is_extern || (is_space && function < 0)) {
         open_scope(c, CONTAINER, parent);
         forget(c);
@@ -523,7 +527,7 @@ static void open_brace(struct c *c)
     }
 }
 
-/* Finds the bracketed name of a typedef of a function, or of a pointer to one, before its parameters: "(NAME)(...)",
+/* Finds the name in brackets in a typedef of a function, or of a pointer to one, before its parameters: "(NAME)(...)",
  * "(CONVENTION *NAME)(...)". Returns a token's index, or -1. */
 static int bracketed_name(const struct c *c)
 {
@@ -542,7 +546,7 @@ static int bracketed_name(const struct c *c)
     return -1;
 }
 
-/* The further names of a typedef: "A, *B, C[2]". */
+/* Defines the further names of a typedef: "A, *B, C[2]". */
 static void define_others(struct c *c, uint32_t parent)
 {
     int depth = 0, name = -1;
@@ -562,7 +566,8 @@ static void define_others(struct c *c, uint32_t parent)
     }
 }
 
-/* "struct NAME {...} PACKED;": a single word after a type with a name may be an attribute's macro. */
+/* Returns whether the last word may be an attribute's macro: a single word after a type with a name, as in "struct NAME
+ * {...} PACKED;". */
 static bool is_attribute(const struct c *c)
 {
     struct token last = c->tokens[c->n_tokens - 1];
@@ -570,7 +575,7 @@ static bool is_attribute(const struct c *c)
         (is_shouted(c, last) || (last.n > 2 && !memcmp(c->scan->text + last.begin, "__", 2)));
 }
 
-/* A declaration that ends: typedefs and variables are definitions, prototypes are mentions. */
+/* Ends a declaration: typedefs and variables are definitions, prototypes are mentions. */
 static void end_declaration(struct c *c, bool typedef_of_type)
 {
     struct scan *scan = c->scan;
@@ -582,7 +587,7 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         struct token token = c->tokens[i];
         if (token.kind == '=') break;
         if (token.kind == '[' || token.kind == '(') {
-            /* (*NAME)(...) is a pointer to a function */
+            /* (*NAME)(...) is a pointer to a function. */
             if (token.kind == '(' && i + 2 < c->n_tokens && c->tokens[i + 1].kind == '*' && pointer < 0)
                 for (unsigned k = i + 1; k < c->n_tokens && c->tokens[k].kind != ')'; k++)
                     if (is_name(c, c->tokens[k])) pointer = (int)k;
@@ -609,7 +614,7 @@ static void end_declaration(struct c *c, bool typedef_of_type)
         scan_define(scan, c->tokens[1], WHIT_SYMBOL_TYPE, parent);
     } else if (function < 0 && !member && !is_extern && c->n_tokens > 1 && (pointer >= 0 || name > 0) &&
                !has_word(c, "using")) {
-        /* "struct name;" is only a forward declaration */
+        /* "struct name;" is only a forward declaration. */
         bool forward = c->n_tokens == 2 && !is_name(c, c->tokens[0]) &&
             (scan_is(scan, c->tokens[0], "struct") || scan_is(scan, c->tokens[0], "union") ||
              scan_is(scan, c->tokens[0], "enum") || scan_is(scan, c->tokens[0], "class"));
@@ -639,7 +644,7 @@ void scan_c(struct scan *scan)
 {
     struct c c = {.scan = scan};
     c.scopes[0] = (struct scope){CONTAINER, WHIT_PARSE_NONE};
-    bool typedefs[DEPTH_MAX] = {false}; /* the declaration around a type's body is a typedef */
+    bool typedefs[DEPTH_MAX] = {false}; /* whether the declaration around the type's body at each depth is a typedef */
     for (struct token token; (token = next(scan, false)).kind;) {
         enum scope_kind kind = scope(&c)->kind;
         if (token.kind == '#') {
@@ -671,8 +676,8 @@ void scan_c(struct scan *scan)
             struct scope closed = *scope(&c);
             close_brace(&c);
             bool is_type = closed.kind != LIST && (was_typedef || closed.members);
-            /* A placeholder token for the type comes before the names that follow: 'T' a typedef, 'N' a type with a
-             * name, 'S' one without. */
+            /* A token that represents the type precedes the names that follow: 'T' means a typedef, 'N' a type with a
+             * name, 'S' a type without a name. */
             char type = 'S';
             if (was_typedef)
                 type = 'T';
@@ -697,7 +702,7 @@ void scan_c(struct scan *scan)
                 skip_constraint(&c);
                 continue;
             }
-            if (declares && token.kind == '[' && byte_at(scan, scan->at) == '[') { /* an attribute */
+            if (declares && token.kind == '[' && byte_at(scan, scan->at) == '[') { /* the brackets begin an attribute */
                 scan->at--;
                 if (skip_brackets(&c, '[', ']', "{};#")) continue;
                 scan->at++;
@@ -707,7 +712,7 @@ void scan_c(struct scan *scan)
             if (token.kind == ')') c.parens--;
             if (token.kind == '=' && !c.parens && kind == CONTAINER) c.in_value = true;
             bool word = is_name(&c, token);
-            bool in_value = kind == ENUM && c.n_tokens > 0; /* after the name of an enumerator */
+            bool in_value = kind == ENUM && c.n_tokens > 0; /* true after the name of an enumerator */
             if (kind == ENUM && word && !in_value) scan_define(scan, token, WHIT_SYMBOL_VARIABLE, inside(&c));
             if (kind == ENUM) c.n_tokens = token.kind == ',' && c.parens <= 0 ? 0 : 1;
             if (word && (kind == BODY || kind == LIST || c.in_value || in_value)) {
@@ -717,7 +722,7 @@ void scan_c(struct scan *scan)
             }
             if (kind == ENUM) continue;
             if (c.n_tokens < TOKENS_MAX) c.tokens[c.n_tokens++] = token;
-            /* "public:" and labels end nothing but themselves. */
+            /* "public:" and labels end only themselves. */
             if (token.kind == ':' && kind == CONTAINER && c.n_tokens == 2) forget(&c);
         }
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Python by its indentation, and other languages by the keywords that begin their definitions. */
+ * Scans Python by its indentation, and other languages by the keywords that begin their definitions. */
 #include "code/scan.h"
 
 #include <ctype.h>
 
 #define DEPTH_MAX  64
-#define NESTED_MAX 32 /* maximum nesting of formatted strings; CPython is limited too */
-#define DOTS_MAX   32 /* dots before an import's name: no folder of a project is deeper */
+#define NESTED_MAX 32 /* maximum nesting of formatted strings; CPython has a limit, too */
+#define DOTS_MAX   32 /* maximum number of dots before an import's name; no folder of a project is deeper */
 
 static const char *const python_keywords[] = {
     "and",    "as",   "assert", "async",  "await",    "break", "class", "continue", "def",
@@ -42,7 +42,7 @@ static void skip_quoted(struct scan *scan, const char *end, bool lines)
     }
 }
 
-/* How many letters here belong to a string: of r"", Rb'', f"", t"" ... */
+/* Returns the number of letters at the present place that are the prefix of a string, such as r"", Rb'', f"" or t"". */
 static uint32_t prefix_bytes(const struct scan *scan)
 {
     for (uint32_t n = 0; n <= 2 && scan->at + n < scan->n; n++) {
@@ -53,7 +53,7 @@ static uint32_t prefix_bytes(const struct scan *scan)
     return 0;
 }
 
-/* Is one of the letters in the prefix of a string? */
+/* Returns whether one of the letters is in the prefix of a string. */
 static bool has_prefix(const struct scan *scan, struct token string, const char *letters)
 {
     for (uint32_t i = string.begin; scan->text[i] != '"' && scan->text[i] != '\''; i++)
@@ -73,8 +73,8 @@ static bool is_raw(const struct scan *scan, struct token string)
 
 static struct token next_python(struct scan *scan);
 
-/* Skips a field of a formatted string whose '{' was read, to after the '}' or the ':' before its format; true after
- * the ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
+/* Skips a field of a formatted string whose '{' was read, to the place after the '}' or after the ':' before its
+ * format; returns true after the ':'. Strings inside it may use the quotes of the enclosing string (PEP 701). */
 static bool skip_field(struct scan *scan)
 {
     int brackets = 0;
@@ -86,11 +86,11 @@ static bool skip_field(struct scan *scan)
     return false;
 }
 
-/* Skips a formatted string, after its prefix. */
+/* Skips a formatted string whose prefix was read. */
 static void skip_formatted(struct scan *scan, const char *end, bool lines, bool is_raw)
 {
     const uint32_t n = (uint32_t)strlen(end);
-    unsigned n_formats = 0; /* formats of fields that this is in */
+    unsigned n_formats = 0; /* number of formats of fields that contain the place */
     scan->n_nested++;
     for (scan->at += n; scan->at < scan->n;) {
         const char byte = scan->text[scan->at], after = scan->at + 1 < scan->n ? scan->text[scan->at + 1] : 0;
@@ -150,7 +150,7 @@ static struct token next_python(struct scan *scan)
         else if (scan->n_nested < NESTED_MAX)
             skip_formatted(scan, end, triple, is_raw(scan, token));
         else
-            scan->at++; /* nested too deeply: the content of the string is read as code */
+            scan->at++; /* if strings are nested too deeply, the content of the string is read as code */
         token.kind = '"';
     } else if (is_word(byte)) {
         bool digit = isdigit(byte);
@@ -183,7 +183,7 @@ static bool mention_field(struct scan *in, uint32_t inside)
         if (!brackets && (token.kind == '}' || token.kind == ':')) return token.kind == ':';
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
-        bool conversion = before.kind == '!'; /* "{word!r}" */
+        bool conversion = before.kind == '!'; /* the word is a conversion, as in "{word!r}" */
         if (token.kind == 'a' && !conversion && !scan_is_one_of(in, token, python_keywords))
             mention_word(in, token, inside);
         if (token.kind == '"') mention_fields(in, token, inside);
@@ -191,13 +191,13 @@ static bool mention_field(struct scan *in, uint32_t inside)
     return false;
 }
 
-/* Words in the fields of a formatted string are mentions. */
+/* Mentions the words in the fields of a formatted string. */
 static void mention_fields(const struct scan *scan, struct token string, uint32_t inside)
 {
     struct scan in = *scan;
-    unsigned n_formats = 0; /* formatted strings that enclose this place, each with its own fields */
+    unsigned n_formats = 0; /* number of formatted strings that enclose the place, each with its own fields */
     if (!is_formatted(scan, string) || scan->n_nested >= NESTED_MAX) return;
-    const bool has_names = !is_raw(scan, string); /* characters given by name: \N{BULLET} */
+    const bool has_names = !is_raw(scan, string); /* characters can be given by their names: \N{BULLET} */
     in.n_nested++;
     in.at = string.begin;
     in.n = string.begin + string.n;
@@ -207,7 +207,7 @@ static void mention_fields(const struct scan *scan, struct token string, uint32_
         if (byte == '\n') in.line++;
         if (byte == '}' && n_formats) n_formats--;
         if ((byte == '{' && after == '{' && !n_formats) || (byte == '\\' && after == 'N' && has_names)) {
-            in.at++; /* a bracket, or a character's name in some */
+            in.at++; /* a bracket, or in some strings a character's name, is skipped */
             if (byte == '\\' && in.at < in.n && in.text[in.at] == '{') in.at++;
         } else if (byte == '\\' && after == '\\') {
             in.at++;
@@ -226,7 +226,7 @@ static uint32_t indentation(const struct scan *scan, uint32_t at)
     return columns;
 }
 
-/* A name of "from .. import name" as "..name". */
+/* Adds the name of "from .. import name" as the import "..name". */
 static void import_name(struct scan *scan, struct token name, uint32_t n_dots, uint32_t inside)
 {
     size_t n = scan->parse->n_mentions;
@@ -234,13 +234,13 @@ static void import_name(struct scan *scan, struct token name, uint32_t n_dots, u
     if (scan->parse->n_mentions > n) scan->parse->mentions[n].n_dots = n_dots;
 }
 
-/* import a.b as c, d   and   from ..x.y import z: modules, with their leading dots, are imports, names are mentions.
- * Names of   from . import z   may be modules: they are both. */
+/* Reads the imports "import a.b as c, d" and "from ..x.y import z": modules, with their leading dots, are imports, and
+ * names are mentions. The names of "from . import z" may be modules, so they are both. */
 static struct token read_import(struct scan *scan, bool from, uint32_t inside)
 {
     struct token token, path = {0};
-    bool module = true, named = false; /* the path is more than dots */
-    bool renamed = false;              /* after "as" */
+    bool module = true, named = false; /* named: the path has a name in addition to dots */
+    bool renamed = false;              /* true after "as" */
     uint32_t n_dots = 0;
     int parens = 0;
     for (;;) {
@@ -297,7 +297,7 @@ void scan_python(struct scan *scan)
         }
         bool begins = line_begins;
         line_begins = false;
-        last_line = token.kind == '"' ? scan->line : token.line; /* a string ends further on */
+        last_line = token.kind == '"' ? scan->line : token.line; /* a string may end in a later line */
         if (strchr("([{", token.kind)) brackets++;
         if (strchr(")]}", token.kind) && brackets) brackets--;
         if (token.kind == '"') mention_fields(scan, token, inside);
@@ -346,8 +346,8 @@ static whit_symbol_kind kind_behind(const struct scan *scan, struct token token)
     return 0;
 }
 
-/* The slash and star of a path pattern do not begin a comment: they come after a folder's name, and their line contains
- * no end of a comment. */
+/* Returns whether a slash and a star begin a comment. Those of a path's pattern do not: they come after a folder's
+ * name, and their line contains no end of a comment. */
 static bool begins_comment(struct scan *scan)
 {
     uint8_t before = scan->at ? (uint8_t)scan->text[scan->at - 1] : '\n';
@@ -406,7 +406,7 @@ static struct token next_other(struct scan *scan)
 void scan_other(struct scan *scan)
 {
     whit_symbol_kind kind = 0;
-    int receiver = 0; /* bracket depth in the receiver of a Go method, between "func" and its name */
+    int receiver = 0; /* depth of brackets in the receiver of a Go method, between "func" and the method's name */
     uint32_t inside = WHIT_PARSE_NONE;
     for (struct token token; (token = next_other(scan)).kind;) {
         if (kind && token.kind == '(') receiver++;
@@ -428,7 +428,7 @@ void scan_other(struct scan *scan)
             kind = next_kind;
         } else {
             bool calls = scan->at < scan->n && scan->text[scan->at] == '(';
-            /* NAME() { of a shell */
+            /* A function of a shell begins with "NAME() {". */
             if (calls && scan->at + 1 < scan->n && scan->text[scan->at + 1] == ')') {
                 uint32_t at = scan->at + 2, begin = token.begin;
                 while (at < scan->n && (scan->text[at] == ' ' || scan->text[at] == '\n')) at++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The files of a project: a walk through its folders that respects .gitignore. */
+ * Walks through the folders of a project; the walk respects .gitignore. */
 #include "code/walk.h"
 
 #include "base/file.h"
@@ -23,7 +23,7 @@ struct rule {
     char pattern[120];
     bool negated, folders, anchored;
     int depth;     /* depth of the folder that contains the .gitignore */
-    size_t n_base; /* length of that folder's path, including the slash */
+    size_t n_base; /* length of the path of that folder, with the slash */
 };
 struct walk {
     struct rule *rules;
@@ -32,7 +32,7 @@ struct walk {
     void *user;
     const char *folder;
     const whit_walk_how *how;
-    bool stopped, is_cut; /* is_cut: a limit made the walk skip something */
+    bool stopped, is_cut; /* is_cut: the walk has passed files over because of a limit */
 };
 
 static void add_rules(struct walk *walk, const char *base, int depth, const char *text, size_t n_text)
@@ -93,8 +93,8 @@ static bool segment_matches(const char *pattern, size_t n_pattern, const char *n
     return !fnmatch(own, copy, 0);
 }
 
-/* Matches a path name by name; "**" stands for any number of folders. Backtracks only to the last "**": it can match
- * anything an earlier one could. */
+/* Returns whether a pattern matches a path, name by name; "**" matches any number of folders. It backtracks only to the
+ * last "**", which can match all that an earlier one could. */
 static bool matches(const char *pattern, const char *path)
 {
     const char *behind_stars = NULL, *taken = NULL;
@@ -117,7 +117,7 @@ static bool matches(const char *pattern, const char *path)
     return !*pattern;
 }
 
-/* The last rule that matches decides. */
+/* Returns whether a file or folder is ignored: the last rule that matches decides. */
 static bool is_ignored(const struct walk *walk, const char *path, const char *name, bool folder)
 {
     for (size_t i = walk->n_rules; i-- > 0;) {
@@ -134,7 +134,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* base: "" or "folder/". */
+/* Walks through one folder; `base` is "" or "folder/". */
 static void walk_folder(struct walk *walk, const char *base, int depth)
 {
     char path[PATH_MAX];
@@ -148,7 +148,7 @@ static void walk_folder(struct walk *walk, const char *base, int depth)
     const bool all = walk->how->all;
     size_t n_rules = walk->n_rules, n = 0, room = 0;
     read_rules(walk, base, depth);
-    char **names = NULL; /* with '/' after the names of folders */
+    char **names = NULL; /* names of the entries, with '/' after the names of folders */
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || (!all && !strcmp(name, ".git"))) continue;
