@@ -4,7 +4,7 @@
  *
  * Each function fills the first size_bytes bytes of a struct with its defaults, as the program knows the struct:
  * `struct_bytes` becomes size_bytes, and members that the library does not know become 0. Returns the struct's size in
- * the library. `to` NULL, or a size below that of `struct_bytes`: fills nothing. */
+ * the library. If `to` is NULL, or the size is below that of `struct_bytes`, it fills nothing. */
 #ifndef WHIT_BINDINGS_H
 #define WHIT_BINDINGS_H
 

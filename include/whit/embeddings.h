@@ -46,7 +46,7 @@ typedef struct whit_embed_text {
     size_t n_ids;
     size_t n_first; /* tokens of the first of two parts, for models with token types; 0: the text has one part */
     /* This counts the tokens of an instruction at the beginning, including special tokens. The mean leaves them out if
-     * whit_model_pools_prompt is false; at least one token must follow them. Default 0. */
+     * whit_model_pools_prompt is false; at least one token must follow them. The default is 0. */
     size_t n_prompt;
 } whit_embed_text;
 

@@ -25,8 +25,8 @@ typedef struct whit_model_options {
      * such fields. Does not read a converted copy. */
     bool strict;
     /* (n_overrides) These metadata of a GGUF file are replaced or added before its family reads them, each as
-     * KEY=TYPE:VALUE with a TYPE of int, float, bool or str. Such a conversion has its own entry in the cache. Refused
-     * for other files. */
+     * KEY=TYPE:VALUE with a TYPE of int, float, bool or str. Such a conversion has its own entry in the cache. Other
+     * files are refused. */
     const char *const *overrides;
     size_t n_overrides;
 } whit_model_options;

@@ -116,7 +116,7 @@ WHIT_API WHIT_CHECKED whit_status whit_session_reuse(whit_session *session, uint
  * whit_session_truncate, whit_session_share and whit_session_reuse can return to, for any sequence. If all places are
  * taken, the checkpoint whose loss costs least gives way: few tokens to compute again, few uses, long unused. The ends
  * of prompts, answers and messages, the ends of prefixes that could not be reused, and every n_mark_tokens tokens are
- * marked without this call, so that few programs need it. No effect on other caches. */
+ * marked without this call, so that few programs need it. It has no effect on other caches. */
 WHIT_API WHIT_CHECKED whit_status whit_session_mark(whit_session *session, uint32_t sequence, whit_error *error);
 /* Counts a session's checkpoints. Set struct_bytes before the call. */
 typedef struct whit_mark_counts {

@@ -17,8 +17,8 @@ WHIT_API WHIT_CHECKED whit_status whit_tokenize(const whit_model *model, const c
                                                 bool add_special, bool parse_special, int32_t *ids, size_t capacity,
                                                 size_t *n_ids, whit_error *error);
 /* Encodes the prompt that asks for the text between `prefix` and `suffix` (either may be empty), with the model's
- * fill-in-the-middle tokens; special tokens written in the texts are not honoured. *n_ids as above. Errors: unsupported
- * (the model has no such tokens, or no tokenizer), limit, memory. */
+ * fill-in-the-middle tokens; special tokens written in the texts are not honoured. *n_ids is set as above. Errors:
+ * unsupported (the model has no such tokens, or no tokenizer), limit, memory. */
 WHIT_API WHIT_CHECKED whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, size_t prefix_bytes,
                                                        const char *suffix, size_t suffix_bytes, int32_t *ids,
                                                        size_t capacity, size_t *n_ids, whit_error *error);
