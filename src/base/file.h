@@ -87,7 +87,7 @@ bool whit_write_all(int fd, const void *data, size_t size_bytes);
  * False if some of it cannot be kept: then the old file must be written in place. */
 bool whit_copy_metadata(int from, int to);
 /* Overwrites a regular file in place, which keeps its hard links and attributes. Free disk space is checked first; a
- * crash leaves a mixture of old and new content, so the caller keeps a copy. Flushed to disk. */
+ * crash leaves a mixture of old and new content, so the caller keeps a copy. The file is flushed to disk. */
 whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error);
 
 /* Writes `data` to `path` atomically. */

@@ -23,8 +23,8 @@ static bool is_named(const char *variable, const char *change)
     return strncmp(variable, change, n) == 0 && variable[n] == '=';
 }
 
-/* Lists this process's environment variables with the changes: malloc'd, with strings owned by others. NULL: no
- * memory. */
+/* Lists this process's environment variables with the changes: malloc'd, with strings owned by others. The result is
+ * NULL if memory runs out. */
 static char **make_environment(const char *const *changes)
 {
     size_t n = 0, n_all = 1;

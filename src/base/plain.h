@@ -44,7 +44,7 @@ typedef enum whit_plain_kept {
 /* Appends `text` as a person must see it before agreeing to it. Every control, hidden or private character, blank
  * outside of ASCII and combining mark after four others is marked by its number, <U+202E>, every byte that is not UTF-8
  * as <0xE9>, and a '<' that begins such a mark in the text itself as <U+003C>: no two texts look alike to a program.
- * False: out of memory. */
+ * The result is false if memory runs out. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
 
 #endif

@@ -19,17 +19,17 @@ void whit_system_begin(int *argc, char ***argv);
 void *whit_system_alloc(size_t size_bytes, size_t alignment_bytes);
 void whit_system_free(void *memory);
 /* Spreads the pages of the range that are not in use yet over all NUMA nodes, in turn: for memory that threads of every
- * node read. False, and no change, on a machine with one node or where the system refuses. */
+ * node read. The result is false, and nothing changes, on a machine with one node or if the system refuses. */
 bool whit_system_interleave(void *memory, size_t size_bytes);
 
 /* Returns a number that differs from run to run: random, or derived from the time if the system has no random
  * numbers. */
 uint64_t whit_system_draw(void);
-/* Opens a pipe for waking a thread that polls: reading and writing never wait, no child inherits it. False, with
- * errno. */
+/* Opens a pipe for waking a thread that polls: reading and writing never wait, no child inherits it. The result is
+ * false on failure, with errno. */
 bool whit_system_pipe(int ends[2]);
-/* Returns the number of columns that a character takes in this system's terminals; -1 if it is not shown. POSIX:
- * depends on the locale. */
+/* Returns the number of columns that a character takes in this system's terminals; -1 if it is not shown. On POSIX
+ * systems this depends on the locale. */
 int whit_system_columns(uint32_t code);
 /* Returns whether a file can be replaced, renamed and cut while it is mapped. */
 bool whit_system_replaces_mapped(void);

@@ -36,9 +36,9 @@ uint32_t whit_pool_size(const whit_pool *pool);
 /* Moves the calling thread to the core that is kept for the caller if it runs on a worker's. The scheduler leaves both
  * there while other threads keep the remaining cores busy, and then every job takes twice its time. */
 void whit_pool_part_caller(const whit_pool *pool);
-/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or
- * several of them a call, and returns when all are done; everything fn wrote is then visible to the
- * caller. Not reentrant. A NULL pool runs on the caller alone. */
+/* Runs fn over [0, n_items) in chunks of `chunk` items (0: about eight chunks per thread), one or several of them a
+ * call, and returns when all are done; everything fn wrote is then visible to the caller. It is not reentrant. A NULL
+ * pool runs on the caller alone. */
 void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_items, uint32_t chunk);
 
 /* Processes one item of a job that can fail. */
