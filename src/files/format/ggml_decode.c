@@ -89,7 +89,7 @@ void whit_ggml_k_numbers(const uint8_t *block, uint8_t numbers[16])
     }
 }
 
-/* Reads scales and offsets of Q4_K and Q5_K, which begin with d and dmin. Offset = -(dmin * minimum). */
+/* Reads scales and offsets of Q4_K and Q5_K, which begin with d and dmin. The offset is -(dmin * minimum). */
 static void k_scales(const uint8_t *b, float *scales, float *offsets)
 {
     float d = f16_at(b), dmin = f16_at(b + 2);

@@ -3,8 +3,8 @@
  *
  * All but the float types are (integer code) x (scale of its group) [+ offset of its group], and the decoders give just
  * that, in the file's own terms; float32 rows are made from it in one rounding, as ggml makes them. Every bit pattern
- * has a defined value. Nothing here allocates; views are read-only and may be shared by threads. Sources: shared
- * reference formats.md 3, ggml's published block descriptions.
+ * has a defined value. Nothing here allocates; views are read-only and may be shared by threads. The sources are shared
+ * reference formats.md 3 and ggml's published block descriptions.
  *
  * A *kind* has one meaning, unlike the type id in a file, which forks reuse (format/gguf.h decides). */
 #ifndef WHIT_FORMAT_GGML_TYPES_H

@@ -72,8 +72,8 @@ static bool is_padding(const uint8_t *bytes, uint64_t n_bytes)
     return true;
 }
 
-/* Judges how well a kind fills the room of a tensor. FIT_EXACT: up to the alignment, followed by zeros. FIT_STRIDE: up
- * to the alignment, followed by other bytes. FIT_PADDED: a larger gap of zeros only. */
+/* Judges how well a kind fills the room of a tensor. FIT_EXACT means up to the alignment, followed by zeros. FIT_STRIDE
+ * means up to the alignment, followed by other bytes. FIT_PADDED means a larger gap of zeros only. */
 static enum fit fit_of(const whit_gguf *gguf, const struct place *place, whit_ggml_kind kind)
 {
     const whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];

@@ -19,10 +19,10 @@
  *               (row blocks, column blocks) or weight_scale           columns, per row, or one
  *
  * Words are little-endian, the first code lowest. Modules of "compressed" and "gemma" may have fixed scales of their
- * int8 inputs and outputs, numbers (input_scale and output_scale; input_activation_scale and
- * output_activation_scale), where 0 and absence mean floats. Everything points into an open set of safetensors;
- * read-only, any thread. Sources: the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX,
- * DeepSeek-V3, transformers' "gemma"). */
+ * int8 inputs and outputs, numbers (input_scale and output_scale; input_activation_scale and output_activation_scale),
+ * where 0 and absence mean floats. Everything points into an open set of safetensors; read-only, any thread. The
+ * sources are the formats' published descriptions (compressed-tensors, AutoGPTQ, AutoAWQ, MLX, DeepSeek-V3,
+ * transformers' "gemma"). */
 #ifndef WHIT_FORMAT_HF_PACKED_H
 #define WHIT_FORMAT_HF_PACKED_H
 

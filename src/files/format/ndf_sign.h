@@ -8,8 +8,8 @@
 
 #define WHIT_SIGN_KEY_BYTES 32 /* size of a seed and of a public key */
 
-/* Writes a new pair of keys as text: the secret one to `path` (mode 0600), the public one to
- * `path`.pub. Never replaces a file. */
+/* Writes a new pair of keys as text: the secret one to `path` (mode 0600), the public one to `path`.pub. It never
+ * replaces a file. */
 whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
 /* Read the keys back. The caller clears the secret key (sodium_memzero). */
 whit_status whit_sign_read_secret(const char *path, uint8_t seed[WHIT_SIGN_KEY_BYTES], whit_error *error);

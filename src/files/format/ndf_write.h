@@ -11,8 +11,8 @@
  *     whit_ndf_writer_commit           seal, flush, rename
  *     whit_ndf_writer_close            always; without a commit no file remains
  *
- * Memory: the directory and 32 bytes per MiB; never the data. One thread at a time. After a failure the only thing left
- * to do is close. */
+ * Memory: the directory and 32 bytes per MiB; never the data. Only one thread may use it at a time. After a failure the
+ * only thing left to do is close. */
 #ifndef WHIT_FORMAT_NDF_WRITE_H
 #define WHIT_FORMAT_NDF_WRITE_H
 

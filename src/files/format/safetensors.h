@@ -78,7 +78,8 @@ void whit_safetensors_close(whit_safetensors *set);
 const whit_safetensor *whit_safetensors_find(const whit_safetensors *set, const char *name);
 
 /* Views the tensor as a matrix of F32, F16 or BF16: the last dimension is the number of columns, the product of all
- * others the number of rows (a scalar is 1 x 1). False for other types and for tensors without elements. */
+ * others the number of rows (a scalar is 1 x 1). The result is false for other types and for tensors without
+ * elements. */
 bool whit_safetensor_view(const whit_safetensor *tensor, whit_ggml_view *view);
 /* Reads element i as a number, for scales and other small tensors; false if there is no such element or its type is an
  * 8-bit float. */

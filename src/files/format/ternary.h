@@ -17,7 +17,7 @@ typedef struct whit_packed_ternary {
 bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
 
 /* Returns whether a float matrix holds only -s, 0 and s (s > 0, one for the whole matrix). *scale is s, or 0 for a
- * matrix of zeros. For F32, F16 and BF16 views. */
+ * matrix of zeros. The view is F32, F16 or BF16. */
 bool whit_float_is_ternary(const whit_ggml_view *view, float *scale);
 
 /* Returns the mean of |w| over a float matrix, summed in double; NaN if an element is not finite. `row` (n_cols) is

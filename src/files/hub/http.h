@@ -3,7 +3,7 @@
  * hub.
  *
  * Requests go through libcurl, which is opened on first use; a build without its header, or a machine without the
- * library, says so in one line. One thread at a time. */
+ * library, says so in one line. Only one thread may use it at a time. */
 #ifndef WHIT_HUB_HTTP_H
 #define WHIT_HUB_HTTP_H
 
@@ -48,8 +48,8 @@ typedef struct whit_http_sink {
 whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error);
 void whit_http_close(whit_http *http);
 
-/* Requests `url`. WHIT_OK if a complete response arrived, whatever its status. `offset_bytes` > 0 requests the rest of
- * a file; with `if_range` (an ETag, or "") only if the file is unchanged. */
+/* Requests `url`. The result is WHIT_OK if a complete response arrived, whatever its status. `offset_bytes` > 0
+ * requests the rest of a file; with `if_range` (an ETag, or "") only if the file is unchanged. */
 whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_bytes, const char *if_range,
                           const whit_http_sink *sink, whit_http_answer *answer, whit_error *error);
 

@@ -100,7 +100,7 @@ static int broadcast_all(void *data, size_t n_bytes)
     return status;
 }
 
-/* Gathers the pieces. All messages travel at once: one latency, and no byte travels twice. */
+/* Gathers the pieces. All messages travel at once, which takes one latency, and no byte travels twice. */
 static int gather_all(void *data, const size_t *offsets, bool to_first)
 {
     MPI_Request requests[2 * WHIT_RANKS_MAX];
