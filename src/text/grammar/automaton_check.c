@@ -154,8 +154,8 @@ static bool follows(const checker *c, uint32_t node, uint32_t i, uint32_t *to)
     return refers(c, node, 0, &part) && c->empty[part];
 }
 
-/* Searches depth-first; a node that is met again on the current path is left recursive. *node_of: beginning of a rule
- * on the cycle. */
+/* Searches depth-first; a node that is met again on the current path is left recursive. *node_of is the beginning of a
+ * rule on the cycle. */
 static bool find_left_recursion(checker *c, uint32_t *stack, uint32_t *next_way, uint8_t *seen, uint32_t *node_of)
 {
     for (uint32_t root = 0; root < c->n_nodes; root++) {
@@ -227,8 +227,8 @@ static void find_classes(whit_automaton *graph)
     }
 }
 
-/* Refuses rules that call themselves before they write and parts that cannot end; sets the heights of nodes. `stack`:
- * two stacks of `capacity` nodes; `height`, `seen`: (n_nodes). */
+/* Refuses rules that call themselves before they write and parts that cannot end; sets the heights of nodes. `stack`
+ * has two stacks of `capacity` nodes; `height` and `seen` are (n_nodes). */
 static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, size_t capacity, uint16_t *height,
                                uint8_t *seen, uint32_t *bad_rule, whit_error *error)
 {

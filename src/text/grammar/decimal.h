@@ -33,7 +33,8 @@ bool whit_decimal_is_multiple(const whit_decimal *a, const whit_decimal *b, bool
 bool whit_decimal_step(const whit_decimal *decimal, uint32_t max, uint32_t *n, uint32_t *decimals);
 
 /* Copies JSON; numbers that have a fraction and more than 15 digits get the shortest form that a reader of doubles
- * tells from no other, because writers of doubles give 0.1 as 0.10000000000000001. False: no memory. */
+ * tells from no other, because writers of doubles give 0.1 as 0.10000000000000001. The result is false if memory runs
+ * out. */
 bool whit_decimal_shorten(const char *text, size_t n_bytes, whit_buf *out);
 
 #endif

@@ -50,7 +50,7 @@ static bool is_false(const whit_json *json, uint32_t node)
 }
 
 /* Returns whether the i-th element is evaluated by a schema, or by a schema that it applies to the same array. i
- * UINT32_MAX: an element after all prefixes. `matched`: the watches that the element satisfies. */
+ * UINT32_MAX: an element after all prefixes. `matched` has the watches that the element satisfies. */
 static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched, bool top, uint32_t depth)
 {
     whit_json_schema_compiler *c = a->c;
@@ -297,8 +297,9 @@ static bool list_values(array *a, whit_buf *values)
     return c->status == WHIT_OK;
 }
 
-/* Writes each value at most once: few values in any order, many in the order of the list. A place is the set of values
- * that were written, or the number of elements and the last value. `values`, `ways`: empty buffers of the caller. */
+/* Writes each value at most once: few values in any order, many in the order of the list. A place is the set of
+ * values that were written, or the number of elements and the last value. `values` and `ways` are empty buffers of
+ * the caller. */
 static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_buf *values, whit_buf *ways)
 {
     whit_json_schema_compiler *c = a->c;

@@ -285,7 +285,7 @@ static void close_names(object *o)
 /* Builds the rest of a key that is not in `list` (sorted by name, equal up to `depth`), with its quote. The character
  * by which a key differs from the list is written in any spelling, but a listed name's own character in none, so that
  * no spelling of a listed name is accepted; with many names, without escapes. Keys that differ from a listed name only
- * after more than MOST_SHARED_BYTES are not written, which bounds the recursion. `rest`: the text after that
+ * after more than MOST_SHARED_BYTES are not written, which bounds the recursion. `rest` is the text after that
  * character. */
 static uint32_t other_key(whit_json_schema_compiler *c, const property *list, uint32_t n, size_t depth, uint32_t rest,
                           uint32_t quote)

@@ -170,8 +170,8 @@ static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, 
     return whit_json_get(&c->json, schema, key);
 }
 
-/* Writes the schema without keywords whose value is null (schema_nulls.c); *dropped: at least one was left out. False:
- * out of memory. */
+/* Writes the schema without keywords whose value is null (schema_nulls.c); *dropped: at least one was left out. The
+ * result is false if memory runs out. */
 bool whit_json_schema_drop_nulls(const whit_json *json, whit_buf *out, bool *dropped);
 
 #endif

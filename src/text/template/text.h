@@ -46,9 +46,9 @@ bool whit_builder_format(whit_builder *b, const char *format, ...) __attribute__
 /* Returns the text, owned by the pool; NULL where the builder failed. The builder is used up. */
 whit_text *whit_builder_end(whit_builder *b);
 
-/* Copies checked UTF-8. NULL: no memory. */
+/* Copies checked UTF-8. The result is NULL if memory runs out. */
 whit_text *whit_text_new(whit_datum_pool *pool, const char *bytes, size_t n_bytes, bool user);
-/* Shares the bytes of `text`. NULL: no memory. */
+/* Shares the bytes of `text`. The result is NULL if memory runs out. */
 const whit_text *whit_text_slice(whit_datum_pool *pool, const whit_text *text, size_t begin, size_t end);
 
 bool whit_text_is_user(const whit_text *text, size_t at); /* whether the byte is inside a span */

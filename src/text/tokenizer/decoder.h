@@ -21,7 +21,7 @@ typedef struct whit_token_decoder_options {
     bool is_inner;
 } whit_token_decoder_options;
 
-/* Opens a decoder. The image must outlive it. One thread at a time. */
+/* Opens a decoder. The image must outlive it. Only one thread may use it at a time. */
 whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_decoder_options options,
                                     const whit_allocator *allocator, whit_token_decoder **decoder, whit_error *error);
 /* Returns the text that became final with `id`, which never ends within a character. It belongs to the decoder and is

@@ -7,8 +7,8 @@
  * inside words becomes a piece (of equally frequent pairs the one whose pieces are older). A character without a piece
  * is spelt in byte pieces, so any text can be encoded.
  *
- * Ids: <unk>, <s>, </s>, special tokens as given, 256 bytes, merges in order, characters. The same text gives the same
- * vocabulary. One thread at a time. */
+ * The ids are in this order: <unk>, <s>, </s>, special tokens as given, 256 bytes, merges in order, characters. The
+ * same text gives the same vocabulary. Only one thread may use it at a time. */
 #ifndef WHIT_TOKENIZER_LEARN_H
 #define WHIT_TOKENIZER_LEARN_H
 

@@ -197,7 +197,7 @@ static bool grow_slots(struct learning *l)
     return true;
 }
 
-/* Returns the number of a pair; a new pair has the count 0. UINT32_MAX: no memory. */
+/* Returns the number of a pair; a new pair has the count 0. The result is UINT32_MAX if memory runs out. */
 static uint32_t number_of_pair(struct learning *l, uint32_t left, uint32_t right)
 {
     uint32_t n = (uint32_t)(l->pairs.size_bytes / sizeof(struct pair));

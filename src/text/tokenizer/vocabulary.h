@@ -35,7 +35,7 @@ typedef struct whit_vocabulary {
     bool collapse_spaces, nfc;
     bool keeps_case;    /* WordPiece: texts are not converted to lower case */
     whit_text charsmap; /* SentencePiece's character map; data NULL: no map */
-    /* Names special tokens, and adds tokens (whit_tokenizer_config_tokens). NULL: not given. */
+    /* Names special tokens, and adds tokens (whit_tokenizer_config_tokens). NULL means that it is not given. */
     const whit_tokenizer_config *config;
 } whit_vocabulary;
 
