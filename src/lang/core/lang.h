@@ -30,7 +30,7 @@ typedef struct whit_lang_jit whit_lang_jit; /* tier 2: lang/jit/jit.h */
 typedef bool whit_lang_print_fn(void *user, const char *text, size_t n_bytes);
 
 /* Describes a function of the host: "ift:h" takes an integer, a float and a text and gives a value of the host; ":-"
- * gives nothing. At most WHIT_LANG_MAX_HOST_ARGUMENTS arguments. */
+ * gives nothing. It has at most WHIT_LANG_MAX_HOST_ARGUMENTS arguments. */
 typedef struct whit_lang_host_function {
     const char *name, *signature;
 } whit_lang_host_function;

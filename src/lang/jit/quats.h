@@ -26,7 +26,8 @@ bool jit_quats_fit(const jit_quats *q, uint32_t size);
 /* Emits the code of one sum that was added, or of loading or storing all changed vectors. */
 void jit_quats_add(const jit_quats *q, uint32_t size, jit_code *c, const lang_node *assignment);
 void jit_quats_move(const jit_quats *q, uint32_t size, jit_code *c, bool store);
-/* Chooses the code that fits the vectors as they are now; *words is their number of words. NULL if no code fits. */
+/* Chooses the code that fits the vectors as they are now; *words is their number of words. The result is NULL if no
+ * code fits. */
 void *jit_quats_choose(const jit_quats *q, const lang_value *frame, uint32_t *words);
 
 #endif
