@@ -80,8 +80,8 @@ typedef struct whit_compress_options {
     bool resume;               /* resume an interrupted run from its work file */
     const char *command;       /* provenance */
     const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */
-    /* These processes share the calibration text; rank 0 writes files. NULL: this process alone, which sums in another
-     * order. */
+    /* These processes share the calibration text; rank 0 writes files. NULL means this process alone, which sums in
+     * another order. */
     const whit_ranks *ranks;
     _Atomic uint64_t *multiply_adds; /* counter that dense products add to; NULL: not counted */
     whit_progress_fn *progress;

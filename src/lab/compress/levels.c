@@ -243,7 +243,7 @@ static double refit(const whit_tensor_type *type, const float *w, const float *w
 }
 
 /* Computes start number s of a grid's scales: the outermost level lies at the largest weight or near it, for each of
- * the two signs. False after the last start. */
+ * the two signs. The result is false after the last start. */
 static bool find_start(const whit_tensor_type *type, const float *w, size_t n, uint32_t s, float scales[2])
 {
     static const float shares[] = {1.0f, 0.9f, 0.8f, 0.7f, 1.1f};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Computes the levels of one scale group, and fits the group's scales if weights count differently; the plain rounding
- * is in quant/quantise.h. No state, any thread. */
+ * is in quant/quantise.h. The functions have no state, so any thread may call them. */
 #ifndef WHIT_COMPRESS_LEVELS_H
 #define WHIT_COMPRESS_LEVELS_H
 

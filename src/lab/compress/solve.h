@@ -24,7 +24,7 @@ typedef struct whit_solve {
     float *h;
     const float *u; /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
     /* For held-out tokens, these are their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n).
-     * NULL: not used. */
+     * NULL means that they are not used. */
     float *held_h;
     const float *held_target;
     const uint32_t *order; /* (n) columns in the order of the walk, whole groups, or superblocks where scales share

@@ -8,7 +8,7 @@
 
 typedef struct whit_within {
     /* Called on the calling thread with the share of the work that is done, 0 to 1. False: the work ends early, and its
-     * results must not be used. NULL: not called. */
+     * results must not be used. NULL means that it is not called. */
     bool (*tell)(void *user, double share);
     void *user;
 } whit_within;

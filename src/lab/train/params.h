@@ -36,8 +36,8 @@ typedef struct whit_param {
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
     /* This is the loaded tensor, if it has corrections (kernels/corrections.h) and keeps its type. They are added to
-     * the rounded values and are not part of the latents. Without parts: no corrections. The tensor's memory is used in
-     * place. */
+     * the rounded values and are not part of the latents. A tensor without parts has no corrections. The tensor's
+     * memory is used in place. */
     whit_tensor corrected;
 } whit_param;
 

@@ -57,7 +57,8 @@ typedef struct whit_trainer_options {
     uint64_t seed;
     float kl_weight, ce_weight, hidden_weight;
     /* Each layer follows, by itself, the teacher's stream after it: gradients end at a layer's input, and each token
-     * counts relative to its own energy. The embedding learns with the first layer. Only with hidden_weight. */
+     * counts relative to its own energy. The embedding learns with the first layer. The option has an effect only with
+     * hidden_weight. */
     bool by_blocks;
     float balance;            /* weight of the loss that balances experts; 0: without it */
     float ramp;               /* the rounding increases over this share of the run */

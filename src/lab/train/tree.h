@@ -38,7 +38,7 @@ uint32_t whit_tree_unit(uint32_t n_sequences, uint32_t n_tokens);
 void whit_tree_open(whit_tree *tree, const whit_loops *loops, whit_pool *pool, const whit_allocator *allocator,
                     size_t n_values);
 void whit_tree_close(whit_tree *tree);
-/* Returns an empty node after the last one; its values are undefined. NULL: no memory. */
+/* Returns an empty node after the last one; its values are undefined. The result is NULL if memory runs out. */
 whit_tree_node *whit_tree_next(whit_tree *tree);
 /* Adds the node of whit_tree_next, filled in, and joins the halves of larger blocks. */
 void whit_tree_add(whit_tree *tree);
