@@ -50,7 +50,7 @@ void cli_chat_copy(cli_chat *chat, char *what);
 /* Lets the person edit the last message in an editor, and answers it anew; without messages a new one. */
 void cli_chat_edit(cli_chat *chat, char *nothing);
 
-/* Loads a conversation. CLI_OK or a status already reported. */
+/* Loads a conversation. The result is CLI_OK or a status already reported. */
 int cli_chat_load(cli_chat *chat, const char *path);
 
 /* Answers the last message, and calls of tools after it; false if no answer was added to the messages. */

@@ -24,7 +24,7 @@ typedef struct cli_chat_items {
     bool has_tools, has_wanted; /* at least one item has them */
 } cli_chat_items;
 
-/* Reads a file of items. CLI_OK or a status already reported; free in every case. */
+/* Reads a file of items. The result is CLI_OK or a status already reported; free the items in every case. */
 int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items);
 void cli_chat_items_free(cli_chat_items *items);
 
@@ -52,8 +52,8 @@ void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const 
 /* Reports on stderr that a grammar constrained calls, if so. */
 void cli_chat_tally_note(const cli_chat_tally *tally);
 
-/* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. CLI_OK or a
- * status already reported. */
+/* Answers an item in a new conversation of the session, always with the likeliest token, at most n_tokens. The result
+ * is CLI_OK or a status already reported. */
 int cli_chat_items_answer(cli_call *call, const cli_chat_item *item, const char *path, const whit_model *model,
                           whit_session *session, const whit_chat_template *chat, uint32_t n_tokens,
                           cli_chat_answer *answer);

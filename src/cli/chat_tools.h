@@ -31,7 +31,7 @@ typedef enum cli_tool_kind {
 } cli_tool_kind;
 cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
 /* Appends a call and the command that would run it, as a person must see them before agreeing: each on one line, every
- * control and hidden character marked. False: out of memory. */
+ * control and hidden character marked. The result is false if memory runs out. */
 bool cli_chat_tool_describe(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *text);
 /* Runs a tool, whose arguments are a JSON object. `result` gets its output, or "error: " and the reason. */
 void cli_chat_tool_run(const cli_chat_tools *tools, const whit_conversation_call *call, whit_buf *result);

@@ -104,8 +104,8 @@ typedef struct cli_call {
 } cli_call;
 
 /* Fills values and operands from the arguments after the verb. A verb that has -m and no operands of its own accepts
- * the model as an operand, too. CLI_OK, or CLI_USAGE after one line on stderr. Stops at --help, which is not in the
- * tables. The call then owns memory; cli_call_free releases it in every case. */
+ * the model as an operand, too. The result is CLI_OK, or CLI_USAGE after one line on stderr. Stops at --help, which is
+ * not in the tables. The call then owns memory; cli_call_free releases it in every case. */
 int cli_parse(cli_call *call, int argc, char **argv);
 void cli_call_free(cli_call *call);
 
@@ -163,7 +163,7 @@ bool cli_control(cli_call *call, const char *sequence);
 /* Prints a value and takes its reference. NULL (out of memory, or a value that JSON cannot hold) is a failure of the
  * output. */
 bool cli_print_json(cli_call *call, json_t *value);
-/* Makes a JSON string of a path: bytes that are not UTF-8 become U+FFFD. NULL if out of memory. */
+/* Makes a JSON string of a path: bytes that are not UTF-8 become U+FFFD. The result is NULL if memory runs out. */
 json_t *cli_json_path(const char *path);
 /* Flushes and closes stdout; returns `status`, or CLI_IO if output was lost. */
 int cli_finish(cli_call *call, int status);

@@ -42,8 +42,8 @@ typedef struct cli_comparison {
 } cli_comparison;
 
 /* Runs one window of n tokens through all models, a slice at a time, and adds a unit to each. A prediction counts if
- * the token before it wants logits. The original's units have only `n` and `n_right`. CLI_OK or a status already
- * reported. */
+ * the token before it wants logits. The original's units have only `n` and `n_right`. The result is CLI_OK or a status
+ * already reported. */
 int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t n);
 void cli_compare_clear(cli_comparison *c); /* forgets scores and units */
 

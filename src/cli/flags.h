@@ -15,13 +15,13 @@ typedef struct cli_text {
 } cli_text;
 /* Calls read(2) so that Ctrl-C interrupts it; it returns -1 then. */
 ssize_t cli_read_some(int fd, char *data, size_t size_bytes);
-/* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. CLI_OK, else an exit status after a
- * message. */
+/* Reads a whole text, or stdin for "-"; refuses files that cli_check_text refuses. The result is CLI_OK, or an exit
+ * status after a message. */
 int cli_read_text(cli_call *call, const char *path, cli_text *text);
 /* Names the kind of a file that is not a text, by its first bytes, and how to read it; NULL: it may be a text. */
 const char *cli_binary_kind(const char *head, size_t n_bytes);
 /* Refuses a file whose first bytes are those of a model, a PDF, an archive or a table, if a text is expected. A file
- * that cannot be read is left to its reader. CLI_OK or a status already reported. */
+ * that cannot be read is left to its reader. The result is CLI_OK or a status already reported. */
 int cli_check_text(cli_call *call, const char *path);
 /* Reads a text like cli_read_text, but stops once `wants_more` returns false for the bytes read so far. */
 int cli_read_text_while(cli_call *call, const char *path, bool wants_more(const char *, size_t), cli_text *text);
@@ -40,8 +40,8 @@ extern const cli_option cli_model_options[];
             "Set a key of a GGUF file; TYPE is int, float, bool or str."                                               \
     }
 
-/* Opens a model, shows the progress of a conversion, guards the mappings; path NULL: the built-in model. CLI_OK or a
- * status already reported. */
+/* Opens a model, shows the progress of a conversion, guards the mappings; path NULL: the built-in model. The result is
+ * CLI_OK or a status already reported. */
 int cli_open_model(cli_call *call, const char *path, bool no_cache, whit_model **model);
 
 /* Prints the notes of a conversion: lines of n_bytes in all. */
@@ -103,14 +103,15 @@ whit_session_options cli_session_wanted(const cli_session_flags *flags, whit_act
             "Guess ahead by the model's own block (mtp, usual) or by another model."                                   \
     }
 /* Chooses the draft model of a session of `model` by --draft and the default; NULL: no draft model. *opened: a model
- * that was opened for it, which the caller closes after the session, or NULL. CLI_OK or a status already reported. */
+ * that was opened for it, which the caller closes after the session, or NULL. The result is CLI_OK or a status already
+ * reported. */
 int cli_choose_drafter(cli_call *call, const cli_session_flags *flags, uint32_t n_draft, const whit_model *model,
                        const whit_model **drafter, whit_model **opened);
 /* Returns the maximum number of tokens drafted at once: a session needs that many additional logits. */
 uint32_t cli_draft_max(uint32_t n_draft);
 
-/* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). CLI_OK or
- * a status already reported. */
+/* Refuses invalid combinations: --sinks without --endless, or --endless with a session file (NULL: no file). The result
+ * is CLI_OK or a status already reported. */
 int cli_check_endless(cli_call *call, const cli_session_flags *flags, const char *session_file);
 /* Returns the context without -c: as trained, at most 4096 tokens. */
 uint32_t cli_usual_context(const whit_model *model);

@@ -21,12 +21,12 @@ typedef struct cli_named_file {
     const char *path;   /* NULL if not given */
 } cli_named_file;
 
-/* Refuses an output whose suffix implies another format, or that cannot be written. Leaves no file. NULL: no output.
- * CLI_OK or a status already reported. */
+/* Refuses an output whose suffix implies another format, or that cannot be written. Leaves no file. NULL means that
+ * there is no output. The result is CLI_OK or a status already reported. */
 int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
 
 /* Refuses an output that is one of n inputs, whose content it would replace. Names of pulled models are resolved;
- * devices may be shared. CLI_OK or a status already reported. */
+ * devices may be shared. The result is CLI_OK or a status already reported. */
 int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file *inputs, size_t n);
 
 #endif

@@ -22,11 +22,11 @@ typedef struct cli_program {
     whit_lang *lang;
 } cli_program;
 
-/* Reads the highest tier that WHIT_TIER allows. CLI_OK, or a status after a line. */
+/* Reads the highest tier that WHIT_TIER allows. The result is CLI_OK, or a status after a line. */
 int cli_program_tier(const cli_call *call, int *tier);
 
-/* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. CLI_OK, or a status after
- * a line. */
+/* Opens a session that prints on stdout and obeys WHIT_TIER and WHIT_CPU. The result is CLI_OK, or a status after a
+ * line. */
 int cli_program_open(cli_call *call, const cli_program_flags *flags, bool echo, cli_program *program);
 void cli_program_close(cli_program *program);
 
@@ -35,10 +35,10 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
                      const whit_error *error);
 
 /* Reads a program's text from a text, a binary form (lang/core/binary.h), or the last PROGRAM frame of an .ndf; - is
- * stdin. CLI_OK, or a status after a line; free() the text. */
+ * stdin. The result is CLI_OK, or a status after a line; free() the text. */
 int cli_read_program(cli_call *call, const char *path, cli_text *text);
 
-/* Reads a family's program (--family). CLI_OK, or a status after a line; free() the text. */
+/* Reads a family's program (--family). The result is CLI_OK, or a status after a line; free() the text. */
 int cli_read_family(cli_call *call, const char *path, cli_text *text);
 /* Prints the message of a failure of an object opened with the program, and a caret if the mistake is in the program;
  * returns the exit status. */

@@ -23,7 +23,7 @@ typedef struct cli_score {
 } cli_score;
 
 /* Scores the prediction of `target` by (n_vocab) logits, and, if base_logits is not NULL, the divergence KL(base ||
- * model) too. False if out of memory. */
+ * model) too. The result is false if memory runs out. */
 bool cli_score_add(cli_score *score, const float *logits, const float *base_logits, size_t n_vocab, int32_t target);
 void cli_score_free(cli_score *score);
 

@@ -20,7 +20,8 @@ typedef struct cli_stage {
     size_t n_stages;
 } cli_stage;
 
-/* Reads the program file (NULL: no program) and reports its errors. CLI_OK, or a status already reported. */
+/* Reads the program file (NULL: no program) and reports its errors. The result is CLI_OK, or a status already
+ * reported. */
 int cli_stage_open(cli_call *call, const char *path, cli_stage *stage);
 /* Begins a generation with a new program state; fills stages and n_stages. The prompt's ids may be NULL if the caller
  * does not have them. */

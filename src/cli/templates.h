@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 
 /* Reads the template that an option names: a file, else one of the known names, else the option's text, if it is Jinja.
- * CLI_OK or a status already reported. The caller frees *text. */
+ * The result is CLI_OK or a status already reported. The caller frees *text. */
 int cli_read_template(cli_call *call, const char *given, cli_text *text);
 
 #endif

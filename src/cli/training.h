@@ -35,10 +35,10 @@ extern const cli_option cli_training_options[], cli_recipe_options[];
  * command. */
 whit_trainer_options cli_training_wanted(const cli_training_flags *flags);
 /* Checks everything that can be known before the work begins: options, readable texts, writable outputs. n_ctx: the
- * model's context, 0 if not yet known. CLI_OK or a status already reported. */
+ * model's context, 0 if not yet known. The result is CLI_OK or a status already reported. */
 int cli_training_check(cli_call *call, const cli_training_flags *flags, uint32_t n_ctx);
 /* Trains, reports, and writes the finished file. n_tokens 0: windows of 256 tokens, or of the model's context if that
- * is shorter. CLI_OK or a status already reported. */
+ * is shorter. The result is CLI_OK or a status already reported. */
 int cli_train(cli_call *call, const cli_training_flags *flags, const whit_model *start, const whit_model *teacher,
               whit_trainer_options *options);
 

@@ -30,7 +30,7 @@ typedef struct cli_view {
 /* Begins a view. `wrap`: wrap at the terminal's width, if stdout is a terminal. `has_markup`: show Markdown as styles,
  * if stdout has colours; otherwise print the model's text verbatim. */
 cli_view cli_view_begin(cli_call *call, bool wrap, bool has_markup);
-/* Writes a part of a text; thinking is dim on a terminal. False once writing failed. */
+/* Writes a part of a text; thinking is dim on a terminal. The result is false once writing failed. */
 bool cli_view_part(cli_view *view, const char *text, size_t text_bytes, bool thinking);
 /* Makes the view receive an answer: events on a terminal or with tools, else the model's text. The view must not
  * move. */
