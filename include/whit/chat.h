@@ -35,7 +35,7 @@ static inline whit_chat_template_options whit_chat_template_options_default(void
     return options;
 }
 
-/* Opens the template. WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
+/* Opens the template. The error is WHIT_ERROR_UNSUPPORTED if the model has no template or no tokenizer. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_template_open(const whit_model *model,
                                                           const whit_chat_template_options *options,
                                                           whit_chat_template **chat, whit_error *error);
@@ -122,7 +122,7 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parse
                                                                                                         * end of the
                                                                                                         * answer */
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
- * "tool_calls"}, the latter two if present. Valid until close. */
+ * "tool_calls"}, where reasoning_content and tool_calls are optional. It is valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);
 WHIT_API uint32_t whit_chat_parser_n_calls(const whit_chat_parser *parser);
 WHIT_API void whit_chat_parser_close(whit_chat_parser *parser);

@@ -57,8 +57,8 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conv
 
 /* ---- tools ---------------------------------------------------------------------------------------- */
 
-/* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. WHIT_ERROR_UNSUPPORTED if the
- * template takes none (see whit_chat_template_options.tool_fallback). */
+/* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. The error is
+ * WHIT_ERROR_UNSUPPORTED if the template takes none (see whit_chat_template_options.tool_fallback). */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
                                                               size_t tools_bytes, whit_error *error);
 
@@ -71,8 +71,8 @@ typedef struct whit_conversation_call {
 
 /* Returns the first call of the last answer that has no result yet; NULL if there is no such call or no memory. */
 WHIT_API const whit_conversation_call *whit_conversation_next_call(whit_conversation *conversation);
-/* Appends the result of the call that whit_conversation_next_call returns. WHIT_ERROR_ARGUMENT if there is no such
- * call. */
+/* Appends the result of the call that whit_conversation_next_call returns. The error is WHIT_ERROR_ARGUMENT if there is
+ * no such call. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_return(whit_conversation *conversation, const char *text,
                                                            size_t text_bytes, whit_error *error);
 

@@ -120,8 +120,8 @@ static inline whit_rerank_pair whit_rerank_pair_default(void)
 WHIT_API WHIT_CHECKED whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *pair,
                                                      int32_t *ids, size_t capacity, size_t *n_ids, size_t *n_first,
                                                      whit_error *error);
-/* Sets options->yes and options->no to the tokens of "yes" and "no", unless the model has a classification head.
- * WHIT_ERROR_UNSUPPORTED if they are not one token each. */
+/* Sets options->yes and options->no to the tokens of "yes" and "no", unless the model has a classification head. The
+ * error is WHIT_ERROR_UNSUPPORTED if they are not one token each. */
 WHIT_API WHIT_CHECKED whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *options,
                                                      whit_error *error);
 /* Returns whether a model can continue texts: it has logits, and its tokens attend to earlier ones only. */

@@ -11,8 +11,8 @@ extern "C" {
 
 /* Keeps the experts' part of a model's file within bytes_max of memory: pages of an expert are prefetched as soon as a
  * router has chosen it, and pages of the experts that were not chosen for longest are given back. Results keep their
- * bits. A budget smaller than what one layer reads at a time is exceeded. Call it once, before the first step.
- * WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
+ * bits. A budget smaller than what one layer reads at a time is exceeded. Call it once, before the first step. The
+ * error is WHIT_ERROR_UNSUPPORTED if the model has no experts, or is not a file. */
 WHIT_API WHIT_CHECKED whit_status whit_session_limit_experts(whit_session *session, uint64_t bytes_max,
                                                              whit_error *error);
 /* Counts a session's experts; the counts are zeros without a limit. Set struct_bytes before the call. */

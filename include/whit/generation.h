@@ -103,12 +103,13 @@ WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_samp
 /* ---- a step at a time ---------------------------------------------------------------------------- */
 
 /* Runs a generation as a state machine: it offers the next tokens and consumes their logits, so that one step serves
- * many generations. Text, tokens and finish do not depend on the others. It belongs to the session's thread, and
- * nothing else may change its sequence meanwhile. After opening it allocates nothing, unless text that is not fetched
- * piles up. */
+ * many generations. A generation's text, tokens and finish do not depend on other generations. The generation belongs
+ * to the session's thread, and nothing else may change its sequence meanwhile. After opening it allocates nothing,
+ * unless text that is not fetched piles up. */
 typedef struct whit_generation whit_generation;
 
-/* Opens a generation; session and sampler outlive it. WHIT_ERROR_LIMIT if the prompt does not fit the context. */
+/* Opens a generation; session and sampler outlive it. The error is WHIT_ERROR_LIMIT if the prompt does not fit the
+ * context. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_open(whit_session *session, whit_sampler *sampler, const int32_t *ids,
                                                        size_t n_ids, const whit_generate_options *options,
                                                        whit_generation **generation, whit_error *error);
@@ -151,7 +152,7 @@ WHIT_API bool whit_generation_finished(const whit_generation *generation);
 /* Returns the final text since the last call, for a generation without on_text; valid until the generation's next
  * change. */
 WHIT_API const char *whit_generation_text(whit_generation *generation, size_t *text_bytes);
-/* Returns all ids: the prompt's, then those generated. */
+/* Returns all ids: the ids of the prompt, then the generated ids. */
 WHIT_API const int32_t *whit_generation_ids(const whit_generation *generation, size_t *n_ids);
 /* Returns 1 + n_top_logprobs entries, as from whit_logprobs, for the i-th generated token; NULL if not kept. */
 WHIT_API const whit_logprob *whit_generation_logprobs(const whit_generation *generation, size_t i);

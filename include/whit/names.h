@@ -17,7 +17,8 @@ WHIT_API WHIT_CHECKED whit_status whit_model_open_named(const char *name, const 
                                                         whit_model **model, whit_error *error);
 
 /* Finds the path of a pulled model, terminated; WHIT_ERROR_LIMIT if it does not fit size_bytes (4096 always do).
- * WHIT_ERROR_IO unless exactly one model of that name is there and whole. cache_dir as in whit_model_options. */
+ * The error is WHIT_ERROR_IO unless exactly one model of that name is there and whole. cache_dir as in
+ * whit_model_options. */
 WHIT_API WHIT_CHECKED whit_status whit_pulled_path(const char *cache_dir, const char *name, char *path,
                                                    size_t size_bytes, whit_error *error);
 

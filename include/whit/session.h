@@ -106,10 +106,10 @@ WHIT_API WHIT_CHECKED whit_status whit_session_truncate(whit_session *session, u
  * is shared. If both are the same sequence, it is truncated. */
 WHIT_API WHIT_CHECKED whit_status whit_session_share(whit_session *session, uint32_t from, uint32_t to,
                                                      uint32_t n_tokens, whit_error *error);
-/* Makes a sequence the longest prefix of `ids` that is cached: in itself, in other sequences, or in blocks of
- * sequences that were truncated (whole blocks of 64 tokens, kept until their memory is needed),
- * computed with the adapters that it has mounted. Afterwards the sequence holds *n_present tokens of it, fewer than
- * n_ids; the caller feeds the others. The result is as if all had been fed. */
+/* Makes a sequence the longest prefix of `ids` that is cached: in itself, in other sequences, or in blocks of sequences
+ * that were truncated (whole blocks of 64 tokens, kept until their memory is needed), computed with the adapters that
+ * it has mounted. Afterwards the sequence holds *n_present tokens of it, fewer than n_ids; the caller feeds the
+ * remaining tokens. The result is as if all tokens had been fed. */
 WHIT_API WHIT_CHECKED whit_status whit_session_reuse(whit_session *session, uint32_t sequence, const int32_t *ids,
                                                      size_t n_ids, uint32_t *n_present, whit_error *error);
 /* For packed caches and models with recurrent layers, saves a checkpoint of a sequence's current position, which

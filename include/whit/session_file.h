@@ -93,9 +93,9 @@ static inline whit_session_replay whit_session_replay_default(void)
     replay.struct_bytes = sizeof replay;
     return replay;
 }
-/* Feeds the tokens of the file at `path` again, picks with the recorded settings, and compares. A difference is
- * not an error but a result in `replay`. WHIT_ERROR_UNSUPPORTED if a turn's generation had stages. `options` as for
- * whit_session_open; types of cache and activations and the context are taken from the file. */
+/* Feeds the tokens of the file at `path` again, picks with the recorded settings, and compares. A difference is not an
+ * error but a result in `replay`. The error is WHIT_ERROR_UNSUPPORTED if a turn's generation had stages. `options` as
+ * for whit_session_open; types of cache and activations and the context are taken from the file. */
 WHIT_API WHIT_CHECKED whit_status whit_session_replay_file_strided(const whit_model *model,
                                                                    const whit_session_options *options,
                                                                    const void *mounts, size_t n_mounts,

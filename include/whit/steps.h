@@ -20,7 +20,8 @@ extern "C" {
 WHIT_API bool whit_model_has_draft_block(const whit_model *model);
 
 /* Opens a session whose generations guess tokens with a draft model (docs/use/performance.md), which outlives it:
- * `model` itself for its own block. WHIT_ERROR_UNSUPPORTED if it does not fit the model; NULL: no draft model. */
+ * `model` itself for its own block. The error is WHIT_ERROR_UNSUPPORTED if it does not fit the model; NULL: no draft
+ * model. */
 WHIT_API WHIT_CHECKED whit_status whit_session_open_drafting(const whit_model *model,
                                                              const whit_session_options *options,
                                                              const whit_model *drafter, whit_session **session,
