@@ -43,8 +43,8 @@ typedef struct whit_cpu {
 void whit_cpu_detect(whit_cpu *cpu);
 /* Detects only `isa` and `features`, for which no file is read. */
 void whit_cpu_detect_isa(whit_cpu *cpu);
-/* Evicts these bytes from all caches, so that the next read comes from memory. False if this architecture gives
- * programs no means to do so. */
+/* Evicts these bytes from all caches, so that the next read comes from memory. The result is false if this architecture
+ * gives programs no means to do so. */
 bool whit_cpu_flush(const void *data, size_t size_bytes);
 /* Returns how many processors' worth of time control groups leave this process: the smallest quota of its groups and
  * their parents, version 1 or 2; 0 without a quota. `list` is a file like /proc/self/cgroup, `mount` the folder where

@@ -84,7 +84,7 @@ whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, 
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
 /* Copies the metadata of one open file to another: owner, group, extended attributes with access lists, and the mode.
- * False if some of it cannot be kept: then the old file must be written in place. */
+ * The result is false if some of it cannot be kept: then the old file must be written in place. */
 bool whit_copy_metadata(int from, int to);
 /* Overwrites a regular file in place, which keeps its hard links and attributes. Free disk space is checked first; a
  * crash leaves a mixture of old and new content, so the caller keeps a copy. The file is flushed to disk. */

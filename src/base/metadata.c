@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Copies extended attributes, including access lists. False if one cannot be copied. */
+/* Copies extended attributes, including access lists. The result is false if one cannot be copied. */
 static bool copy_attributes(int from, int to)
 {
     char names[4096], value[4096];

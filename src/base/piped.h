@@ -29,8 +29,8 @@ typedef struct whit_piped_how {
 } whit_piped_how;
 
 #define WHIT_PROGRAM_BYTES 4096
-/* Finds a program in the absolute folders of PATH, because relative folders could be the project's. False if it is not
- * there; on Windows always. */
+/* Finds a program in the absolute folders of PATH, because relative folders could be the project's. The result is false
+ * if it is not there, and always on Windows. */
 bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES]);
 /* Starts words[0] with the words that follow; `words` ends with NULL. A name without a slash is looked for as
  * whit_find_program does. The program and what it has started end with the thread that starts it. A program that cannot

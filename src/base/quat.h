@@ -105,14 +105,14 @@ int8_t whit_quat_fit_end(const whit_quat_fitting *fit);
 void whit_quat_round(const float *x, uint32_t n, int8_t log2_scale, whit_quat_planes out);
 void whit_quat_expand(whit_quat_view a, uint32_t n, int8_t log2_scale, float *out);
 
-/* Computes a 2^a_scale + b 2^b_scale; returns the scale of the result, the larger of the two. Where they differ every
- * sum is rounded to the nearest element, halves away from zero, zero to +1. */
+/* Computes a 2^a_scale + b 2^b_scale; returns the scale of the result, which is the larger of the two. If the scales
+ * differ, every sum is rounded to the nearest element, halves away from zero, zero to +1. */
 int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view a, int8_t a_scale,
                             whit_quat_view b, int8_t b_scale, uint32_t n_words);
 
-/* Computes weight * x / sqrt(mean(x^2)) of n elements, rounded to elements 2^scale, the returned scale being 0 or 1 in
- * addition to the weight's own; no division, no root: magnitudes are compared as integers. weight may have NULL planes:
- * all ones. x's own scale does not matter. */
+/* Computes weight * x / sqrt(mean(x^2)) of n elements, rounded to elements 2^scale; the returned scale is 0 or 1 in
+ * addition to the weight's own. It needs no division and no root, because magnitudes are compared as integers. weight
+ * may have NULL planes, which means all ones. x's own scale does not matter. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n);
 

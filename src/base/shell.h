@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* Runs a line of the system's shell in a folder, with the caller's rights; its stdout and stderr can be read. pclose()
- * waits for its end. NULL, with errno, if it cannot be started. */
+ * waits for its end. The result is NULL, with errno, if the shell cannot be started. */
 FILE *whit_shell_open(const char *folder, const char *line);
 /* Runs a line of the system's shell at the person's terminal, and waits for its end. Those of n_paths that are not NULL
  * follow it as arguments. Returns whether it ended with status 0. Windows refuses paths with '%' or '"', which its

@@ -35,7 +35,8 @@ void whit_sketch_finish(whit_sketch *sketch);
 void whit_sketch_join(whit_sketch *sketch, const whit_sketch *other);
 /* Writes the n hashes of a finished sketch, 8 n bytes; returns 8 n. `out` has room for 8 WHIT_SKETCH_HASHES_MAX. */
 size_t whit_sketch_write(const whit_sketch *sketch, uint8_t *out);
-/* Reads the value written by whit_sketch_write. False if its size is wrong, or its hashes are not ascending. */
+/* Reads the value written by whit_sketch_write. The result is false if its size is wrong, or its hashes are not
+ * ascending. */
 bool whit_sketch_read(whit_sketch *sketch, const uint8_t *data, size_t n_bytes);
 
 typedef struct whit_sketch_overlap {

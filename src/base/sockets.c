@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Returns whether the path is the socket of a server that was killed. connect() refuses files of other kinds as well,
- * but those must not be removed. */
+ * but such files must not be removed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     struct stat about;

@@ -26,7 +26,7 @@ void whit_topology_find(const whit_cpu *cpu, whit_topology *topology);
 /* Reads the topology from files below `root`, which have the layout of /sys/devices/system. */
 void whit_topology_read_sysfs(const char *root, const whit_cpu *cpu, whit_topology *topology);
 /* Reads the topology by hwloc. Without `cpu` it uses every core of hwloc's machine, which the environment variable
- * HWLOC_SYNTHETIC may describe. False if hwloc cannot be loaded or knows no core. */
+ * HWLOC_SYNTHETIC may describe. The result is false if hwloc cannot be loaded or knows no core. */
 bool whit_topology_read_hwloc(const whit_cpu *cpu, whit_topology *topology);
 /* Sorts the cores by the system's numbers, renumbers them densely, and counts them. */
 void whit_topology_sort(whit_topology *topology);

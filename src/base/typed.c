@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 /* Makes the terminal give whole lines, shown as they are typed: a program that ended badly may have left it giving each
- * byte, and then the first letter of a sentence would be taken for the answer. False if it needs no change. */
+ * byte, and then the first letter of a sentence would be taken for the answer. The result is false if it needs no
+ * change. */
 static bool begin_lines(int terminal, struct termios *before)
 {
     const tcflag_t lines = ICANON | ECHO | ECHOE | ECHOK | ISIG;

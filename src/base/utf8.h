@@ -10,8 +10,8 @@
 #define WHIT_UTF8_INVALID     UINT32_MAX
 #define WHIT_UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-/* Decodes the code point at `text` (n > 0 bytes) and its length. For invalid UTF-8 it is WHIT_UTF8_INVALID, and
- * *length is the maximal part that one U+FFFD replaces (Unicode 15, section 3.9, table 3-8). */
+/* Decodes the code point at `text` (n > 0 bytes) and its length. For invalid UTF-8 it is WHIT_UTF8_INVALID, and *length
+ * is the length of the maximal part that one U+FFFD replaces (Unicode 15, section 3.9, table 3-8). */
 static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *length)
 {
     uint8_t first = text[0];

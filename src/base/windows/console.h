@@ -22,8 +22,8 @@ void whit_console_ask_mouse(HANDLE input, const char *bytes, size_t n_bytes);
 ssize_t whit_console_write(HANDLE console, const void *bytes, size_t n_bytes);
 /* Returns whether the console understands escape sequences. Tested once, on a screen that is not shown. */
 bool whit_console_is_terminal(void);
-/* Shows text with the sequences that the editor and chats use: cursor, colours, clearing, the other screen. False, with
- * GetLastError, if the console is gone. */
+/* Shows text with the sequences that the editor and chats use: cursor, colours, clearing, the other screen. The result
+ * is false, with GetLastError, if the console is gone. */
 bool whit_console_paint(HANDLE output, const char *bytes, size_t n_bytes);
 
 #endif
