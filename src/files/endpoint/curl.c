@@ -148,7 +148,7 @@ static int on_progress(void *user, curl_off_t total, curl_off_t now, curl_off_t 
 {
     const whit_endpoint *endpoint = user;
     (void)total, (void)now, (void)up_total, (void)up_now;
-    /* If the server ends the answer too, the connection can be reused; it has ENDED_NS to do so. */
+    /* If the server ends the answer too, the connection can be reused; it has ENDED_NS to end the answer. */
     bool is_late = endpoint->ended_ns && whit_now_ns() - endpoint->ended_ns > ENDED_NS;
     return is_late || whit_flag_is_set(endpoint->options.cancel);
 }

@@ -21,15 +21,16 @@ typedef struct whit_libcurl {
     void (*slist_free)(struct curl_slist *list);
 } whit_libcurl;
 
-/* Loads the library, which stays loaded. False if it is not on this machine or lacks a function. */
+/* Loads the library, which stays loaded. The result is false if it is not on this machine or lacks a function. */
 bool whit_libcurl_load(whit_libcurl *api);
 
-/* Loads the library and initialises it for requests. False if it cannot be loaded, or if the initialisation fails. */
+/* Loads the library and initialises it for requests. The result is false if it cannot be loaded, or if the
+ * initialisation fails. */
 bool whit_libcurl_open(whit_libcurl *api);
 
 /* Makes `curl` check https addresses with the authorities of whit_certificates_find, if a variable names their file or
- * the library has no place of its own for it, as in the static program. easy_reset undoes it. False if there is no
- * file: every https request will fail then. */
+ * the library has no place of its own for it, as in the static program. easy_reset undoes it. The result is false if
+ * there is no file: every https request will fail then. */
 bool whit_libcurl_trust(const whit_libcurl *api, CURL *curl);
 
 /* Messages give this reason if whit_libcurl_trust finds no file. */

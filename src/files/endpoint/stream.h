@@ -29,7 +29,7 @@ typedef struct whit_sse {
     char why[200];
 } whit_sse;
 
-/* Parses the next piece. False if the text is not a valid answer; the caller then stops reading. */
+/* Parses the next piece. The result is false if the text is not a valid answer; the caller then stops reading. */
 bool whit_sse_push(whit_sse *stream, const char *data, size_t n_bytes);
 /* Ends the parsing and returns the whole answer as {"choices": [{"message": ..., "finish_reason": ...}], "usage": ...},
  * owned by the caller. Errors: format (not JSON, an event that reports an error, a stream that breaks off), memory. */

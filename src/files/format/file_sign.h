@@ -9,8 +9,8 @@
  * replaced if it exists. The same file and key give the same signature. */
 whit_status whit_file_sign(const char *path, const char *key_path, whit_error *error);
 
-/* Checks `path` against `path`.sig. WHIT_ERROR_FORMAT, naming the file, if the signature is by another key than
- * `public_key` or does not match the content. */
+/* Checks `path` against `path`.sig. The error is WHIT_ERROR_FORMAT, naming the file, if the signature is by another key
+ * than `public_key` or does not match the content. */
 whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WHIT_SIGN_KEY_BYTES], whit_error *error);
 
 #endif

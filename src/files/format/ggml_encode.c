@@ -219,7 +219,7 @@ static bool encode_codebook(whit_ggml_kind kind, const int8_t *codes, const uint
     return true;
 }
 
-/* Converts scales to six bits: bytes 96..159 stand for -32..31. False if one is out of range. */
+/* Converts scales to six bits: bytes 96..159 stand for -32..31. The result is false if one is out of range. */
 static bool six_bits(const uint8_t *bytes, int n, uint8_t out[16])
 {
     for (int j = 0; j < n; j++) {

@@ -110,8 +110,8 @@ static bool iq3_factors(whit_ggml_kind kind, const uint8_t *block, float factors
 }
 
 /* Chooses the type of IQ3 tensors. Levels of IQ3_S are odd, those of IQ3_XXS even. With s the number of a group, d s (2
- * u - 15) is d s (2 u + 1) less 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. True
- * if all factors are f16. */
+ * u - 15) is d s (2 u + 1) less 16 d s, which u5 holds, and d / 4 s level is d / 2 s (level / 2), which i6 holds. The
+ * result is true if all factors are f16. */
 static bool use_iq3(const whit_ggml_view *view, whit_tensor_type *type)
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);

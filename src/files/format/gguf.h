@@ -94,8 +94,8 @@ void whit_gguf_close(whit_gguf *gguf);
 
 /* Replaces or adds metadata keys, whatever their type in the file. Each of the texts is KEY=TYPE:VALUE, or several of
  * them with commas between, as for llama.cpp's --override-kv; TYPE is int, float, bool or str. The texts are copied; of
- * two values of a key the later one counts. WHIT_ERROR_ARGUMENT for another form, and for keys that say where the
- * file's parts lie; after a failure the file may only be closed. */
+ * two values of a key the later one counts. The error is WHIT_ERROR_ARGUMENT for another form, and for keys that say
+ * where the file's parts lie; after a failure the file may only be closed. */
 whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
 
 /* Tells how type ids that forks use differently were resolved: lines with their newlines, or "". */

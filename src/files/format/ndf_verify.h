@@ -22,8 +22,8 @@ typedef struct whit_ndf_verify_result {
 
 /* Hashes all payloads of all files, then checks padding, the seal, the identity and the appended frames; a torn tail
  * counts as one damaged place. `on_damage` (may be NULL) is called for every place, in the order of files and bytes,
- * from the calling thread, for any n_threads (0: one per core). WHIT_OK if nothing is damaged; else WHIT_ERROR_FORMAT
- * with the first place. */
+ * from the calling thread, for any n_threads (0: one per core). The result is WHIT_OK if nothing is damaged; else
+ * WHIT_ERROR_FORMAT with the first place. */
 whit_status whit_ndf_verify(const whit_ndf *ndf, uint32_t n_threads, whit_ndf_damage_fn *on_damage, void *user,
                             whit_ndf_verify_result *result, whit_error *error);
 

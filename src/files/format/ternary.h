@@ -13,7 +13,8 @@ typedef struct whit_packed_ternary {
     uint64_t n_rows, n_cols; /* shape of the unpacked matrix */
 } whit_packed_ternary;
 
-/* Unpacks the codes (n_cols) of one row: -1, 0, 1. False if the row holds the invalid code 3 (which becomes 2). */
+/* Unpacks the codes (n_cols) of one row: -1, 0, 1. The result is false if the row holds the invalid code 3 (which
+ * becomes 2). */
 bool whit_packed_ternary_row(const whit_packed_ternary *packed, uint64_t row, int8_t *codes);
 
 /* Returns whether a float matrix holds only -s, 0 and s (s > 0, one for the whole matrix). *scale is s, or 0 for a

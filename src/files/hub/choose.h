@@ -32,7 +32,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
 void whit_hub_choice_free(whit_hub_choice *choice);
 
 /* Finds the length of the path without "-00001-of-00003.gguf" or ".gguf", which the parts of one model have in common;
- * *part and *n_parts are 1 if the file is not split. False if the name is not a GGUF file's. */
+ * *part and *n_parts are 1 if the file is not split. The result is false if the name is not a GGUF file's. */
 bool whit_hub_gguf_stem(const char *path, size_t *stem_bytes, unsigned *part, unsigned *n_parts);
 
 #endif

@@ -43,8 +43,8 @@ typedef struct whit_http_sink {
     void *user;
 } whit_http_sink;
 
-/* Opens a handle. WHIT_ERROR_UNSUPPORTED if there is no libcurl. The options' texts stay the caller's and must outlive
- * the handle. */
+/* Opens a handle. The error is WHIT_ERROR_UNSUPPORTED if there is no libcurl. The options' texts stay the caller's and
+ * must outlive the handle. */
 whit_status whit_http_open(const whit_http_options *options, whit_http **http, whit_error *error);
 void whit_http_close(whit_http *http);
 

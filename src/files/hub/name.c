@@ -84,8 +84,8 @@ bool whit_hub_is_address(const char *text)
     return after_scheme(text) != text || path_on_hub(text);
 }
 
-/* Decodes `n_text` bytes of a path: "%41" becomes the byte that it stands for. False if the result does not fit or
- * holds a zero byte. */
+/* Decodes `n_text` bytes of a path: "%41" becomes the byte that it stands for. It returns false if the decoded text
+ * does not fit or has a zero byte. */
 static bool decode(const char *text, size_t n_text, char *out, size_t out_bytes)
 {
     static const char digits[] = "0123456789abcdef";

@@ -22,8 +22,8 @@ typedef struct whit_hub_name {
 } whit_hub_name;
 
 /* Reads a name, or the address that a browser shows for a repository, a branch or a file of the hub
- * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). WHIT_ERROR_ARGUMENT, with the reason, if the text
- * is neither. */
+ * ("https://HOST/OWNER/NAME/blob/main/FILE", or without "https://"). The error is WHIT_ERROR_ARGUMENT, with the reason,
+ * if the text is neither. */
 whit_status whit_hub_name_parse(const char *text, whit_hub_name *name, whit_error *error);
 /* Returns whether `text` begins like an address, of any site. */
 bool whit_hub_is_address(const char *text);

@@ -8,13 +8,13 @@
 #define WHIT_HUB_ENDPOINT_BYTES 512
 #define WHIT_HUB_TOKEN_BYTES    512
 
-/* Finds the hub's address: $HF_ENDPOINT, else https://huggingface.co; without slashes at its end. WHIT_ERROR_ARGUMENT
- * if it is not an http or https address. */
+/* Finds the hub's address: $HF_ENDPOINT, else https://huggingface.co; without slashes at its end. The error is
+ * WHIT_ERROR_ARGUMENT if it is not an http or https address. */
 whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error *error);
 
 /* Finds the token: `given` (may be NULL), else $HF_TOKEN, else the file $HF_TOKEN_PATH, $HF_HOME/token or
- * ~/.cache/huggingface/token; "" if not found. *from is its source, for messages. WHIT_ERROR_ARGUMENT if the text
- * cannot be a token. */
+ * ~/.cache/huggingface/token; "" if not found. *from is its source, for messages. The error is WHIT_ERROR_ARGUMENT if
+ * the text cannot be a token. */
 whit_status whit_hub_token(const char *given, char token[WHIT_HUB_TOKEN_BYTES], const char **from, whit_error *error);
 
 #endif

@@ -21,8 +21,8 @@ typedef struct whit_hub_entry {
 whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
 void whit_hub_entry_close(whit_hub_entry *entry);
-/* Creates the folder and takes its lock, for a pull or a removal, then reads the record again. WHIT_ERROR_IO if another
- * process holds the lock. */
+/* Creates the folder and takes its lock, for a pull or a removal, then reads the record again. The error is
+ * WHIT_ERROR_IO if another process holds the lock. */
 whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error);
 /* Removes the folder after a pull without a result, if it is empty. */
 void whit_hub_entry_tidy(const whit_hub_entry *entry);
@@ -40,8 +40,8 @@ bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file);
 whit_status whit_hub_store_list(const char *cache_dir, whit_hub_entry **entries, size_t *n_entries, whit_error *error);
 void whit_hub_store_free(whit_hub_entry *entries, size_t n_entries);
 
-/* Finds the repository named by `text`: its full name, or its last component if only one repository has it.
- * WHIT_ERROR_IO unless exactly one matches. *name keeps the requested file. */
+/* Finds the repository named by `text`: its full name, or its last component if only one repository has it. The error
+ * is WHIT_ERROR_IO unless exactly one matches. *name keeps the requested file. */
 whit_status whit_hub_store_find(const char *cache_dir, const char *text, whit_hub_name *name, whit_hub_entry *entry,
                                 whit_error *error);
 /* Returns whether there is neither a file nor a folder of that name; a name of the store may then mean a model. */
@@ -50,8 +50,8 @@ bool whit_hub_lacks_file(const char *path);
 whit_status whit_hub_store_path(const char *cache_dir, const char *text, char path[WHIT_CACHE_PATH_BYTES],
                                 whit_error *error);
 
-/* Gives a pulled model a second name: NAME or OWNER/NAME. Its files are hard links. WHIT_ERROR_ARGUMENT if there is a
- * model of that name already. */
+/* Gives a pulled model a second name: NAME or OWNER/NAME. Its files are hard links. The error is WHIT_ERROR_ARGUMENT if
+ * there is a model of that name already. */
 whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, const char *to_text, whit_error *error);
 
 /* Returns whether a removal of `text`, in any spelling of the name, would delete the file or folder at `path`. */
