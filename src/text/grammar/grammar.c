@@ -216,7 +216,7 @@ typedef struct loop {
     bool alone; /* no other thread accepts those bytes, not even after the repetition if a token may exhaust it */
 } loop;
 
-/* Returns whether the loop of `frame` is the only one that accepts a byte of those kinds. */
+/* Returns whether the loop of `frame` is the only loop that accepts a byte of these kinds. */
 static bool is_alone(const whit_grammar *g, const whit_configuration *c, uint64_t kinds, uint32_t frame)
 {
     const whit_byte_set *sets = WHIT_ITEMS(const whit_byte_set, &g->graph.sets);

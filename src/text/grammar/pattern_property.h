@@ -6,7 +6,7 @@
 #include "grammar/automaton.h"
 
 /* Appends the code points (whit_code_range, sorted) that have a property: a general category, Extended_Pictographic,
- * Emoji_Component or Regional_Indicator. False if the property is not known, or memory ran out. */
+ * Emoji_Component or Regional_Indicator. The result is false if the property is not known, or memory ran out. */
 bool whit_pattern_property(const char *name, size_t n_bytes, whit_buf *ranges);
 
 #endif

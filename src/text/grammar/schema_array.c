@@ -67,8 +67,8 @@ static bool is_evaluated(array *a, uint32_t schema, uint32_t i, uint32_t matched
     return false;
 }
 
-/* Fills in the conditions on the i-th element; i UINT32_MAX: on the elements after all prefixes. False if refused;
- * *none is set if there can be no such element. */
+/* Fills in the conditions on the i-th element; i UINT32_MAX: on the elements after all prefixes. The result is false if
+ * refused; *none is set if there can be no such element. */
 static bool element_schemas(array *a, uint32_t i, uint32_t matched, bool *none)
 {
     whit_json_schema_compiler *c = a->c;

@@ -153,7 +153,7 @@ uint32_t whit_json_schema_element(whit_json_schema_compiler *c, uint32_t schema,
 uint32_t whit_json_schema_type_of(const whit_json *json, uint32_t value);
 /* Returns the key of the i-th dependency of a schema; WHIT_JSON_NONE past the last. */
 uint32_t whit_json_schema_dependency(whit_json_schema_compiler *c, uint32_t schema, uint32_t i);
-/* Makes the next choice of a set: *begin accepts all its alternatives. False if no choice is left. */
+/* Makes the next choice of a set: *begin accepts all its alternatives. The result is false if no choice is left. */
 bool whit_json_schema_choose(whit_json_schema_compiler *c, whit_json_schema_set set, uint32_t *begin);
 /* Builds an expression of `language` for the strings of a known format in its strict form. */
 uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_language *language, uint32_t format);

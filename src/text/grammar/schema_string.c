@@ -262,7 +262,7 @@ static size_t count_of(const whit_buf *list)
     return list->size_bytes / sizeof(uint32_t);
 }
 
-/* Writes one pattern or format that satisfies the length limits itself. False if this is not possible. */
+/* Writes one pattern or format that satisfies the length limits itself. The result is false if this is not possible. */
 static bool write_pattern(whit_json_schema_compiler *c, const constraints *s, uint32_t next, uint32_t *begin)
 {
     bool is_pattern = count_of(&s->patterns) == 1;

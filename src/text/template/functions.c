@@ -32,7 +32,7 @@ static whit_status range(whit_machine *m, whit_builtin_frame *call, whit_datum *
     return WHIT_OK;
 }
 
-/* Implements dict(mapping or pairs, name=value, ...), and namespace() likewise. */
+/* Implements dict(mapping or pairs, name=value, ...), and namespace() with the same arguments. */
 static whit_status make_dict(whit_machine *m, whit_builtin_frame *call, whit_datum *result)
 {
     const whit_arguments *a = call->arguments;

@@ -21,7 +21,7 @@ typedef struct whit_text_table {
 
 whit_text_table whit_text_table_init(const whit_allocator *allocator);
 void whit_text_table_free(whit_text_table *table);
-/* Finds or adds the entry of a text; valid until the next call. NULL if memory is short. */
+/* Finds or adds the entry of a text; valid until the next call. The result is NULL if memory is short. */
 whit_text_entry *whit_text_table_add(whit_text_table *table, const void *text, size_t n_bytes);
 static inline whit_text_entry *whit_text_table_at(const whit_text_table *table, size_t i)
 {
