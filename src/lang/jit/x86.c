@@ -621,7 +621,7 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
 }
 
 /* Compiles `if x % 2^k == 0 { v = e } else { v = f }` without a branch: computes both values and selects one, because
- * the low bits of a number are unpredictable. False if the statement has another form. */
+ * the low bits of a number are unpredictable. The result is false if the statement has another form. */
 static bool choose_branch(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };

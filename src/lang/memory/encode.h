@@ -24,7 +24,7 @@ typedef struct whit_encoder {
 whit_status whit_encoder_open(const whit_allocator *allocator, whit_encoder *encoder, whit_error *error);
 void whit_encoder_close(whit_encoder *encoder);
 
-/* Encodes a text. WHIT_ERROR_LIMIT if it is too long. */
+/* Encodes a text. The error is WHIT_ERROR_LIMIT if it is too long. */
 whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_bytes, uint64_t out[WHIT_MEMORY_WORDS],
                              whit_error *error);
 /* Encodes a triple. Parts that are NULL are omitted, as in a query. */
