@@ -43,7 +43,8 @@ typedef struct whit_budget {
 /* The least budget is 1.2 bits per weight. */
 #define WHIT_BUDGET_BITS_MIN 1.2
 
-/* Chooses candidates for all matrices. WHIT_ERROR_ARGUMENT if even the smallest candidates need more bits. */
+/* Chooses candidates for all matrices. The error is WHIT_ERROR_ARGUMENT if even the smallest candidates need more
+ * bits. */
 whit_status whit_budget_choose(whit_budget *budget, whit_error *error);
 
 #endif

@@ -14,7 +14,8 @@ typedef struct whit_knapsack {
     const double *costs, *losses; /* (n, stride), not negative */
 } whit_knapsack;
 
-/* Solves the problem; chosen: (n), out. WHIT_ERROR_LIMIT if even the cheapest options cost more than the budget. */
+/* Solves the problem; chosen: (n), out. The error is WHIT_ERROR_LIMIT if even the cheapest options cost more than the
+ * budget. */
 whit_status whit_knapsack_solve(const whit_knapsack *knapsack, double budget, uint8_t *chosen,
                                 const whit_allocator *allocator, whit_error *error);
 

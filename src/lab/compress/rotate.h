@@ -24,14 +24,16 @@ typedef struct whit_rotation {
 } whit_rotation;
 
 /* Finds v and o of the stream's layer if a rotation can be folded into them exactly: nothing but attention lies between
- * them, values have no bias, and nothing else reads the two matrices. False if the layer has no such pair. */
+ * them, values have no bias, and nothing else reads the two matrices. The result is false if the layer has no such
+ * pair. */
 bool whit_rotation_find(whit_stream *stream, whit_rotation *rotation);
 /* Computes the rotated weights of the matrices that were found. */
 whit_status whit_rotation_open(whit_rotation *rotation, whit_error *error);
 void whit_rotation_close(whit_rotation *rotation); /* accepts a zero-initialised rotation; the stream keeps its
                                                     * variant */
 
-/* Exchanges the original's weights of v and o with those kept here; the original computes the same but for rounding. */
+/* Exchanges the original's weights of v and o with those kept here; the original then computes the same result except
+ * for rounding. */
 void whit_rotation_swap_originals(whit_rotation *rotation);
 /* Exchanges the rounded values and codes of matrix i (v, o) with those kept here. */
 void whit_rotation_swap_rounded(whit_rotation *rotation, int i, whit_finished *finished);

@@ -497,7 +497,7 @@ static void measure_held(void *context, uint32_t worker, uint32_t begin, uint32_
     }
 }
 
-/* Measures the current error of the rows, and the error on held-out tokens; returns the former. */
+/* Measures the current error of the rows, and the error on held-out tokens; returns the current error. */
 static double measure_walk(struct walk *k, whit_pool *pool, double *held)
 {
     double sums[3] = {0};

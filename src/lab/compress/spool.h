@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Maps zeroed bytes in an unnamed file in `folder`. NULL if that is impossible or would leave less free space there
- * than it takes, which OUT may need; the caller then allocates memory. */
+/* Maps zeroed bytes in an unnamed file in `folder`. The result is NULL if that is impossible or would leave less free
+ * space there than it takes, which OUT may need; the caller then allocates memory. */
 void *whit_spool_map(const char *folder, size_t bytes);
 void whit_spool_unmap(void *memory, size_t bytes); /* accepts NULL */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Runs the calibration text through the model block by block, once through the original blocks and once through those
- * already compressed: the family's graph on two tapes (train/tape.h), one layer's nodes at a time. Only one layer's
- * weights are in memory as float.
+ * Runs the calibration text through the model block by block, once through the original blocks and once through the
+ * blocks already compressed: the family's graph on two tapes (train/tape.h), one layer's nodes at a time. Only one
+ * layer's weights are in memory as float.
  *
  *   whit_stream_open; for each layer: whit_stream_load, whit_stream_run as often as wanted,
  *   whit_stream_advance; whit_stream_close

@@ -45,8 +45,8 @@ bool whit_compress_knows_form(const char *name)
     return find_form(name) != NULL;
 }
 
-/* Sets the type of a form, or of q4_0 if the rows do not divide into the form's blocks. False if the rows do not divide
- * into blocks of 32 either. */
+/* Sets the type of a form, or of q4_0 if the rows do not divide into the form's blocks. The result is false if the rows
+ * do not divide into blocks of 32 either. */
 static bool form_type(const struct form *form, const whit_source_tensor *tensor, whit_tensor_type *type)
 {
     uint32_t n_cols = tensor->type.n_cols;

@@ -102,7 +102,7 @@ size_t whit_trainer_bytes(const whit_trainer *trainer);
 whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 /* Rounds the weights of a cancelled run. Afterwards it can resume only from its checkpoint. */
 void whit_trainer_finish(whit_trainer *trainer);
-/* Returns the number of steps that were done, those before a checkpoint included. */
+/* Returns the number of steps that were done, including the steps before a checkpoint. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
 
