@@ -386,7 +386,7 @@ int cli_agent_parallel(cli_call *call, const char *project)
     if (!values->url == !values->local)
         return cli_fail(call, CLI_USAGE, "which model? -m MODEL, or --url URL where it is served");
     int status = read_tasks(&p);
-    whit_buf key = {0}; /* the tasks send it; here it is only known, so that it is not copied for checks */
+    whit_buf key = {0}; /* read so that the guard knows it and keeps it out of copies for checks */
     if (status == CLI_OK && values->key_file && whit_agent_key(values->key_file, &key, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     whit_buf_free(&key);

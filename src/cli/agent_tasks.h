@@ -43,7 +43,8 @@ struct cli_tasks {
 
 /* ---- a task --------------------------------------------------------------------------------- */
 
-/* Opens the model, with the first six members set. CLI_OK, or an exit status after a message; close in every case. */
+/* Opens the model, with the first six members set. The result is CLI_OK, or an exit status after a message; close in
+ * every case. */
 int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 /* Runs a task and saves the conversation. only_reads: only a plan is made, and nothing is written. */

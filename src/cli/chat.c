@@ -217,8 +217,8 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     return true;
 }
 
-/* Gives every call of the last answer a result. False if the person ended the chat or the input ended; the remaining
- * calls are then refused. */
+/* Gives every call of the last answer a result. The result is false if the person ended the chat or the input ended;
+ * the remaining calls are then refused. */
 static bool answer_calls(cli_chat *chat)
 {
     whit_conversation *conversation = chat->talk.conversation;

@@ -57,8 +57,8 @@ int cli_chat_load(cli_chat *chat, const char *path);
 bool cli_chat_answer(cli_chat *chat);
 /* Records changes of the messages in the session file. */
 void cli_chat_keep_messages(cli_chat *chat);
-/* Reads up to the line that ends in """. `text` is what follows the opening """. False, after a message, if the input
- * ends before. */
+/* Reads up to the line that ends in """. `text` is what follows the opening """. The result is false, after a message,
+ * if the input ends before. */
 bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_buf *block);
 /* Keeps the first status other than CLI_OK for the end of a script; a person has seen the message. */
 void cli_chat_remember(cli_chat *chat, int status);

@@ -17,8 +17,8 @@ typedef struct cli_chat_tools {
 } cli_chat_tools;
 
 /* Reads tools from a file (NULL: no file), a JSON list in which a tool may have "command": [program, argument, ...],
- * and from the MCP servers of the agent's configuration if `use_servers`. CLI_OK or a status already reported; close
- * in every case. */
+ * and from the MCP servers of the agent's configuration if `use_servers`. The result is CLI_OK or a status already
+ * reported; close in every case. */
 int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_chat_tools *tools);
 void cli_chat_tools_close(cli_chat_tools *tools);
 /* Lets a conversation call the tools. */

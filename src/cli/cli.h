@@ -116,9 +116,9 @@ bool cli_is_near_name(const char *given, const char *name);
  * default. */
 bool cli_was_given(const cli_call *call, const char *name);
 
-/* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. CLI_OK;
- * CLI_USAGE after a message; -1 if the table has no such option, or if it is a flag, a text, a file or may be
- * repeated. */
+/* Sets one option of a table at `values` by its name without dashes ('_' counts as '-'), as /set does. The result is
+ * CLI_OK, CLI_USAGE after a message, or -1 if the table has no such option, or if it is a flag, a text, a file or may
+ * be repeated. */
 int cli_set_option(const cli_call *call, const cli_option *options, const char *name, const char *text, void *values);
 
 /* Returns whether the verb accepts the model as an operand, in place of -m. */
@@ -178,8 +178,8 @@ void cli_progress_end(void);
  * error of the write, and access to a truncated mapped file ends the program with a line that names the file. */
 void cli_signals_install(void);
 const volatile bool *cli_cancelled(void);
-/* Clears Ctrl-C, for a verb that continues after it. False if there was no Ctrl-C, or if SIGTERM arrived, which always
- * ends the program. */
+/* Clears Ctrl-C, for a verb that continues after it. The result is false if there was no Ctrl-C, or if SIGTERM arrived,
+ * which always ends the program. */
 bool cli_take_interrupt(void);
 /* Returns whether the program was stopped (Ctrl-Z) and continued since the last call; the terminal then has the shell's
  * modes. The first call begins to watch for this. */

@@ -131,7 +131,7 @@ typedef struct cli_adapters {
     whit_mount mounts[WHIT_MOUNTS_MAX];
     size_t n;
 } cli_adapters;
-/* Opens the adapters. CLI_OK or a status already reported; call cli_close_adapters in every case. */
+/* Opens the adapters. The result is CLI_OK or a status already reported; call cli_close_adapters in every case. */
 int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters);
 void cli_close_adapters(cli_adapters *adapters);
 
@@ -179,7 +179,7 @@ typedef struct cli_grammar {
     const whit_stage *stages[4];
     size_t n_stages;
 } cli_grammar;
-/* Opens the grammar. CLI_OK or a status already reported; call cli_close_grammar in every case. */
+/* Opens the grammar. The result is CLI_OK or a status already reported; call cli_close_grammar in every case. */
 int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_model *model, cli_grammar *grammar);
 /* Resets the grammar for another answer. */
 int cli_restart_grammar(cli_call *call, cli_grammar *grammar);

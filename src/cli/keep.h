@@ -32,7 +32,7 @@ typedef struct cli_keep {
 } cli_keep;
 
 /* Loads or creates the file for sequence 0; does nothing without a path. Sampling options that were not given are set
- * to those of the last turn. CLI_OK or a status already reported; close in every case. */
+ * to those of the last turn. The result is CLI_OK or a status already reported; close in every case. */
 int cli_keep_open(cli_call *call, const cli_keep_flags *flags, whit_session *session, const char *purpose,
                   cli_sampler_flags *sampler, cli_keep *keep);
 void cli_keep_close(cli_keep *keep);

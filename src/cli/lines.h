@@ -25,8 +25,8 @@ void cli_reader_free(cli_reader *reader);
  * A failure ends the run; what the function appended is printed first. */
 typedef whit_status cli_line_fn(void *user, const char *line, size_t n_bytes, whit_buf *out, whit_error *error);
 
-/* Answers every line of stdin; each answer is flushed, so that a pipe can be interactive. CLI_OK if every line was
- * answered. */
+/* Answers every line of stdin; each answer is flushed, so that a pipe can be interactive. The result is CLI_OK if every
+ * line was answered. */
 int cli_each_line(cli_call *call, cli_line_fn *answer, void *user);
 
 #endif

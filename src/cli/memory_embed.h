@@ -17,8 +17,8 @@ typedef struct cli_memory_embedder {
 } cli_memory_embedder;
 
 /* Opens the model, and checks that the records of the store were made with it: the file "STORE.model" has the identity
- * of the model, and is written for a new store. Without a path (NULL) a store that has such a file is refused. CLI_OK
- * or a status already reported; close in every case. */
+ * of the model, and is written for a new store. Without a path (NULL) a store that has such a file is refused. The
+ * result is CLI_OK or a status already reported; close in every case. */
 int cli_memory_embedder_open(cli_call *call, const char *path, const char *store, cli_memory_embedder *embedder);
 void cli_memory_embedder_close(cli_memory_embedder *embedder);
 /* Encodes a text of n bytes: bit b says on which side of the b-th of 8,192 random planes the text's vector lies, so

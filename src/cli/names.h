@@ -8,7 +8,8 @@
 #define CLI_PATH_BYTES 4096
 
 /* Finds the path of `words`: `words` itself if such a file or folder exists ("~/" is the home folder, also if the shell
- * has not expanded it), else the pulled model of that name (whit_hub_store_path). WHIT_ERROR_IO if nothing is found. */
+ * has not expanded it), else the pulled model of that name (whit_hub_store_path). The error is WHIT_ERROR_IO if nothing
+ * is found. */
 whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_error *error);
 
 /* Returns whether the words are a path rather than a name: they begin with '/', '.', '~' or the name of an existing

@@ -19,7 +19,8 @@ typedef struct cli_talk {
 } cli_talk;
 
 /* Opens a chat. `talk` holds zeros, or a model that is open already and belongs to it from now on. `template_file` is
- * as in cli_read_template; NULL: the model's own template. CLI_OK or a status already reported; close in every case. */
+ * as in cli_read_template; NULL: the model's own template. The result is CLI_OK or a status already reported; close in
+ * every case. */
 int cli_talk_open(cli_call *call, const cli_model_flags *model, const cli_session_flags *session,
                   const cli_adapter_flags *adapters, const char *template_file, uint32_t n_draft, cli_talk *talk);
 void cli_talk_close(cli_talk *talk);
