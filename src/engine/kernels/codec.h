@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Weight codecs: the layout of a matrix in memory, and the readable pack and unpack that define it.
+ * Defines weight codecs: the layout of a matrix in memory, and the readable pack and unpack that define it.
  *
  * A matrix is (n_rows outputs, n_cols inputs). In WHIT_LAYOUT_TILE16 its rows are cut into tiles of
  * sixteen; a tile is a run of 64-byte lines along k; dword r of a line belongs to row r of the tile

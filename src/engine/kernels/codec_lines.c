@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The specification of every line format, and the addresses of lines and scales in a tile. */
+ * Specifies every line format, and computes the addresses of lines and scales in a tile. */
 #include "kernels/codec_lines.h"
 
 #include "base/mem.h"

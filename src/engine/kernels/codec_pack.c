@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Packing: rows of content to tiles, for every codec.
+ * Packs rows of content into tiles, for every codec.
  *
  *   digits       four codes of a row at once to the bytes of a dword: all codecs but those below
  *   superblocks  t5 with scales of groups

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small functions that packing and unpacking of rows share (codec_pack.c, codec_rows.c). */
+ * Declares small functions that packing and unpacking of rows share (codec_pack.c, codec_rows.c). */
 #ifndef WHIT_KERNELS_CODEC_PLACES_H
 #define WHIT_KERNELS_CODEC_PLACES_H
 

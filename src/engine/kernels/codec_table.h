@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The codec table: the only definition of how many bits a codec's numbers have and which values they encode. It is in a
- * header so that kernels compiled for one codec see constants. */
+ * Holds the codec table: the only definition of how many bits a codec's numbers have and which values they encode. It
+ * is in a header so that kernels compiled for one codec see constants. */
 #ifndef WHIT_KERNELS_CODEC_TABLE_H
 #define WHIT_KERNELS_CODEC_TABLE_H
 

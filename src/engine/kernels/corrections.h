@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Corrections: parts of a tensor that add to the values of its codes (docs/dev/format.md, section 4).
+ * Defines corrections, which are parts of a tensor that add to the values of its codes (docs/dev/format.md, section 4).
  *
  * Outliers: single weights, an int8 times a scale of their tile. The part is
  *

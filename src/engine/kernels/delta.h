@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The scalars and normalised heads of the gated delta rule (docs/dev/numerics.md), the same for inference and
+ * Computes the scalars and normalised heads of the gated delta rule (docs/dev/numerics.md), the same for inference and
  * training. */
 #ifndef WHIT_KERNELS_DELTA_H
 #define WHIT_KERNELS_DELTA_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The Hadamard transform of values in packed caches. A head is cut into chunks whose sizes are powers of two, at most
- * 64, the largest first. Each chunk is transformed by butterflies (lower + upper, lower - upper) at distances 1, 2, 4
- * ..., and then scaled by a power of two, which rounds nothing: 2^k elements by 2^-floor(k / 2), and in the inverse by
- * 2^-ceil(k / 2). Inputs of rotated matrices have blocks of any power of two (whit_hadamard_row). Plain C, so that
- * compilers vectorise it for every ISA, with the same bits. */
+ * Computes the Hadamard transform of values in packed caches. A head is cut into chunks whose sizes are powers of two,
+ * at most 64, the largest first. Each chunk is transformed by butterflies (lower + upper, lower - upper) at distances
+ * 1, 2, 4 ..., and then scaled by a power of two, which rounds nothing: 2^k elements by 2^-floor(k / 2), and in the
+ * inverse by 2^-ceil(k / 2). Inputs of rotated matrices have blocks of any power of two (whit_hadamard_row). Plain C,
+ * so that compilers vectorise it for every ISA, with the same bits. */
 #ifndef WHIT_KERNELS_HADAMARD_H
 #define WHIT_KERNELS_HADAMARD_H
 

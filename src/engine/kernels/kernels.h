@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The kernels: one table of functions for a session, chosen once by ISA level.
+ * Declares the kernels: one table of functions for a session, chosen once by ISA level.
  *
  * Every kernel gives the bits of the generic one, whatever its ISA, tile or number of tokens
  * (docs/dev/numerics.md says which operations in which order). Kernels take bare pointers and shapes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The closed form of a block of the `bitmap` cache: ternary keys and values as two bitmaps each, active and positive
- * (a trit is 0 where it is not active, else 1 where it is positive, else -1). Sums over trits are counts of bits:
- * with codes u of WHIT_KV_BITMAP_PLANES bits, b_i their planes of bit i, and n bits in a word,
+ * Defines the closed form of a block of the `bitmap` cache: ternary keys and values as two bitmaps each, active and
+ * positive (a trit is 0 where it is not active, else 1 where it is positive, else -1). Sums over trits are counts of
+ * bits: with codes u of WHIT_KV_BITMAP_PLANES bits, b_i their planes of bit i, and n bits in a word,
  *
  *   sum u t = 255 popcount(positive) - sum over i of 2^i popcount(active & (b_i ^ positive))
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One block of a KV cache: keys and values of one KV head at 64 positions, by absolute index.
+ * Defines one block of a KV cache: keys and values of one KV head at 64 positions, by absolute index.
  *
  *   f32, f16   keys (head_dim, 64), transposed, so that lanes are positions; values (64, head_dim)
  *   i8         keys u8 = code + 128 as (ceil(head_dim / 4), 64, 4), four dimensions of a position

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in
- * few bits. While a block is open, and some time after, it is an f16 block (kv_block.h) whose values
- * are rotated by a Hadamard matrix (kernels/hadamard.h): all sums are in the rotated space,
- * and one inverse transform per head follows.
+ * Defines the closed form of a block of the packed caches: keys and values of one KV head at 64 positions, in few bits.
+ * While a block is open, and some time after, it is an f16 block (kv_block.h) whose values are rotated by a Hadamard
+ * matrix (kernels/hadamard.h): all sums are in the rotated space, and one inverse transform per head follows.
  *
  *   keys         u32 (ceil(head_dim / c), 4, 16): c = 32 / bits channels a dword, lane l of vector v is
  *                position 16 v + l; channel i of a dword lies at bit bits * i. bits: k4v2 4, k2v2 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Elementary functions as fixed sequences of correctly rounded operations, so that a result does not depend on a
- * library or an ISA. Vector code repeats the f32 sequences step by step with the constants below. fmaf and fma are
+ * Computes elementary functions by fixed sequences of correctly rounded operations, so that a result does not depend on
+ * a library or an ISA. Vector code repeats the f32 sequences step by step with the constants below. fmaf and fma are
  * correctly rounded by definition, so any implementation may be used.
  *
  * The functions assume the environment of base/fpenv.h. */

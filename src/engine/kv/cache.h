@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The KV cache: keys and values of every sequence, in blocks of 64 positions.
+ * Keeps the KV cache: the keys and values of every sequence, in blocks of 64 positions.
  *
  * Layers of one shape and window are a *class* with a pool of blocks of its own (kv/pool.h), so that a block can be
  * dropped, or shared between sequences with a common beginning. Where a position lies (its block) is independent of its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A pool of KV blocks of one shape. Blocks are reference-counted and can be found by the hash of their contents; blocks
- * without users are kept until they are evicted, least recently used first.
+ * Keeps a pool of KV blocks of one shape. Blocks are reference-counted and can be found by the hash of their contents;
+ * blocks without users are kept until they are evicted, least recently used first.
  *
  * A block holds 64 positions of one sequence for all layers and KV heads of a class; each layer and head has a
  * piece of it, laid out as kernels/kv_block.h says. Blocks are stored in groups of four, and within a group the pieces

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * State of recurrent layers: the part of a sequence's past that is not in the KV cache.
+ * Keeps the state of recurrent layers: the part of a sequence's past that is not in the KV cache.
  *
  * A layer has a causal convolution, optionally followed by a delta rule. Everything is f32:
  *

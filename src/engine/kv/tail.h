@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tails: the bytes that a sequence needs, in addition to its full closed blocks, to be continued at a position. Packed
- * caches and models with recurrent layers need one:
+ * Keeps tails, which are the bytes that a sequence needs, in addition to its full closed blocks, to be continued at a
+ * position. Packed caches and models with recurrent layers need one:
  *
  *   for every class of open blocks   blocks (from the first needed to the last), each by layer and head, in f16
  *   for every class of sinks         if block 0 is full: by layer and head

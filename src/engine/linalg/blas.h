@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products on one thread or partitioned over a pool, in one of three precisions.
+ * Computes matrix products on one thread or partitioned over a pool, in one of three precisions.
  *
  * f32: OpenBLAS computes the products where it is installed; otherwise, and under WHIT_CPU=generic, a plain blocked
  * loop does. OpenBLAS is loaded on first use, because linking it would start its threads in every program that uses

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Cholesky factors of symmetric positive definite matrices in f32, computed in blocks with the products of blas.h
+ * Computes Cholesky factors of symmetric positive definite matrices in f32, in blocks with the products of blas.h
  * (Golub, Van Loan, Matrix Computations, section 4.2). Diagonal blocks are factored in double precision. Work is cut by
  * shapes alone, so the results do not depend on the number of threads. */
 #ifndef WHIT_LINALG_CHOLESKY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products whose operands are rounded to bfloat16, with sums in f32:
- * c (m, n) = or += op(a) (m, k) op(b) (k, n), row-major.
+ * Computes matrix products whose operands are rounded to bfloat16, with sums in f32: c (m, n) = or += op(a) (m, k)
+ * op(b) (k, n), row-major.
  *
  * First b is packed, then rows of c are computed from it; both may be partitioned over threads. Every element of
  * c is summed in one order, however rows and panels are partitioned.

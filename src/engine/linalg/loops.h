@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Inner loops of training and compression on bare rows, as a table that is chosen for the machine when
- * a run opens.
+ * Declares inner loops of training and compression on bare rows, as a table that is chosen for the machine when a run
+ * opens.
  *
  * The loops are plain C that the compiler vectorises, built once per ISA level (loops.inc). They have no fused
  * operations and sum in sixteen lanes, so every level gives the same bits; unlike for the kernels of inference, this is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Adapters: int8 low-rank additions to the matrices of one model, used in place in an ADAPTER frame
+ * Reads adapters, which are int8 low-rank additions to the matrices of one model, in place in an ADAPTER frame
  * (docs/dev/format.md, section 8).
  *
  * A matrix W (n_rows, n_cols) with the pair A (rank, n_cols), B (n_rows, rank) gives x Wᵀ plus

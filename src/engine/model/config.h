@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The canonical configuration: every number that defines a model's mathematics, in one form for all file formats. It is
- * part of the model's identity; names and licences are not.
+ * Holds the canonical configuration: every number that defines a model's mathematics, in one form for all file formats.
+ * It is part of the model's identity; names and licences are not.
  *
  * Queries and keys are always stored so that RoPE rotates pairs (i, i + rope_dim / 2): importers permute the rows of
  * sources that have other pairs. */

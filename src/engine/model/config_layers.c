@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Layer kinds and RoPE tables of a configuration. A container's table stores them as arrays of numbers, one row after
- * the other: "kinds" (u64, N_KIND per kind), "kind_of_layer" (one byte per layer), "ropes" (f64, N_ROPE per RoPE
- * table). */
+ * Loads, saves and checks layer kinds and RoPE tables of a configuration. A container's table stores them as arrays of
+ * numbers, one row after the other: "kinds" (u64, N_KIND per kind), "kind_of_layer" (one byte per layer), "ropes" (f64,
+ * N_ROPE per RoPE table). */
 #include "model/config.h"
 
 #include "kernels/kv_block.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Conversion: writes a source as an .ndf file. It is lossless unless an option names a codec. */
+ * Converts a model: writes a source as an .ndf file. The conversion is lossless unless an option names a codec. */
 #ifndef WHIT_MODEL_CONVERT_H
 #define WHIT_MODEL_CONVERT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The draft block of a model, which predicts one more token (multi-token prediction), used as a separate draft model.
- * It consists of the layer after the last one, with the model's embedding and head (docs/dev/drafts.md). */
+ * Uses the draft block of a model, which predicts one more token (multi-token prediction), as a separate draft model.
+ * The block consists of the layer after the last one, with the model's embedding and head (docs/dev/drafts.md). */
 #ifndef WHIT_MODEL_DRAFT_BLOCK_H
 #define WHIT_MODEL_DRAFT_BLOCK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The executor of a plan: binds its schedules (plan_fuse.h) to memory, kernels and weights, so that a pass over a
- * batch walks two lists of function pointers, chosen once: one for all its tokens, one for the tokens whose outputs are
- * wanted. A pass allocates nothing, looks up no names and does not dispatch on types.
+ * Executes a plan: binds its schedules (plan_fuse.h) to memory, kernels and weights, so that a pass over a batch walks
+ * two lists of function pointers, chosen once: one for all its tokens, one for the tokens whose outputs are wanted. A
+ * pass allocates nothing, looks up no names and does not dispatch on types.
  *
  * This header is for callers; exec_step.h is for the implementations of steps. */
 #ifndef WHIT_MODEL_EXEC_H

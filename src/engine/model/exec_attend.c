@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Attention over the KV cache (docs/dev/numerics.md, rules 5 and 6): each query's softmax is computed separately over
- * each group of four blocks, 256 positions, and the partials are merged in ascending order of groups, whichever
- * thread computed them.
+ * Computes attention over the KV cache (docs/dev/numerics.md, rules 5 and 6): each query's softmax is computed
+ * separately over each group of four blocks, 256 positions, and the partials are merged in ascending order of groups,
+ * whichever thread computed them.
  *
  * In an endless cache a query whose window has left the first positions attends to the sinks as one more group before
  * the others, as if the sinks immediately preceded its window (docs/use/context.md): instead of rotating the sinks'

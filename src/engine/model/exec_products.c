@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Products: computes tiles of a matrix for some rows, alone or together with fused steps. */
+ * Computes products: tiles of a matrix for some rows, alone or together with fused steps. */
 #include "model/exec_step.h"
 
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)

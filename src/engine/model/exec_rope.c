@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * RoPE tables of a session: computes frequencies when the session is opened, and the cosines and sines of the tokens
- * before each pass. */
+ * Computes RoPE tables of a session: the frequencies when the session is opened, and the cosines and sines of the
+ * tokens before each pass. */
 #include "model/exec_step.h"
 
 void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,

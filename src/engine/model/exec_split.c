@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A plan that is split over ranks: narrows steps to a rank's columns, and exchanges values.
+ * Executes a plan that is split over ranks: narrows steps to a rank's columns, and exchanges values.
  *
  * Slots have the same shape as in one process, and matrices are those of the whole file. A rank reads and writes only
  * its own columns and tiles, until a gather fills in the others. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each item
+ * Computes recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each item
  * processes all tokens of all sequences in their order, so that threads, batch splits and other rows change no bit.
  *
  * A head's state stays committed before the newest tokens (kv/state.h). Their updates are kept and applied again to a

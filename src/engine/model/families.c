@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Model families are programs of the array language (src/engine/model/families, docs/use/arrays.md): they state the
- * forward pass once, by calls of the functions below. The fields of the configuration are variables. Built-in programs
- * are compiled with the library (families/compile.c); programs of model files are parsed and run when a model is
- * opened.
+ * Builds graphs of model families. Families are programs of the array language (src/engine/model/families,
+ * docs/use/arrays.md): they state the forward pass once, by calls of the functions below. The fields of the
+ * configuration are variables. Built-in programs are compiled with the library (families/compile.c); programs of model
+ * files are parsed and run when a model is opened.
  *
  * A program may come from an untrusted source: its steps and memory are bounded, and it can access only the graph. */
 #include "kernels/codec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Model families: each has a program that states its forward pass; running the program builds the graph. */
+ * Declares model families: each has a program that states its forward pass; running the program builds the graph. */
 #ifndef WHIT_MODEL_FAMILIES_H
 #define WHIT_MODEL_FAMILIES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The programs of the built-in families as C, which families/compile.c generates from their sources when whit is
- * built: they make the same calls in the same order, without parsing or checks at run time. */
+ * Declares the programs of the built-in families as C, which families/compile.c generates from their sources when whit
+ * is built: they make the same calls in the same order, without parsing or checks at run time. */
 #ifndef WHIT_MODEL_FAMILIES_COMPILED_H
 #define WHIT_MODEL_FAMILIES_COMPILED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The graph: a forward pass as operations on named values, one row per token.
+ * Declares the graph: a forward pass as operations on named values, one row per token.
  *
  * A family's builder states the graph once, through the calls below, and does not depend on codecs, slots or batches.
  * Every call takes and returns value numbers, so an interpreter can make the same calls. Errors are sticky: after the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * GGUF files as sources: converts keys to the canonical configuration, names to canonical names, and rows of queries
- * and keys to half-split RoPE pairs. Anything unknown that would change the mathematics is refused by name; keys that
- * only describe the model are ignored. */
+ * Reads GGUF files as sources: converts keys to the canonical configuration, names to canonical names, and rows of
+ * queries and keys to half-split RoPE pairs. Anything unknown that would change the mathematics is refused by name;
+ * keys that only describe the model are ignored. */
 #include "model/import_gguf.h"
 
 #include "model/unknown_family.h"

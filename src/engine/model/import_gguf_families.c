@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of known architectures of GGUF files. A new family needs a row here and tables of its names
+ * Holds the table of known architectures of GGUF files. A new family needs a row here and tables of its names
  * (docs/dev/new-family.md). */
 #include "model/import_gguf.h"
 

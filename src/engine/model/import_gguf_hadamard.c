@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Rotated matrices of GGUF files: keys "prism.hadamard.*" (Bonsai 2). They name the tensors that are rotated, the size
- * of blocks, and a vector of signs for each width of inputs. All other values are refused, because a model whose
- * matrices are rotated differently would load and generate nonsense. */
+ * Reads the keys of rotated matrices in GGUF files: keys "prism.hadamard.*" (Bonsai 2). They name the tensors that are
+ * rotated, the size of blocks, and a vector of signs for each width of inputs. All other values are refused, because a
+ * model whose matrices are rotated differently would load and generate nonsense. */
 #include "model/hadamard.h"
 #include "model/import_gguf.h"
 

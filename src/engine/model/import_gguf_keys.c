@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The keys that a GGUF file of a known architecture may have. As for config.json (import_hf_fields.c), there are three
- * lists: keys that the importer reads, keys that cannot change a logit, and keys that would, with the value that means
- * "not used". Any other key is refused unless its value is empty (0, false, ""): a model with an unknown convention
- * (such as rotated weights) would otherwise load without an error and generate nonsense. */
+ * Lists the keys that a GGUF file of a known architecture may have. As for config.json (import_hf_fields.c), there are
+ * three lists: keys that the importer reads, keys that cannot change a logit, and keys that would, with the value that
+ * means "not used". Any other key is refused unless its value is empty (0, false, ""): a model with an unknown
+ * convention (such as rotated weights) would otherwise load without an error and generate nonsense. */
 #include "model/import_gguf.h"
 
 #include <strings.h>

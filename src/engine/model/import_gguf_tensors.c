@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a GGUF file: gives them canonical names, types that store them exactly, and the canonical order of
- * rows. Unknown tensors are refused by name, because they would change the result. */
+ * Reads the weights of a GGUF file: gives them canonical names, types that store them exactly, and the canonical order
+ * of rows. Unknown tensors are refused by name, because they would change the result. */
 #include "model/import_gguf.h"
 #include "format/ggml_encode.h"
 #include "format/ternary.h"

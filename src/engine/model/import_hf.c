@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hugging Face folders as sources: opens the folder, and reads the parts that describe a model (templates, metadata,
- * generation defaults). The other import_hf_*.c files read the configuration and the weights. */
+ * Reads Hugging Face folders as sources: opens the folder, and reads the parts that describe a model (templates,
+ * metadata, generation defaults). The other import_hf_*.c files read the configuration and the weights. */
 #include "model/import_hf.h"
 #include "base/items.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of known model classes of transformers, with the defaults of their code for absent fields
+ * Holds the table of known model classes of transformers, with the defaults of their code for absent fields
  * (configuration_llama.py and similar files). A new family needs a row here and tables of its names
  * (docs/dev/new-family.md). */
 #include "model/import_hf.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The fields that a config.json may have. There are three lists: fields that the importer reads, fields that cannot
- * change a logit, and fields that would, with the value that means "not used". A field in no list is refused unless its
- * value is empty (null, false, "", [], {}): a new kind of model is recognised by its new fields, and running it without
- * them would give plausible nonsense. */
+ * Lists the fields that a config.json may have. There are three lists: fields that the importer reads, fields that
+ * cannot change a logit, and fields that would, with the value that means "not used". A field in no list is refused
+ * unless its value is empty (null, false, "", [], {}): a new kind of model is recognised by its new fields, and running
+ * it without them would give plausible nonsense. */
 #include "model/import_hf.h"
 
 #include <stdio.h>

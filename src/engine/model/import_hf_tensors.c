@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The weights of a Hugging Face folder: gives them canonical names and types that store them exactly. The RoPE pairs of
- * queries and keys are half a head apart, as in our format. Unknown tensors are refused by name, because they would
- * change the result. */
+ * Reads the weights of a Hugging Face folder: gives them canonical names and types that store them exactly. The RoPE
+ * pairs of queries and keys are half a head apart, as in our format. Unknown tensors are refused by name, because they
+ * would change the result. */
 #include "model/import_hf.h"
 
 #include "kernels/kernels.h"

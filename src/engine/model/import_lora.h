@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * LoRA adapters of Hugging Face's PEFT: a folder with adapter_config.json and
- * adapter_model.safetensors, as an adapter for one of our models.
+ * Reads LoRA adapters of Hugging Face's PEFT, a folder with adapter_config.json and adapter_model.safetensors, as an
+ * adapter for one of our models.
  *
  * Only adapters of the form x Wᵀ + alpha / r (x Aᵀ) Bᵀ on matrices of the layers are imported (alpha / sqrt(r) if
  * the file says so, with its patterns of ranks and alphas). All others would change the mathematics and are refused

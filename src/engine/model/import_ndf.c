@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * An .ndf file as a source, for changing its codecs: names and layouts are already canonical. The record of its origin
- * is kept: "whit.*" entries become "whit.previous.*". */
+ * Reads an .ndf file as a source, for changing its codecs: names and layouts are already canonical. The record of its
+ * origin is kept: "whit.*" entries become "whit.previous.*". */
 #include "kernels/corrections.h"
 #include "model/source.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Merging: writes a model whose matrices include adapters, W + strength B A.
+ * Merges adapters into a model: writes a model whose matrices include adapters, W + strength B A.
  *
  * A matrix that an adapter changes is encoded again, in its own codec if that can hold any numbers
  * (floats; i8 with a scale per row), else in the requested codec: signs, trits and similar codecs

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The plan: a graph compiled into a flat list of operations on slots.
+ * Declares the plan: a graph compiled into a flat list of operations on slots.
  *
  * Compiling drops operations that no output needs, folds scales, inserts the activation formats that matrices
  * read (each once per value), groups operations into phases and gives every value a slot by liveness:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Schedules: the steps of a plan that run for a number of rows, with neighbours fused into one operation if kernels
- * offer that. The executor binds the steps of a schedule, and whit_schedule_print writes them as text.
+ * Makes schedules, which are the steps of a plan that run for a number of rows, with neighbours fused into one
+ * operation if kernels offer that. The executor binds the steps of a schedule, and whit_schedule_print writes them as
+ * text.
  *
  *   linear, linear + gate             -> linear+gate     half as much is written
  *   linear + add                      -> linear+add      a product is accumulated onto its output

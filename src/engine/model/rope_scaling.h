@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Scaled RoPE: the frequencies of a RoPE table (model/config.h), which are computed when a session is opened.
+ * Computes scaled RoPE: the frequencies of a RoPE table (model/config.h), which are computed when a session is opened.
  *
  * Source of all formulas: transformers, modeling_rope_utils.py. With n = dims and f_i = theta^(-2i / n), i < n / 2:
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Slots: assigns every value of a plan a place in memory by liveness. It is a part of compiling (plan.c). */
+ * Assigns slots: every value of a plan gets a place in memory by liveness. This is a part of compiling (plan.c). */
 #ifndef WHIT_MODEL_SLOTS_H
 #define WHIT_MODEL_SLOTS_H
 

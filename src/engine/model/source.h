@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A source: a model in another program's format, described in whit's terms. Importers (import_*.c) fill it; convert.c
- * writes it. Weights are read row by row, in the type that stores them exactly, so a conversion needs memory for a few
- * rows only. */
+ * Declares a source, which is a model in another program's format, described in whit's terms. Importers (import_*.c)
+ * fill it; convert.c writes it. Weights are read row by row, in the type that stores them exactly, so a conversion
+ * needs memory for a few rows only. */
 #ifndef WHIT_MODEL_SOURCE_H
 #define WHIT_MODEL_SOURCE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The error for a model whose family is not supported; it names the family and the features that the family would
- * need. */
+ * Makes the error for a model whose family is not supported; the error names the family and the features that the
+ * family would need. */
 #ifndef WHIT_MODEL_UNKNOWN_FAMILY_H
 #define WHIT_MODEL_UNKNOWN_FAMILY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The weights of an open model: every tensor of the container, checked against its codec and used in place. They
+ * Holds the weights of an open model: every tensor of the container, checked against its codec and used in place. They
  * resolve names for the graph. */
 #ifndef WHIT_MODEL_WEIGHTS_H
 #define WHIT_MODEL_WEIGHTS_H

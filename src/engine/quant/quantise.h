@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Rounding to a codec's nearest levels: one scale group of latent weights (which may be a row, or a tensor) to the
- * levels of a codec.
+ * Rounds one scale group of latent weights (which may be a row, or a tensor) to the nearest levels of a codec.
  *
  * A codec's levels follow from a group's scales: ternary {-a, 0, a}, signs {-a, a}, q2 and l2 {a s + b e},
  * i8 rows multiples of a. Every weight goes to the nearest level. Scales are rounded as the file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lossy changes of codec by plain rounding of rows: conversions that a user requests by name (embedding, head),
- * and low-bit codecs whose levels are fitted to each group. */
+ * Changes codecs with loss by plain rounding of rows: conversions that a user requests by name (embedding, head), and
+ * low-bit codecs whose levels are fitted to each group. */
 #ifndef WHIT_QUANT_REQUANTISE_H
 #define WHIT_QUANT_REQUANTISE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Gemma 4's notation of arguments: {key:<|"|>text<|"|>,n:3,list:[1,2],o:{k:true}}. Keys are bare, strings are verbatim
- * between two marks, everything else is as in JSON. Source: the model's chat template. */
+ * Reads Gemma 4's notation of arguments: {key:<|"|>text<|"|>,n:3,list:[1,2],o:{k:true}}. Keys are bare, strings are
+ * verbatim between two marks, everything else is as in JSON. Source: the model's chat template. */
 #ifndef WHIT_RUNTIME_CALL_GEMMA_H
 #define WHIT_RUNTIME_CALL_GEMMA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The grammar of tagged arguments. */
+ * Writes the grammar of tagged arguments. */
 #include "runtime/call_tagged.h"
 #include "base/items.h"
 

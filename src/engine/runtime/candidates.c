@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Candidates: a heap whose greatest keys are moved into a sorted end, only as far as needed. */
+ * Sorts candidates by a heap whose greatest keys are moved into a sorted end, only as far as needed. */
 #include "runtime/candidates.h"
 #include "base/mem.h"
 

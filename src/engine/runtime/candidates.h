@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The candidates of one pick: token ids ordered by logit, ties by id. They are sorted lazily, only as far as the order
- * is asked for.
+ * Keeps the candidates of one pick: token ids ordered by logit, ties by id. They are sorted lazily, only as far as the
+ * order is asked for.
  *
  * A candidate is a 64-bit key: the logit's bits, made to sort as unsigned numbers, over the
  * complement of the id. One comparison of keys therefore orders by descending logit, then by ascending id.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The chain of samplers. Every probability is exp((logit - greatest) / temperature), divided by the sum of these terms
- * over the candidates left at that point, in double precision. */
+ * Runs the chain of samplers. Every probability is exp((logit - greatest) / temperature), divided by the sum of these
+ * terms over the candidates left at that point, in double precision. */
 #include "runtime/chain.h"
 #include "runtime/elementary.h"
 #include "base/mem.h"

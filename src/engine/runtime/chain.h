@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The chain of samplers: from logits to one token id.
+ * Runs the chain of samplers, from logits to one token id.
  *
  * The stages are logit biases, penalties, dry, top_n_sigma, top_k, typical, top_p, min_p, xtc, temperature, then one
  * draw; with mirostat: biases, temperature, mirostat. Names, order and defaults are those of llama.cpp. The chain does

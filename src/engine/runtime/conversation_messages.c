@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The messages of a conversation: appends and removes them, reads them from files, and finds calls and their
+ * Handles the messages of a conversation: appends and removes them, reads them from files, and finds calls and their
  * results. */
 #include "base/file.h"
 #include "base/items.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Prompt lookup: guesses that the last few tokens are followed by the tokens that followed their
- * previous occurrence in the text (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked
- * token by token, so they only change the speed. */
+ * Guesses by prompt lookup, that is, that the last few tokens are followed by the tokens that followed their previous
+ * occurrence in the text (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked token by
+ * token, so they only change the speed. */
 #ifndef WHIT_RUNTIME_DRAFT_H
 #define WHIT_RUNTIME_DRAFT_H
 

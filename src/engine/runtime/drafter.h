@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Draft models: guess the next tokens of a sequence from the model's last hidden states (docs/dev/drafts.md). A draft
- * model is a small graph that reads each token and the target's hidden state at the position before it, and computes
- * logits and the state from which the following token is guessed. The target checks the guesses, so they only change
- * the speed.
+ * Runs draft models, which guess the next tokens of a sequence from the model's last hidden states
+ * (docs/dev/drafts.md). A draft model is a small graph that reads each token and the target's hidden state at the
+ * position before it, and computes logits and the state from which the following token is guessed. The target checks
+ * the guesses, so they only change the speed.
  *
  * The target's hidden states are copied after every pass, the newest WHIT_DRAFTER_ROWS of each sequence. The draft
  * model reads them when guesses are wanted, not before: a session that never guesses pays for the copies alone. If more

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The candidates of a sampler's last pick. */
+ * Declares the access to the candidates of a sampler's last pick. */
 #ifndef WHIT_RUNTIME_DRAWN_H
 #define WHIT_RUNTIME_DRAWN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * exp, log and pow in double precision, built from correctly rounded operations only, so that a seed gives the same
+ * Computes exp, log and pow in double precision, from correctly rounded operations only, so that a seed gives the same
  * picks on every machine. A sampler without top-k computes exponentials of a whole vocabulary. Unlike kernels/math.h,
  * these functions need no fused multiply-add, which is a library call on baseline targets without FMA. */
 #ifndef WHIT_RUNTIME_ELEMENTARY_H

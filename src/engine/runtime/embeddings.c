@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Pooled embeddings of many texts at once. Sums are computed in double precision and token order, so that a text's
- * vector does not depend on the number of tokens per step or on the other texts.
+ * Computes pooled embeddings of many texts at once. Sums are computed in double precision and token order, so that a
+ * text's vector does not depend on the number of tokens per step or on the other texts.
  *
  * Texts are taken in order: a step has as many as fit its tokens and wanted rows, each in a sequence of its own. The
  * last of them may be continued by the next step, except in bidirectional models, where a text is computed in one

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One generation as a state machine: it offers the next tokens to feed, then consumes their logits.
+ * Runs one generation as a state machine: it offers the next tokens to feed, then consumes their logits.
  *
  * Once the prompt is fed, only the first offered token is certain; the others are guesses. Their logits
  * pass through the stages and the sampler in order, as long as each pick equals the guess, so that every

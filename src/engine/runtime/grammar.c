@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The vocabulary of a model for grammars: the bytes that each token adds to a text. */
+ * Makes the vocabulary of a model for grammars: the bytes that each token adds to a text. */
 #include "base/mem.h"
 #include "runtime/grammar.h"
 #include "runtime/model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The stop-sequence filter: generated text that might be the beginning of a stop string is held back until more text
+ * Filters stop sequences: generated text that might be the beginning of a stop string is held back until more text
  * decides.
  *
  *     text:  [ taken | final, not taken yet | held back ]  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tokens that a sampler has seen, and the penalties for repeating them: those of llama.cpp, and DRY.
+ * Keeps the tokens that a sampler has seen, and the penalties for repeating them: those of llama.cpp, and DRY.
  *
  * A ring of the last n_history tokens. Both penalties edit newly loaded candidates, and only
  * the candidates of tokens that occur in their window. Nothing is allocated after opening. */

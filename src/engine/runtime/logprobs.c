@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Log-probabilities of tokens: the log softmax of logits, computed in double precision and token order, so that they
+ * Computes log-probabilities of tokens: the log softmax of logits, in double precision and token order, so that they
  * are the same on every machine. */
 #include "base/fpenv.h"
 #include "base/status.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The checkpoints (marks) of a session: decides how many there are, when they are made, and which one is evicted. */
+ * Keeps the checkpoints (marks) of a session: decides how many there are, when they are made, and which one is
+ * evicted. */
 #include "base/options.h"
 #include "runtime/session.h"
 #include "runtime/split.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The text that a rerank model scores, made of a query and a document.
+ * Makes the text that a rerank model scores, from a query and a document.
  *
  * Encoders take "[CLS] query [SEP] document [SEP]"; those without token types (XLM-RoBERTa) have a second separator
  * between the two. Generative models take a template, in which the user's texts are never read as special tokens. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The public sampler: it connects the chain of samplers with a model's vocabulary. */
+ * Implements the public sampler, which connects the chain of samplers with a model's vocabulary. */
 #include "runtime/chain.h"
 #include "runtime/drawn.h"
 #include "runtime/model.h"

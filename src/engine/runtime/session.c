@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Sessions: all memory is in one arena, whose size is fixed at opening; each step then serves any number of sequences
- * at once. */
+ * Opens and steps sessions: all memory is in one arena, whose size is fixed at opening; each step then serves any
+ * number of sequences at once. */
 #include "runtime/session.h"
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Session files: loading a sequence, and appending its turns. */
+ * Handles session files: loads a sequence, and appends its turns. */
 #include "runtime/session_frames.h"
 
 #include "base/items.h"

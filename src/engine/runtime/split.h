@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A model that several processes (ranks) run together. The caller uses rank 0 like a single process: it opens sessions
- * and steps them. The other ranks follow: they repeat every call that changes a session, so that their caches have the
- * same tables, each with its own heads, and compute their part of every step (model/plan_split.h).
+ * Opens a model that several processes (ranks) run together. The caller uses rank 0 like a single process: it opens
+ * sessions and steps them. The other ranks follow: they repeat every call that changes a session, so that their caches
+ * have the same tables, each with its own heads, and compute their part of every step (model/plan_split.h).
  *
  * Differences from one process: only rank 0 has logits; a step is cancelled between passes; each rank makes the n_top
  * largest logits of its own rows of a screened head exact, so that more than the n_top largest of all may be exact;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Measured times of a session's steps: how many prompt tokens fit into a time budget, and what more columns cost.
+ * Keeps measured times of a session's steps: how many prompt tokens fit into a time budget, and what more columns cost.
  *
  * A step consists of columns, which are tokens whose logits are wanted (those of generating sequences, with their
  * drafts), and of prompt tokens. Each prediction is the median of a few recent times, so that one disturbed step

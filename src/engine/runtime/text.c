@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The public functions that convert between text and tokens of a model, implemented with its tokenizer. */
+ * Implements the public functions that convert between text and tokens of a model with its tokenizer. */
 #include "runtime/text.h"
 
 #include "runtime/model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The tool style: the form in which a chat template expects messages and tool calls, and in which its model writes
- * calls. It is detected by rendering probes and by the markers in the template's source. */
+ * Declares the tool style: the form in which a chat template expects messages and tool calls, and in which its model
+ * writes calls. It is detected by rendering probes and by the markers in the template's source. */
 #ifndef WHIT_RUNTIME_TOOL_STYLE_H
 #define WHIT_RUNTIME_TOOL_STYLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probe: int8 products at the level dotprod. */
+ * Probes the rate of int8 products at the level dotprod. */
 #include "kernels/arm/lanes_dotprod.inc"
 
 #include "kernels/wide/quads.inc"

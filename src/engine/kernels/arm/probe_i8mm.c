@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probe: int8 products at the level i8mm. */
+ * Probes the rate of int8 products at the level i8mm. */
 #include "kernels/arm/lanes_i8mm.inc"
 
 #include "kernels/arm/pairs_i8mm.inc"

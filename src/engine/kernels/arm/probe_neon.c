@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probe: int8 products at the level neon. */
+ * Probes the rate of int8 products at the level neon. */
 #include "kernels/arm/lanes_neon.inc"
 
 #include "kernels/wide/quads.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Attention over groups of 256 positions, four blocks, as specified. For each query and group:
+ * Specifies attention over groups of 256 positions, which are four blocks. For each query and group:
  *
  *   scale     times log2 e, so that scores are powers of two
  *   score j   f32: s = fma(q_d, k_dj, s) over d ascending, then s * scale

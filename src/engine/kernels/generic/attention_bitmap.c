@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Specification of attention over groups whose first blocks are bitmaps (kernels/kv_bitmap.h); a group without closed
- * blocks is computed as in attention.c for f16. Sinks and open positions are as in attention_packed.c. For each query
- * and group:
+ * Specifies attention over groups whose first blocks are bitmaps (kernels/kv_bitmap.h); a group without closed blocks
+ * is computed as in attention.c for f16. Sinks and open positions are as in attention_packed.c. For each query and
+ * group:
  *
  *   code d    in a block: the query's code times key_step_d, as float times (127 / most), rounded, most the largest
  *             of these magnitudes; scale_b = most / 127

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Attention of one query over a group whose first blocks are closed, shared by the packed caches. Each cache has its
- * own functions to score and sum closed blocks. */
+ * Computes attention of one query over a group whose first blocks are closed; the packed caches share this code. Each
+ * cache has its own functions to score and sum closed blocks. */
 #ifndef WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 #define WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Specification of attention over groups whose first blocks are closed blocks of a packed cache; a group without
- * closed blocks is computed as in attention.c for f16. For each query and group:
+ * Specifies attention over groups whose first blocks are closed blocks of a packed cache; a group without closed blocks
+ * is computed as in attention.c for f16. For each query and group:
  *
  *   word dj   key d of position j: x = fma(code, step_d, least_d), both times units[1]; of the pairs
  *             (i, i + rope_pairs) a and b of rotated keys fma(a, cos, fma(-b, sin, M)) and

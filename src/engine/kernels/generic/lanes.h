@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The order of reductions, which is the same on every ISA: the largest magnitude is found by bit patterns, and sums are
- * computed in sixteen virtual lanes. Element i belongs to lane i mod 16; at the end lanes are merged 16 -> 8 -> 4 -> 2
- * -> 1, lane i with lane i + half. */
+ * Defines the order of reductions, which is the same on every ISA: the largest magnitude is found by bit patterns, and
+ * sums are computed in sixteen virtual lanes. Element i belongs to lane i mod 16; at the end lanes are merged 16 -> 8
+ * -> 4 -> 2 -> 1, lane i with lane i + half. */
 #ifndef WHIT_KERNELS_GENERIC_LANES_H
 #define WHIT_KERNELS_GENERIC_LANES_H
 

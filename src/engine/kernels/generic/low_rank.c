@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Specification of the second half of an adapter: the low-rank product that is added to finished outputs. Per output,
- * sum = fma(code, low, sum) from +0, ranks ascending; then y = fma(sum, scale, y). */
+ * Specifies the second half of an adapter: the low-rank product that is added to finished outputs. Per output, sum =
+ * fma(code, low, sum) from +0, ranks ascending; then y = fma(sum, scale, y). */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 

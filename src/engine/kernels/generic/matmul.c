@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Matrix products, as specified: lanes are the sixteen rows of a tile, every output is one chain
- * over k. Not tuned: MR = 16 rows, NR = 8 tokens, KC = WHIT_CHUNK_COLS, which is how much of a tile
- * is unpacked at once.
+ * Specifies matrix products: lanes are the sixteen rows of a tile, every output is one chain over k. Not tuned: MR = 16
+ * rows, NR = 8 tokens, KC = WHIT_CHUNK_COLS, which is how much of a tile is unpacked at once.
  *
  *   float weights       acc = fma(w, x, acc), k ascending
  *   codes, f32          per scale group g = fma(code, x, g), then acc = fma(g, scale, acc)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Specification of outliers. Activations become integers of up to 32,767 with a scale per token; integer activations
- * are first converted to the numbers float(q) scale. Per output, the sum of value times integer is exact in any order
- * (255 products of 127 and 32,767 stay below 2^31); then y = fma(float(sum), scale of the token times that of the tile,
- * y), for every row of a tile that has a record. */
+ * Specifies the product of outliers. Activations become integers of up to 32,767 with a scale per token; integer
+ * activations are first converted to the numbers float(q) scale. Per output, the sum of value times integer is exact in
+ * any order (255 products of 127 and 32,767 stay below 2^31); then y = fma(float(sum), scale of the token times that of
+ * the tile, y), for every row of a tile that has a record. */
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"
 #include "kernels/math.h"

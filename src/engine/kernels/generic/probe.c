@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Specification of the probes. */
+ * Specifies the probes, which measure how fast the machine reads and multiplies. */
 #include "kernels/kernels.h"
 
 uint64_t whit_probe_read_generic(const void *memory, size_t size_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Specification of recurrent layers: the causal convolution and the gated delta rule (Yang, Kautz and Hatamizadeh,
- * "Gated Delta Networks", 2024, equation 10). Elements of a value head do not mix, so every width of vector gives the
- * same bits. */
+ * Specifies recurrent layers: the causal convolution and the gated delta rule (Yang, Kautz and Hatamizadeh, "Gated
+ * Delta Networks", 2024, equation 10). Elements of a value head do not mix, so every width of vector gives the same
+ * bits. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 

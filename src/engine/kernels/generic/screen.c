@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Specification of the screened head. An i8s code is 16 h + l - 128; the screen reads h and assumes that l is 7.5, so
- * per step the row's sum is 16 (sum of h q) - 120.5 (sum of q). */
+ * Specifies the screened head. An i8s code is 16 h + l - 128; the screen reads h and assumes that l is 7.5, so per step
+ * the row's sum is 16 (sum of h q) - 120.5 (sum of q). */
 #include "base/mem.h"
 #include "kernels/codec_lines.h"
 #include "kernels/kernels.h"

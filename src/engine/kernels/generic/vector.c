@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Specification of norms, rotations, gates and searches on vectors. */
+ * Specifies norms, rotations, gates and searches on vectors. */
 #include "kernels/hadamard.h"
 #include "kernels/generic/lanes.h"
 #include "kernels/kernels.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The definition of every operation, in words of 64 lanes. The identities are checked against plain
- * arithmetic on the values, for every pair of values, by tests/kernels/quat.c. */
+ * Defines every operation, in words of 64 lanes. The identities are checked against plain arithmetic on the values, for
+ * every pair of values, by tests/kernels/quat.c. */
 #include "kernels/quat/declare.h"
 
 #define EACH_WORD for (uint32_t i = 0; i < n_words; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Quaternary vectors (base/quat.h): the selection of their kernels, and functions on tables of two bytes. Every level
- * gives the same bits as generic.c. */
+ * Serves quaternary vectors (base/quat.h): the selection of their kernels, and functions on tables of two bytes. Every
+ * level gives the same bits as generic.c. */
 #ifndef WHIT_KERNELS_QUAT_QUAT_H
 #define WHIT_KERNELS_QUAT_QUAT_H
 

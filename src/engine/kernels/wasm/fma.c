@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fmaf in place of the C library's for WebAssembly, which rounds subnormal results twice. */
+ * Defines fmaf in place of the C library's for WebAssembly, which rounds subnormal results twice. */
 #include <math.h>
 
 #include "kernels/wasm/fma.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Two tiles of A times two of B, the microtile of the GEMMs: 32 rows by 32 tokens.
+ * Multiplies two tiles of A by two of B, the microtile of the GEMMs: 32 rows by 32 tokens.
  *
  *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A strip, the microtile of a few tokens: 64 rows (four tiles of a matrix) by at most 16 tokens, or 32 rows
+ * Multiplies a strip, the microtile of a few tokens: 64 rows (four tiles of a matrix) by at most 16 tokens, or 32 rows
  * by 32 tokens (n_a, the tiles of A, is 1 or 2).
  *
  *   registers    tiles 0..3 C, n_a for each tile of the matrix, 4, 5 A, 6, 7 B

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The tile registers of AMX-INT8, or a model of them in plain C (WHIT_AMX_MODEL), so that the
- * kernels' tests run on machines without AMX. Tile numbers are constants. The model keeps its registers
- * in a struct that the kernel owns; the hardware's registers belong to the thread and are released by
- * amx_end.
- * AMX_STREAM loads with the hint not to keep the lines in L1.
+ * Provides the tile registers of AMX-INT8, or a model of them in plain C (WHIT_AMX_MODEL), so that the kernels' tests
+ * run on machines without AMX. Tile numbers are constants. The model keeps its registers in a struct that the kernel
+ * owns; the hardware's registers belong to the thread and are released by amx_end. AMX_STREAM loads with the hint not
+ * to keep the lines in L1.
  * compile with: -mamx-tile -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_TILES_H
 #define WHIT_KERNELS_X86_AMX_TILES_H

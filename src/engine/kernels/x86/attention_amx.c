@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Attention of many queries over the i8 and f16 caches with AMX, as specified in
- * generic/attention.c.
+ * Computes attention of many queries over the i8 and f16 caches with AMX, as specified in generic/attention.c.
  *
  *   microtile    MR = 16 queries (a tile of A) x NR = 16 positions (scores) or dimensions (values)
  *                for each of 4 tiles of B, a row of which is four dimensions, or four positions,

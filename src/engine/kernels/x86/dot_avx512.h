@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * VPDPBUSD as inline assembly. For the intrinsics gcc 12 copies the sums and emits a separate load for
- * shared or memory operands, which is half as many instructions again.
+ * Provides the instruction VPDPBUSD as inline assembly. For the intrinsics gcc 12 copies the sums and emits a separate
+ * load for shared or memory operands, which is half as many instructions again.
  * compile with: -mavx512f -mavx512vnni
  */
 #ifndef WHIT_KERNELS_X86_DOT_AVX512_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * VPDPBUSD in its VEX form, as inline assembly: for the intrinsic, gcc 12 emits a second instruction, which copies the
+ * Provides the instruction VPDPBUSD in its VEX form, as inline assembly: for the intrinsic, gcc 12 emits a second
+ * instruction, which copies the
  * sums. compile with: -mavx2
  */
 #ifndef WHIT_KERNELS_X86_DOT_VEX_H

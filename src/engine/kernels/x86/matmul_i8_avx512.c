@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * GEMV and narrow GEMM of coded weights and int8 activations, for up to 127 tokens of most codecs: AVX-512 with VNNI.
+ * Computes GEMV and narrow GEMM of coded weights and int8 activations with AVX-512 and VNNI, for up to 127 tokens of
+ * most codecs.
  *
  *   microtile    MR = 16 rows x NR = 1 or 2 tokens; from three tokens on MR = 32 (two tiles side by
  *                side, so that four activations loaded once serve two products: else loads are the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GEMM of coded weights and int8 activations, scales per group: AMX.
+ * Computes GEMM of coded weights and int8 activations with AMX, for scales per group.
  *
  *   microtile    MR = 32 rows (two tiles, or the two planes of one of q2) x NR = 32 tokens: two
  *                tiles of A times two of B, four loads for four multiplications

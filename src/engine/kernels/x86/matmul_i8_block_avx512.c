@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GEMM of coded weights and int8 activations: AVX-512 with VNNI.
+ * Computes GEMM of coded weights and int8 activations with AVX-512 and VNNI.
  *
  *   microtile    MR = 64 rows (four tiles; of q2 two tiles of two planes) x NR = 6 tokens
  *   KC           a step: as far as neither scale changes, else the whole of K

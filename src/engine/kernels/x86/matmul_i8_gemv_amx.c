@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GEMV and narrow GEMM of coded weights and int8 activations, one scale per tensor or row: AMX.
+ * Computes GEMV and narrow GEMM of coded weights and int8 activations with AMX, for one scale per tensor or row.
  *
  *   microtile    MR = 16 rows x NR = 16 tokens; a multiplication costs the same for two tokens as
  *                for sixteen, and less than a line takes to arrive from memory

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * GEMV of signs (b1, q2) and int8 activations by look-up, one token: AVX2. After T-MAC (Wei et al., 2024), as
- * x86/matmul_i8_lookup_avx512.c: the sums of four activations under each of sixteen patterns of four signs are computed
- * once, and every row looks them up.
+ * Computes GEMV of signs (b1, q2) and int8 activations by look-up with AVX2, for one token. It follows T-MAC (Wei et
+ * al., 2024), as does x86/matmul_i8_lookup_avx512.c: the sums of four activations under each of sixteen patterns of
+ * four signs are computed once, and every row looks them up.
  *
  *   microtile    MR = 32 rows (two tiles) x NR = 1 token
  *   KC           a step: the columns over which neither scale changes, at most K

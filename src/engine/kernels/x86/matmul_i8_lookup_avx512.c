@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * GEMV of signs (b1, q2) and int8 activations by look-up, one or two tokens: AVX-512 with VBMI and
- * VNNI. After T-MAC (Wei et al., 2024): the sums of four signs times four activations are computed
- * once for all sixteen patterns of signs, and every row looks them up.
+ * Computes GEMV of signs (b1, q2) and int8 activations by look-up with AVX-512, VBMI and VNNI, for one or two tokens.
+ * It follows T-MAC (Wei et al., 2024): the sums of four signs times four activations are computed once for all sixteen
+ * patterns of signs, and every row looks them up.
  *
  *   microtile    MR = 32 rows (two tiles) x NR = 1 token, or 16 x 2: two tiles of one token share the
  *                loads of its tables, two tokens of a tile those of its lines

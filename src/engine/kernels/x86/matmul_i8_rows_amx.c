@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GEMM of coded weights and int8 activations, one scale per tensor or row: AMX.
+ * Computes GEMM of coded weights and int8 activations with AMX, for one scale per tensor or row.
  *
  *   microtile    MR = 32 rows (two tiles) x NR = 32 tokens, as in matmul_i8_block_amx.c
  *   KC           all of K: C stays in its registers for a whole row

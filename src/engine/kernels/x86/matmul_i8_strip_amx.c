@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GEMM of coded weights and int8 activations for a few tokens, and the screen of a head: AMX.
+ * Computes GEMM of coded weights and int8 activations for a few tokens, and the screen of a head, with AMX.
  *
  *   microtile    MR = 64 rows (four tiles) x NR = 16 tokens; of the screen also 32 rows x 32 tokens
  *   KC           a step; C goes to memory at its end and is added to the outputs during the next one

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probes: AMX-INT8 in 2x2 tiles: four tile loads feed four products of 16 x 16 x 64.
+ * Probes the rate of AMX-INT8 in 2x2 tiles: four tile loads feed four products of 16 x 16 x 64.
  *
  *   tiles 0..3  sums: tokens 0..15 and 16..31 by rows 0..15 and 16..31, int32
  *   tiles 4, 5  x, 16 tokens of 64 bytes;  tiles 6, 7  w, 16 k-quads of 16 rows */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probes: AVX2. Products are summed in 16 bits, which 32 quads of codes up to 3 cannot exceed. */
+ * Probes the rates of AVX2. Products are summed in 16 bits, which 32 quads of codes up to 3 cannot exceed. */
 #include <immintrin.h>
 
 #include "kernels/kernels.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Probes: AVX2 with VPDPBUSD in its VEX form. */
+ * Probes the rate of AVX2 with VPDPBUSD in its VEX form. */
 #include <immintrin.h>
 
 #include "kernels/kernels.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Probes: AVX-512. The product is a tile of 32 rows by 8 tokens: 16 sums in registers, 2 loads and
- * 8 broadcasts for 16 VPDPBUSD. */
+ * Probes the rates of AVX-512. The product is a tile of 32 rows by 8 tokens: 16 sums in registers, 2 loads and 8
+ * broadcasts for 16 VPDPBUSD. */
 #include <immintrin.h>
 
 #include "kernels/x86/tiles_avx512.h"
