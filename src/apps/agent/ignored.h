@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The effect of a changed .gitignore: ignored files are not copied for commands, so checks do not see them. */
+ * Finds the effect of a changed .gitignore: ignored files are not copied for commands, so checks do not see them. */
 #ifndef WHIT_AGENT_IGNORED_H
 #define WHIT_AGENT_IGNORED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The table of system calls that a sandbox refuses or checks. */
+ * Holds the table of system calls that a sandbox refuses or checks. */
 #include "sandbox/walls.h"
 
 #define REFUSE(name)                                                                                                   \

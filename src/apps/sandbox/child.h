@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The child's side of a command's fork. It makes only system calls, because another thread may have held any lock at
- * the time of the fork. */
+ * Declares the child's side of a command's fork. The child makes only system calls, because another thread may have
+ * held any lock at the time of the fork. */
 #ifndef WHIT_SANDBOX_CHILD_H
 #define WHIT_SANDBOX_CHILD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The two mechanisms that every use of the sandbox shares: Landlock rules for files, and seccomp filters for system
- * calls. */
+ * Declares the two mechanisms that every use of the sandbox shares: Landlock rules for files, and seccomp filters for
+ * system calls. */
 #ifndef WHIT_SANDBOX_WALLS_H
 #define WHIT_SANDBOX_WALLS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The listener of a command's filter (seccomp user notification): refuses calls and records them.
+ * Listens to a command's filter (seccomp user notification), refuses calls and records them.
  *
  * Paths are read from the memory of the calling process, which may change them at once, so they are only used for the
  * list of refused accesses. Landlock and the mounts decide about accesses. Calls about which neither decides are made

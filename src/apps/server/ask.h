@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * One request for text: converts JSON to jobs of the engine. */
+ * Handles one request for text: converts its JSON to jobs of the engine. */
 #ifndef WHIT_SERVER_ASK_H
 #define WHIT_SERVER_ASK_H
 

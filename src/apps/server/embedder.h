@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The session in which an engine computes vectors and scores of texts, separate from the session of its slots. */
+ * Opens the session in which an engine computes vectors and scores of texts, separate from the session of its slots. */
 #ifndef WHIT_SERVER_EMBEDDER_H
 #define WHIT_SERVER_EMBEDDER_H
 

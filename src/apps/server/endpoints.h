@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The request handlers that the route table names, ordered by file. */
+ * Declares the request handlers that the route table names, ordered by file. */
 #ifndef WHIT_SERVER_ENDPOINTS_H
 #define WHIT_SERVER_ENDPOINTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The engine of a server: one thread steps all generations of a model together. */
+ * Declares the engine of a server: one thread steps all generations of a model together. */
 #ifndef WHIT_SERVER_ENGINE_H
 #define WHIT_SERVER_ENGINE_H
 

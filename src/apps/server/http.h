@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * HTTP/1.1 by libmicrohttpd: a handler gets whole requests, and makes whole or streamed replies. Each connection has a
- * thread, so a handler may block. */
+ * Serves HTTP/1.1 by libmicrohttpd: a handler gets whole requests, and makes whole or streamed replies. Each connection
+ * has a thread, so a handler may block. */
 #ifndef WHIT_SERVER_HTTP_H
 #define WHIT_SERVER_HTTP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A prefix cache that outlives the server: saves the tokens of each slot as a session file in the folder of
+ * Keeps a prefix cache that outlives the server: saves the tokens of each slot as a session file in the folder of
  * --cache-dir. */
 #ifndef WHIT_SERVER_KEEP_H
 #define WHIT_SERVER_KEEP_H

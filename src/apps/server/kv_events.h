@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * KV events: changes of the prefix caches, published for routers by ZeroMQ in vLLM's format (docs/dev/kv-events.md).
+ * Publishes KV events, which are changes of the prefix caches, for routers by ZeroMQ in vLLM's format
+ * (docs/dev/kv-events.md).
  *
  * Every model has a channel: a topic and batches of events. The first batch has the start time in microseconds as its
  * number, so that a restarted server never repeats a number, and its subscribers see a gap. An engine collects the

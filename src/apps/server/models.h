@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The models of a server: a model is opened at first use, closed when it is idle and memory is short, and replaced on
- * request. */
+ * Keeps the models of a server: a model is opened at first use, closed when it is idle and memory is short, and
+ * replaced on request. */
 #ifndef WHIT_SERVER_MODELS_H
 #define WHIT_SERVER_MODELS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The table of endpoints. The rows determine a path's handler, replies 404 and 405 with Allow, whether the path needs a
- * key, a body and an open model, and the vendor whose form its errors have.
+ * Declares the table of endpoints. The rows determine a path's handler, replies 404 and 405 with Allow, whether the
+ * path needs a key, a body and an open model, and the vendor whose form its errors have.
  *
  *     headers -> CORS, key -> row -> body, once -> model -> handler -> errors in the vendor's form */
 #ifndef WHIT_SERVER_ROUTES_H

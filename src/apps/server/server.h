@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A server of models over HTTP, with the APIs of OpenAI's and other vendors' clients, streaming, and many requests at
- * once. */
+ * Declares a server of models over HTTP, with the APIs of OpenAI's and other vendors' clients, streaming, and many
+ * requests at once. */
 #ifndef WHIT_SERVER_SERVER_H
 #define WHIT_SERVER_SERVER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The state of a server: whit_site has the state that all models share, whit_api is one open model. */
+ * Holds the state of a server: whit_site has the state that all models share, whit_api is one open model. */
 #ifndef WHIT_SERVER_SITE_H
 #define WHIT_SERVER_SITE_H
 
