@@ -22,7 +22,7 @@ typedef enum whit_isa {
     WHIT_ISA_COUNT
 } whit_isa;
 
-/* Features in addition to the levels. */
+/* These are features in addition to the levels. */
 #define WHIT_CPU_AVX_VNNI        (1u << 0) /* VPDPBUSD at the AVX2 level */
 #define WHIT_CPU_AVX512_POPCOUNT (1u << 1) /* VPOPCNTDQ */
 #define WHIT_CPU_AVX512_BF16     (1u << 2)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Is a whole file mapped read-only. Zero-initialised is closed. */
+/* Is a whole file mapped read-only. A zero-initialised map is closed. */
 typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;
@@ -34,11 +34,11 @@ void whit_map_release(const void *begin, size_t size_bytes);
  * small. */
 void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 
-/* Writes a file that takes the place of `path` when it is committed, whole or not at all: until then it has no name, or
- * a temporary one beside `path` where the file system cannot do without; a writer of the same path removes what killed
- * ones left. Links are followed; a device or a pipe gets the bytes at the commit; folders, block devices, sockets and
- * names that a commit could not give are refused. With path NULL it is anonymous memory (memfd), never renamed.
- * Zero-initialised is closed. */
+/* Represents a file that takes the place of `path` when it is committed, whole or not at all: until then it has no
+ * name, or a temporary one beside `path` where the file system cannot do without; a writer of the same path removes the
+ * files that killed processes left. Links are followed; a device or a pipe gets the bytes at the commit; folders, block
+ * devices, sockets and names that a commit could not give are refused. With path NULL it is anonymous memory (memfd),
+ * never renamed. A zero-initialised writer is closed. */
 typedef struct whit_writer {
     int fd; /* -1 when closed */
     bool open;
