@@ -67,7 +67,7 @@ static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chai
 
 /* ---- writing a chain ---- */
 
-/* Writes frames sequentially and hashes their payloads. */
+/* Is a writer that writes frames sequentially and hashes their payloads. */
 typedef struct whit_ndf_stream {
     whit_writer *out; /* the caller's; out->offset_bytes is where the next byte goes */
     uint32_t n_frames;

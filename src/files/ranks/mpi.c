@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Ranks by OpenMPI. The program does not link it: calls go through libwhit_mpi.so (mpi_shim.c), which is looked for
- * beside the program and in lib/whit, and opened only if mpirun has set its environment. */
+ * Implements ranks by OpenMPI. The program does not link it: calls go through libwhit_mpi.so (mpi_shim.c), which is
+ * looked for beside the program and in lib/whit, and opened only if mpirun has set its environment. */
 #include "ranks/ranks.h"
 
 #include <dlfcn.h>

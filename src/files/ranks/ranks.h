@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Ranks by MPI: the processes that mpirun starts. OpenMPI is opened only here, and only under mpirun. */
+ * Declares ranks by MPI: the processes that mpirun starts. OpenMPI is opened only here, and only under mpirun. */
 #ifndef WHIT_RANKS_RANKS_H
 #define WHIT_RANKS_RANKS_H
 
