@@ -165,7 +165,8 @@ static bool in_ranges(const whit_code_range *ranges, size_t n, uint32_t code)
 
 uint32_t whit_automaton_json_spelled(whit_automaton *graph, const whit_code_range *ranges, size_t n, uint32_t next)
 {
-    /* Characters that stand for themselves in a string, and characters of one escape \uXXXX: no surrogates. */
+    /* These are the characters that stand for themselves in a string, and the characters of one escape \uXXXX: no
+     * surrogates. */
     static const whit_code_range plain[] = {{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}},
                                  units[] = {{0, 0xD7FF}, {0xE000, 0xFFFF}};
     static const char letters[] = "\"\"\\\\//b\bf\fn\nr\rt\t"; /* pairs: escape letter, character */

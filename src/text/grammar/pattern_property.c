@@ -5,8 +5,8 @@
 
 #include <utf8proc.h>
 
-/* Categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt. The first
- * letter of a short name is the letter of the category's group. */
+/* Lists the categories by their short and long names, as ECMA-262 takes them from Unicode's PropertyValueAliases.txt.
+ * The first letter of a short name is the letter of the category's group. */
 static const struct {
     const char *name, *category;
 } categories[] = {{"Letter", "L"},

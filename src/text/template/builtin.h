@@ -66,8 +66,8 @@ static inline bool whit_builtin_is_true(const whit_builtin_frame *call, size_t i
 
 /* ---- shared by filters ----------------------------------------------------------------------- */
 
-/* Selects by the value of `attribute=`: "a.b.0" or an integer; without it the item itself. An undefined value on the
- * way becomes `fallback`, unless that is NULL. */
+/* Selects by the value of `attribute=`: "a.b.0" or an integer; without `attribute=` the item itself. An undefined value
+ * on the way becomes `fallback`, unless that is NULL. */
 whit_status whit_machine_select_attribute(whit_machine *m, whit_datum item, whit_datum attribute,
                                           const whit_datum *fallback, whit_datum *result);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Filters on sequences and mappings. */
+ * Implements the filters on sequences and mappings. */
 #include "template/builtin.h"
 #include "template/strings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Filters on text. Other values are first converted to str, as in Jinja. */
+ * Implements the filters on text. Other values are first converted to str, as in Jinja. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Filters on numbers and on values of any type. */
+ * Implements the filters on numbers and on values of any type. */
 #include <math.h>
 
 #include "template/builtin.h"

@@ -33,7 +33,7 @@ typedef enum whit_arithmetic {
     WHIT_POWER
 } whit_arithmetic;
 
-/* Calculates with two numbers. Returns NULL, or why it cannot be done. */
+/* Calculates with two numbers. Returns NULL, or the reason if the operation is impossible. */
 const char *whit_arithmetic_do(whit_arithmetic operation, whit_datum a, whit_datum b, whit_datum *result);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct whit_learner whit_learner;
  * tokens that are empty, repeated, or present anyway (<unk>, <s>, </s>). */
 whit_status whit_learner_open(const whit_learn_options *options, const whit_allocator *allocator,
                               whit_learner **learner, whit_error *error);
-/* Counts the words of a text. The memory is that of the different words. */
+/* Counts the words of a text. The memory grows with the different words. */
 whit_status whit_learner_add(whit_learner *learner, const char *text, size_t text_bytes, whit_error *error);
 /* Appends the tokenizer's image. A text with too few different pairs gives fewer pieces than
  * wanted. Time grows with the different words, not with the text. */
