@@ -73,7 +73,7 @@ static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
     if (__builtin_expect((vm->fuel -= n) < 0, 0)) lang_refuel(vm, at);
 }
 
-/* Checks the limits in the middle of a long operation, every LANG_LOOK elements. */
+/* The limits are checked in the middle of a long operation, every LANG_LOOK elements. */
 enum { LANG_LOOK = 65536 };
 static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
 {
