@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Progress from within a piece of work that takes long: a matrix, or a pass over the text. */
+ * Reports progress from within a piece of work that takes long: a matrix, or a pass over the text. */
 #ifndef WHIT_COMPRESS_WITHIN_H
 #define WHIT_COMPRESS_WITHIN_H
 

@@ -20,7 +20,7 @@ typedef struct whit_tree_node {
     float *values;    /* (n_values) */
 } whit_tree_node;
 
-/* Blocks in order, no two of which are the halves of a larger one. */
+/* Holds blocks in order, of which no two are the halves of a larger block. */
 typedef struct whit_tree {
     const whit_allocator *allocator;
     const whit_loops *loops;
