@@ -17,7 +17,7 @@ struct agent_values {
     bool hides_key; /* whit found the server by itself, so $WHIT_API_KEY must not be sent to it */
     cli_session_flags session;
 };
-/* Lists the words of --allow; the colours are older names of the first two. */
+/* Lists the words of --allow; green and yellow are older names of the first two. */
 enum { ALLOW_READ, ALLOW_WRITE, ALLOW_GREEN, ALLOW_YELLOW };
 
 static inline bool cli_agent_may_write(const struct agent_values *values)

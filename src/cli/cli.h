@@ -197,7 +197,7 @@ void cli_guard_file(const void *address, size_t size_bytes, const char *path);
 
 /* Prints the page of one verb, or of the whole program (NULL): for a terminal, or as a man page. */
 void cli_help(cli_call *call, const cli_verb *verb, bool man);
-/* Prints the completion script of a shell. */
+/* cli_completion prints the completion script of one of these shells. */
 typedef enum cli_shell { CLI_BASH, CLI_ZSH, CLI_FISH } cli_shell;
 void cli_completion(cli_call *call, cli_shell shell);
 
