@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/malloc.h"
-#include "base/utf8.h"
 #include "cli/compress_page.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/ranks.h"
+#include "cli/recorded.h"
 #include "cli/rounding.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
@@ -35,14 +35,13 @@ struct compress_values {
 };
 static const struct compress_values defaults = {
     .method = WHIT_COMPRESS_FULL, .max_tokens = CLI_CALIB_TOKENS, .tune_rate = 1e-4f};
-static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const methods[] = {"rtn", "gptq", "full"},
-                         *const embeddings[] = {"i8", "i4", "f16"};
+static const char *const codecs[] = {"t", "b1", "q2", "q2-planes"}, *const embeddings[] = {"i8", "i4", "f16"};
 /* Lists the matrices that b1 stores as t within its budget; they are a fifth to a quarter of the weights. */
 static const char *const signs_mixed[] = {"q=t", "k=t", "v=t", "o=t"};
 /* Lists the options that --bits replaces. */
 static const char *const by_budget[] = {"--codec",  "--mixed",    "--pure",  "--group",
                                         "--scales", "--outliers", "--plane", "--rank"};
-static const char *const scale_types[] = {"f16", "u8"};
+enum { BY_BUDGET = sizeof by_budget / sizeof *by_budget };
 static const uint32_t groups[] = {128, 32, 64, 256};
 
 #define AT(member) offsetof(struct compress_values, member)
@@ -211,20 +210,21 @@ static int read_text(cli_call *call, const struct compress_values *v, const whit
     return made == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
 }
 
-/* Adds the names of the texts and the limit of tokens to the command that the file's metadata stores. */
-static void name_text(const struct compress_values *v, const whit_compress_options *o, char *command, size_t room)
+/* Writes the command of the file's metadata; `o` has the ids of the calibration text. */
+static bool record_command(const cli_call *call, const whit_compress_options *o, whit_buf *command)
 {
-    size_t n = strlen(command);
-    const size_t n_tokens = o->n_ids < o->max_tokens ? o->n_ids : o->max_tokens;
-    for (size_t i = 0; n < room && i < v->calib.n; i++) {
-        const char *slash = strrchr(v->calib.items[i], '/'), *name = slash ? slash + 1 : v->calib.items[i];
-        const size_t n_name = whit_utf8_valid_bytes((const uint8_t *)name, strnlen(name, 80)); /* valid UTF-8, for
-                                                                                                * JSON */
-        n += (size_t)snprintf(command + n, room - n, " --calib %.*s", (int)n_name, name);
-    }
-    if (n < room && (v->n_sample_tokens || !v->calib.n))
-        n += (size_t)snprintf(command + n, room - n, " --sample %u", v->n_sample_tokens ? v->n_sample_tokens : SAMPLED);
-    if (n < room) snprintf(command + n, room - n, " --calib-tokens %zu", n_tokens);
+    const struct compress_values *v = call->values;
+    const bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
+    char n_used[24], n_sampled[24];
+    snprintf(n_used, sizeof n_used, "%zu", o->n_ids < o->max_tokens ? o->n_ids : o->max_tokens);
+    snprintf(n_sampled, sizeof n_sampled, "%d", SAMPLED);
+    cli_effective effective[BY_BUDGET + 3];
+    size_t n = 0;
+    effective[n++] = (cli_effective){"--calib-tokens", o->n_ids ? n_used : NULL};
+    if (o->n_ids && !v->calib.n && !v->n_sample_tokens) effective[n++] = (cli_effective){"--sample", n_sampled};
+    if (!tuned) effective[n++] = (cli_effective){"--tune-rate", NULL};
+    for (size_t i = 0; v->bits > 0 && i < BY_BUDGET; i++) effective[n++] = (cli_effective){by_budget[i], NULL};
+    return cli_record_command(call, true, effective, n, command);
 }
 
 /* ---- tuning ----------------------------------------------------------------------------------------
@@ -437,7 +437,7 @@ static void note_rounded(const whit_source *source)
 static int run_compress(cli_call *call)
 {
     const struct compress_values *v = call->values;
-    char found[CLI_PATH_BYTES], command[1024];
+    char found[CLI_PATH_BYTES];
     struct tune_paths paths;
     bool tuned = v->n_tune_tokens || v->tune_minutes > 0;
     whit_error error;
@@ -445,7 +445,7 @@ static int run_compress(cli_call *call)
     whit_buf ids = {0};
     whit_imatrix imatrix = {0};
     whit_sketch sketch = {0};
-    whit_buf rows = {0};
+    whit_buf rows = {0}, command = {0};
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
     whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
@@ -478,7 +478,7 @@ static int run_compress(cli_call *call)
             return cli_fail(call, CLI_USAGE, "--bits takes 1.2 to 4 bits a weight");
         if (v->method != WHIT_COMPRESS_FULL || v->imatrix)
             return cli_fail(call, CLI_USAGE, "--bits needs a text and every stage: leave out --method and --imatrix");
-        for (size_t i = 0; i < sizeof by_budget / sizeof *by_budget; i++)
+        for (size_t i = 0; i < BY_BUDGET; i++)
             if (cli_was_given(call, by_budget[i]))
                 return cli_fail(call, CLI_USAGE, "--bits chooses codec, group and corrections: leave out %s",
                                 by_budget[i]);
@@ -500,7 +500,6 @@ static int run_compress(cli_call *call)
                                .work = paths.work,
                                .keep_work = tuned,
                                .resume = v->resume,
-                               .command = command,
                                .ranks = ranks,
                                .multiply_adds = &listener.multiply_adds,
                                .progress = is_first ? cli_progress : NULL,
@@ -521,14 +520,6 @@ static int run_compress(cli_call *call)
                 v->without.items[i]);
         o.without |= stage;
     }
-    if (v->bits > 0)
-        snprintf(command, sizeof command, "whit compress --bits %.3f --embedding %s --seed %lld", (double)v->bits,
-                 o.embedding, (long long)v->seed);
-    else
-        snprintf(command, sizeof command,
-                 "whit compress --codec %s --method %s%s --group %u --scales %s --embedding %s --seed %lld", o.codec,
-                 methods[v->method], v->imatrix ? " --imatrix" : "", o.group, scale_types[v->scales], o.embedding,
-                 (long long)v->seed);
     cli_guard_likely(call->operands[0]);
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK ||
         whit_source_open(found, NULL, &source, &error) != WHIT_OK)
@@ -550,8 +541,9 @@ static int run_compress(cli_call *call)
         o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         o.bos = whit_compress_bos(&source);
-        name_text(v, &o, command, sizeof command);
     }
+    if (status == CLI_OK && !record_command(call, &o, &command)) status = cli_fail(call, CLI_LIMIT, "out of memory");
+    o.command = whit_chars(&command);
     if (v->json) listener.matrices = json_array();
     if (v->page) listener.rows = &rows;
     uint64_t solve_ns = whit_now_ns();
@@ -569,6 +561,7 @@ static int run_compress(cli_call *call)
     json_decref(listener.choice);
     whit_buf_free(&ids);
     whit_buf_free(&rows);
+    whit_buf_free(&command);
     whit_imatrix_close(&imatrix);
     whit_source_close(&source);
     return status;

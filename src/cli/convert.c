@@ -11,6 +11,7 @@
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/program.h"
+#include "cli/recorded.h"
 #include "cli/tales.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
@@ -122,19 +123,10 @@ static int run_convert(cli_call *call)
         return write_tales(call, values->output);
 
     struct listener listener = {.call = call, .verbose = values->verbose};
-    char command[256];
-    const char *codec_option = values->ternary ? " --codec " : "";
-    const char *codec_name = values->ternary ? ternary_names[values->ternary] : "";
-    const char *embd_option = values->embd ? " --embd " : "";
-    const char *head_option = values->head ? " --head " : "";
-    const char *override_option = values->overrides.n ? " --override-kv" : "";
-    snprintf(command, sizeof command, "whit convert%s%s%s%s%s%s%s%s", codec_option, codec_name, embd_option,
-             whit_or_empty(values->embd), head_option, whit_or_empty(values->head), values->family ? " --family" : "",
-             override_option);
+    whit_buf command = {0};
     whit_convert_options convert = {.ternary = ternary_names[values->ternary],
                                     .embd = values->embd,
                                     .head = values->head,
-                                    .command = command,
                                     .progress = cli_progress,
                                     .report = on_tensor,
                                     .user = &listener};
@@ -155,6 +147,12 @@ static int run_convert(cli_call *call)
     cli_text family = {0};
     int status = values->family ? cli_read_family(call, values->family, &family) : CLI_OK;
     if (status != CLI_OK) return status;
+    const cli_effective measured = {"--codec", convert.ternary};
+    if (!cli_record_command(call, false, &measured, values->ternary == TERNARY_AUTO, &command)) {
+        free(family.data);
+        return cli_fail(call, CLI_LIMIT, "out of memory");
+    }
+    convert.command = whit_chars(&command);
     const whit_family_program program = {values->family, family.data};
     const whit_source_options wanted = {.program = family.data ? &program : NULL,
                                         .is_strict = values->strict,
@@ -164,6 +162,7 @@ static int run_convert(cli_call *call)
         whit_source_open_as(found, &wanted, NULL, &source, &error) != WHIT_OK) {
         status = family.data ? cli_family_fail(call, values->family, &family, &error) : cli_fail_error(call, &error);
         free(family.data);
+        whit_buf_free(&command);
         return status;
     }
 
@@ -190,6 +189,7 @@ static int run_convert(cli_call *call)
     whit_ndf_writer_close(writer);
     whit_source_close(&source);
     free(family.data);
+    whit_buf_free(&command);
     return status;
 }
 

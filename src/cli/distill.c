@@ -2,7 +2,9 @@
  * Implements whit distill, which trains a low-bit student of a float model. */
 #include <stdio.h>
 
+#include "base/items.h"
 #include "cli/outputs.h"
+#include "cli/recorded.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/config_json.h"
@@ -74,7 +76,8 @@ static int run_distill(cli_call *call)
         return cli_fail(call, CLI_USAGE,
                         "--blocks takes the place of the other losses: leave out --kl, --ce, --hidden");
     whit_model *teacher = NULL, *student = NULL;
-    char command[256];
+    char rate[24];
+    whit_buf command = {0};
     whit_trainer_options o = cli_training_wanted(training);
     o.codecs.layers = codecs[v->codec];
     o.codecs.mixed = v->mixed.items;
@@ -86,10 +89,12 @@ static int run_distill(cli_call *call)
     o.ce_weight = v->ce;
     o.hidden_weight = v->by_blocks ? 1 : v->hidden;
     if (v->codec == CODEC_OWN && !cli_was_given(call, "--rate")) o.adamw.rate = CLI_RATE_OF_CODES;
-    snprintf(command, sizeof command, "whit distill --codec %s%s --steps %u --minutes %g --seed %lld --rate %g",
-             o.codecs.layers, v->by_blocks ? " --blocks" : "", training->n_steps, (double)training->minutes,
-             (long long)training->seed, (double)o.adamw.rate);
-    o.command = command;
+    snprintf(rate, sizeof rate, "%.7g", (double)o.adamw.rate);
+    const cli_effective effective[] = {{"--rate", rate}, {"--kl", NULL}};
+    const size_t n_effective = v->by_blocks ? 2 : 1; /* --blocks takes the place of --kl */
+    if (!cli_record_command(call, true, effective, n_effective, &command))
+        return cli_fail(call, CLI_LIMIT, "out of memory");
+    o.command = whit_chars(&command);
     const cli_named_file output = {"-o", training->out},
                          inputs[] = {{"--teacher", v->teacher}, {"--student", v->student}};
     int exit = cli_check_apart(call, output, inputs, 2);
@@ -100,6 +105,7 @@ static int run_distill(cli_call *call)
     if (exit == CLI_OK) exit = cli_train(call, training, student ? student : teacher, teacher, &o);
     whit_model_close(student);
     whit_model_close(teacher);
+    whit_buf_free(&command);
     return exit;
 }
 

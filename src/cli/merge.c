@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "cli/flags.h"
 #include "cli/outputs.h"
+#include "cli/recorded.h"
 #include "cli/verbs.h"
 #include "model/merge.h"
 #include "runtime/adapter.h"
@@ -61,13 +63,17 @@ static const char *path_of(const whit_model *model, char *path, size_t path_byte
     return path;
 }
 
-static whit_status merge(const struct merge_values *v, const whit_model *model, const cli_adapters *adapters,
+static whit_status merge(const cli_call *call, const whit_model *model, const cli_adapters *adapters,
                          struct listener *listener, whit_error *error)
 {
+    const struct merge_values *v = call->values;
     char path[64];
+    whit_buf command = {0};
+    if (!cli_record_command(call, false, NULL, 0, &command))
+        return whit_fail_memory(error, "the command's record", command.size_bytes);
     whit_merge_adapter merged[WHIT_MOUNTS_MAX];
     whit_merge_options o = {.codec = codec_names[v->codec],
-                            .command = "whit merge",
+                            .command = whit_chars(&command),
                             .n_threads = v->n_threads,
                             .progress = cli_progress,
                             .report = on_matrix,
@@ -75,10 +81,11 @@ static whit_status merge(const struct merge_values *v, const whit_model *model, 
     for (size_t i = 0; i < adapters->n; i++)
         merged[i] = (whit_merge_adapter){&adapters->opened[i]->weights, adapters->mounts[i].scale};
     whit_ndf_writer *writer = NULL;
-    WHIT_TRY(whit_ndf_writer_open(v->output, NULL, NULL, &writer, error));
-    whit_status status =
-        whit_merge(&model->weights, path_of(model, path, sizeof path), merged, adapters->n, &o, writer, error);
+    whit_status status = whit_ndf_writer_open(v->output, NULL, NULL, &writer, error);
+    if (status == WHIT_OK)
+        status = whit_merge(&model->weights, path_of(model, path, sizeof path), merged, adapters->n, &o, writer, error);
     whit_ndf_writer_close(writer);
+    whit_buf_free(&command);
     return status;
 }
 
@@ -104,7 +111,7 @@ static int run_merge(cli_call *call)
             status = cli_check_apart(call, output, &adapter, 1);
     }
     if (status == CLI_OK && v->json) listener.matrices = json_array();
-    if (status == CLI_OK && merge(v, model, &adapters, &listener, &error) != WHIT_OK)
+    if (status == CLI_OK && merge(call, model, &adapters, &listener, &error) != WHIT_OK)
         status = *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
                                   : cli_fail_error(call, &error);
     cli_progress_end();

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/items.h"
+#include "cli/recorded.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/config_json.h"
@@ -140,16 +142,16 @@ static int train(cli_call *call, const struct train_values *v, const whit_model 
 {
     static const char *const codecs[] = {"f16", "f32", "t", "b1", "q2", "q2-planes"};
     const cli_training_flags *training = &v->training;
-    char command[256];
+    whit_buf command = {0};
     whit_trainer_options o = cli_training_wanted(training);
     o.codecs.layers = codecs[v->codec];
     o.kl_weight = 0;
     o.ce_weight = 1;
-    snprintf(command, sizeof command, "whit train --codec %s --steps %u --minutes %g --seed %lld --rate %g",
-             o.codecs.layers, training->n_steps, (double)training->minutes, (long long)training->seed,
-             (double)training->rate);
-    o.command = command;
-    return cli_train(call, training, start, NULL, &o);
+    if (!cli_record_command(call, true, NULL, 0, &command)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    o.command = whit_chars(&command);
+    const int exit = cli_train(call, training, start, NULL, &o);
+    whit_buf_free(&command);
+    return exit;
 }
 
 static int open_new(cli_call *call, const struct train_values *v, whit_model **start)

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "cli/outputs.h"
+#include "cli/recorded.h"
 #include "cli/training.h"
 #include "cli/verbs.h"
 #include "model/adapter.h"
@@ -42,7 +44,7 @@ static int run_tune(cli_call *call)
     const cli_training_flags *training = &v->training;
     if (!training->out || !training->text.n) return cli_fail(call, CLI_USAGE, "-m MODEL, --text and -o are needed");
     whit_model *model = NULL, *teacher = NULL;
-    char command[256];
+    whit_buf command = {0};
     whit_tuning tuning = {.rank = v->rank,
                           .matrices = v->matrices.items,
                           .n_matrices = v->matrices.n,
@@ -64,15 +66,11 @@ static int run_tune(cli_call *call)
     else
         o.ce_weight = 1;
     o.hidden_weight = v->hidden;
-    const char *norms = v->norms ? " --norms" : "";
-    const char *scales = v->scales ? " --scales" : "";
-    snprintf(command, sizeof command, "whit tune --rank %u%s%s --steps %u --minutes %g --seed %lld --rate %g", v->rank,
-             norms, scales, training->n_steps, (double)training->minutes, (long long)training->seed,
-             (double)training->rate);
-    o.command = command;
     if (v->scales && training->refit)
         return cli_fail(call, CLI_USAGE,
                         "--refit-scales recomputes the scales that --scales learns: give only one of them");
+    if (!cli_record_command(call, true, NULL, 0, &command)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    o.command = whit_chars(&command);
     /* An adapter must not overwrite its model, since it could then never be used. */
     const bool makes_adapter = !v->norms && !v->scales;
     const cli_named_file output = {"-o", training->out},
@@ -84,6 +82,7 @@ static int run_tune(cli_call *call)
     if (exit == CLI_OK) exit = cli_train(call, training, model, teacher, &o);
     whit_model_close(teacher);
     whit_model_close(model);
+    whit_buf_free(&command);
     return exit;
 }
 

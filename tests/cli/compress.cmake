@@ -1,4 +1,5 @@
 whit_script(cli_compress ${CMAKE_CURRENT_LIST_DIR}/compress.sh)
+whit_script(cli_recorded ${CMAKE_CURRENT_LIST_DIR}/recorded.sh)
 whit_script(cli_compare ${CMAKE_CURRENT_LIST_DIR}/compare.sh)
 whit_script(cli_refine ${CMAKE_CURRENT_LIST_DIR}/refine.sh)
 whit_script(cli_compress_bits ${CMAKE_CURRENT_LIST_DIR}/compress_bits.sh)

@@ -94,7 +94,7 @@ at = b.index(b"context_length") + len(b"context_length") + 4 # behind the type o
 b[at:at + 4] = bytes([1, 0, 0, 0])
 open("one.gguf", "wb").write(b)'
 expect 0 whit compress one.gguf --codec t --calib calibration --calib-tokens 500 -o one.ndf
-whit inspect one.ndf --json | grep -q '"whit compress .* --calib calibration --calib-tokens 500"' ||
+whit inspect one.ndf --json | grep -q '"whit compress .* --calib calibration --calib-tokens 500 ' ||
     complain "the file does not say which text it was calibrated on: $(whit inspect one.ndf --json | grep command)"
 expect 2 whit compress one.gguf --codec t --calib calibration --tune-tokens 100 -o again.ndf
 one_line 'context of one token'

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/recorded.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* Options that leave the result as it is: its name and layout on disk, what is measured or told beside it, how fast it
+ * is made, and whether an interrupted run is resumed. */
+static const char *const neutral[] = {
+    "--output",   "--split-max-size", "--append",     "--report",           "--log",     "--plot",
+    "--held-out", "--held-out-every", "--checkpoint", "--held-out-windows", "--verbose", "--checkpoint-seconds",
+    "--json",     "--threads",        "--resume",     "--no-cache",         "--strict"};
+
+static bool has_name(const cli_option *option, const char *wanted)
+{
+    char name[32];
+    for (const char *at = option->names; (at = cli_option_name(at, name, sizeof name));)
+        if (!strcmp(name, wanted)) return true;
+    return false;
+}
+
+static bool is_neutral(const cli_option *option)
+{
+    for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
+        if (has_name(option, neutral[i])) return true;
+    return false;
+}
+
+/* Writes the first of the option's names that has two dashes, else the last. */
+static void long_name(const cli_option *option, char *name, size_t name_bytes)
+{
+    for (const char *at = option->names; (at = cli_option_name(at, name, name_bytes));)
+        if (name[1] == '-') return;
+}
+
+static void add_option(const cli_option *option, whit_buf *text)
+{
+    char name[32] = "";
+    long_name(option, name, sizeof name);
+    whit_buf_printf(text, " %s", name);
+}
+
+/* Adds a value, cut after 80 bytes, in quotes where it has blanks. */
+static void add_value(const char *value, whit_buf *text)
+{
+    enum { VALUE_BYTES = 80 };
+    const int n = (int)whit_utf8_valid_bytes((const uint8_t *)value, strnlen(value, VALUE_BYTES)); /* JSON shows it */
+    const char *quote = strpbrk(value, " \t\n'\"") ? "\"" : "";
+    whit_buf_printf(text, " %s%.*s%s", quote, n, value, quote);
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void add_choice(const cli_option *option, int index, whit_buf *text)
+{
+    const char *word = option->argument;
+    while (index-- > 0) word += strcspn(word, "|") + 1;
+    whit_buf_printf(text, " %.*s", (int)strcspn(word, "|"), word);
+}
+
+static void add_number(const cli_option *option, bool is_wanted, double number, whit_buf *text)
+{
+    if (!is_wanted) return;
+    add_option(option, text);
+    whit_buf_printf(text, " %.7g", number);
+}
+
+/* Adds an option by its value. `given`: among the arguments; else its default is added where it says something. */
+static void add_given(const cli_option *option, const void *value, bool given, bool with_defaults, whit_buf *text)
+{
+    const bool wanted = given || with_defaults;
+    switch (option->kind) {
+    case CLI_FLAG:
+        if (*(const bool *)value) add_option(option, text);
+        break;
+    case CLI_TEXT:
+    case CLI_FILE: {
+        const char *word = *(const char *const *)value;
+        if (!word) break;
+        add_option(option, text);
+        add_value(option->kind == CLI_FILE ? last_name(word) : word, text);
+        break;
+    }
+    case CLI_COUNT:
+    case CLI_AUTO:
+        add_number(option, given || (wanted && *(const uint32_t *)value), *(const uint32_t *)value, text);
+        break;
+    case CLI_INT:
+        add_number(option, given || (wanted && *(const int32_t *)value), *(const int32_t *)value, text);
+        break;
+    case CLI_REAL: /* a negative default stands for one that depends on other options */
+        add_number(option, given || (wanted && *(const float *)value > 0), (double)*(const float *)value, text);
+        break;
+    case CLI_SEED:
+        if (!wanted) break;
+        add_option(option, text);
+        whit_buf_printf(text, " %" PRId64, *(const int64_t *)value);
+        break;
+    case CLI_CHOICE:
+        if (!wanted) break;
+        add_option(option, text);
+        add_choice(option, *(const int *)value, text);
+        break;
+    case CLI_REPEAT: {
+        const cli_list *list = value;
+        for (size_t i = 0; i < list->n; i++) {
+            add_option(option, text);
+            add_value(strncmp(option->argument, "FILE", 4) ? list->items[i] : last_name(list->items[i]), text);
+        }
+        break;
+    }
+    }
+}
+
+bool cli_record_command(const cli_call *call, bool with_defaults, const cli_effective *effective, size_t n_effective,
+                        whit_buf *text)
+{
+    const cli_option *option;
+    size_t group_offset;
+    whit_buf_printf(text, "whit %s", call->verb->name);
+    for (size_t i = 0; i < CLI_OPTIONS_MAX && (option = cli_verb_option(call->verb, i, &group_offset)); i++) {
+        const cli_effective *computed = effective, *end = effective + n_effective;
+        while (computed < end && !has_name(option, computed->name)) computed++;
+        if (is_neutral(option) || (computed < end && !computed->value)) continue;
+        if (computed < end) {
+            add_option(option, text);
+            add_value(computed->value, text);
+        } else {
+            add_given(option, (const char *)call->values + group_offset + option->offset, call->given[i], with_defaults,
+                      text);
+        }
+    }
+    return whit_buf_append(text, "", 1);
+}
