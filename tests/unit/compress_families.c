@@ -8,6 +8,7 @@
 #include "compress/compress.h"
 #include "compress/hessian.h"
 #include "compress/stages.h"
+#include "compress/weighted.h"
 #include "model/convert.h"
 #include "test_folder.h"
 
@@ -236,6 +237,61 @@ static void rounding_ends(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+enum { WIDE_ROWS = 2048, WIDE_COLS = 1024 };
+
+static whit_status read_wide_row(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
+                                 whit_error *error)
+{
+    (void)tensor, (void)error;
+    for (uint32_t j = 0; j < WIDE_COLS; j++) ((float *)rows->elems)[j] = (float)((row * 31 + j * 17) % 97) - 48;
+    return WHIT_OK;
+}
+
+struct shares {
+    uint32_t n, n_wanted; /* 0: to the end */
+    double last;
+};
+
+static bool hear_share(void *user, double share)
+{
+    struct shares *shares = user;
+    assert_true(share > shares->last && share <= 1);
+    shares->last = share;
+    return ++shares->n != shares->n_wanted;
+}
+
+/* A wide matrix takes seconds: the share is told within it, and the rounding ends where it is told to. */
+static void a_wide_matrix_is_told_of(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_pool *pool;
+    const whit_source source = {.path = "wide"};
+    const whit_source_tensor tensor = {
+        .name = "layers.0.up",
+        .type = {.codec = WHIT_CODEC_F32, .layout = WHIT_LAYOUT_TILE16, .n_rows = WIDE_ROWS, .n_cols = WIDE_COLS},
+        .read_row = read_wide_row};
+    whit_tensor_type type = {.codec = WHIT_CODEC_T5,
+                             .layout = WHIT_LAYOUT_TILE16,
+                             .scale_kind = WHIT_SCALE_GROUP,
+                             .scale_type = WHIT_SCALE_F16,
+                             .group = 128,
+                             .n_rows = WIDE_ROWS,
+                             .n_cols = WIDE_COLS};
+    assert_ok(whit_pool_open(1, NULL, &pool, &error), error);
+    for (uint32_t n_wanted = 0; n_wanted < 2; n_wanted++) {
+        struct shares shares = {.n_wanted = n_wanted};
+        whit_finished finished = {0};
+        double lost;
+        const whit_status status = whit_weighted_round(&finished, &source, &tensor, &type, NULL,
+                                                       &(whit_within){hear_share, &shares}, pool, &lost, &error);
+        assert_int_equal(status, n_wanted ? WHIT_ERROR_CANCELLED : WHIT_OK);
+        assert_true(n_wanted ? shares.n == 1 && shares.last < 1 : shares.n >= 2 && shares.last == 1);
+        whit_finished_free(&finished, NULL);
+    }
+    whit_pool_close(pool);
+}
+
 static void count_unseen(void *user, const whit_compress_report *report)
 {
     (void)user;
@@ -360,7 +416,7 @@ static void losses_of_the_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes),
-                                       cmocka_unit_test(rounding_ends), cmocka_unit_test(unseen_experts),
-                                       cmocka_unit_test(losses_of_the_stream)};
+                                       cmocka_unit_test(rounding_ends),    cmocka_unit_test(a_wide_matrix_is_told_of),
+                                       cmocka_unit_test(unseen_experts),   cmocka_unit_test(losses_of_the_stream)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -43,7 +43,7 @@ static int make_model(void **state)
     const whit_new_model new_model = {.config = &config, .seed = 5};
     snprintf(path, sizeof path, "%s", in_folder("mixture.ndf"));
     assert_ok(whit_new_model_open(&new_model, NULL, &model, &error), error);
-    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, &error), error);
+    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, NULL, &error), error);
     assert_ok(whit_trainee_write(&trainee, NULL, path, &error), error);
     whit_trainee_close(&trainee);
     whit_model_close(model);
@@ -175,7 +175,7 @@ static void refusals(void **state)
     whit_trainee trainee;
     const whit_new_model new_model = {.config = &config};
     assert_ok(whit_new_model_open(&new_model, NULL, &model, &error), error);
-    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, &error), error);
+    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, NULL, &error), error);
     assert_ok(whit_trainee_write(&trainee, NULL, in_folder("dense.ndf"), &error), error);
     whit_trainee_close(&trainee);
     whit_model_close(model);

@@ -26,7 +26,7 @@ static whit_model *open_random(uint32_t i, whit_ndf_writer **writer)
 static uint32_t compare_values(const whit_model *model, whit_params *params)
 {
     uint32_t n_compared = 0;
-    whit_params_fit(params, NULL);
+    whit_params_fit(params, NULL, NULL);
     params->share = 1;
     whit_params_round(params, NULL);
     for (uint32_t i = 0; i < params->n; i++) {
@@ -59,7 +59,7 @@ static void training_sees_corrections(void **state)
         whit_error error;
         whit_model *model = open_random(i, &writer);
         const whit_trainee_codecs codecs = {.layers = "own", .embedding = "i8"};
-        whit_status status = whit_trainee_open(&trainee, model, &codecs, NULL, &error);
+        whit_status status = whit_trainee_open(&trainee, model, &codecs, NULL, NULL, &error);
         if (status == WHIT_OK) {
             n_compared += compare_values(model, &trainee.params);
             for (uint32_t k = 0; k < trainee.params.n; k++)
@@ -86,7 +86,7 @@ static void their_scales_can_be_tuned(void **state)
         whit_error error;
         whit_model *model = open_random(i, &writer);
         const whit_tuning tuning = {.scales = true};
-        whit_status status = whit_tuning_open(&trainee, model, &tuning, NULL, &error);
+        whit_status status = whit_tuning_open(&trainee, model, &tuning, NULL, NULL, &error);
         if (status == WHIT_OK) {
             for (uint32_t k = 0; k < trainee.params.n; k++)
                 n_tuned += whit_is_corrected(&trainee.params.items[k].corrected);

@@ -55,7 +55,7 @@ static void fill(struct world *w)
         float size = param->type.n_rows == 1 ? 0.3f : 1.5f / sqrtf((float)param->type.n_cols);
         for (size_t k = 0; k < param->n; k++) latent[k] = centre + size * noise(&rng);
     }
-    whit_params_fit(&w->params, NULL);
+    whit_params_fit(&w->params, NULL, NULL);
     whit_params_round(&w->params, NULL);
     for (size_t i = 0; i < SEQUENCES * TOKENS; i++) w->ids[i] = (int32_t)whit_rng_below(&rng, VOCAB);
 }

@@ -74,7 +74,7 @@ static void check_logits(whit_model *model, const char *name, const int32_t *giv
     whit_trainee trainee;
     whit_tape tape;
     whit_tape_options batch = {.n_sequences = 1, .n_tokens = n};
-    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, &error), error);
+    assert_ok(whit_trainee_open(&trainee, model, NULL, NULL, NULL, &error), error);
     assert_ok(whit_tape_open(&tape, &trainee.graph, &trainee.config, &trainee.params, &batch, NULL, NULL, &error),
               error);
     double worst = difference(&tape, model, given);

@@ -36,7 +36,7 @@ static void give_one_scale_each(whit_trainee *trainee)
     }
     whit_params_free(&grouped);
     assert_ok(whit_params_allocate(params, true, &error), error);
-    assert_ok(whit_params_load(params, trainee->model->file, &error), error);
+    assert_ok(whit_params_load(params, trainee->model->file, NULL, &error), error);
 }
 
 /* A low-bit model: the small one with its matrices rounded, by groups or with one scale each; with
@@ -50,11 +50,11 @@ static void make_model(const char *name, const char *codec, bool one_scale, bool
     tiny.n_ff = 160;
     assert_true(tiny_model_write(&tiny, in_folder("tiny.gguf")));
     whit_model *model = open_model("tiny.gguf");
-    assert_ok(
-        whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.layers = codec, .embedding = "i8"}, NULL, &error),
-        error);
+    assert_ok(whit_trainee_open(&trainee, model, &(whit_trainee_codecs){.layers = codec, .embedding = "i8"}, NULL, NULL,
+                                &error),
+              error);
     if (one_scale) give_one_scale_each(&trainee);
-    whit_params_fit(&trainee.params, NULL);
+    whit_params_fit(&trainee.params, NULL, NULL);
     whit_params_round(&trainee.params, NULL);
     for (uint32_t i = 0; token && i < trainee.params.n; i++)
         if (is_coded_in_layers(&trainee.params.items[i])) trainee.params.items[i].type.act = WHIT_TENSOR_ACT_TOKEN;
@@ -113,13 +113,13 @@ static void gradients_of_factors_norms_and_scales(void **state)
     whit_trainee trainee;
     whit_model *model = open_model("t.ndf");
     whit_tuning tuning = {.rank = 5, .norms = true, .scales = true, .seed = 1};
-    assert_ok(whit_tuning_open(&trainee, model, &tuning, NULL, &error), error);
+    assert_ok(whit_tuning_open(&trainee, model, &tuning, NULL, NULL, &error), error);
     whit_params *params = &trainee.params;
     whit_rng rng = {3};
     for (uint32_t i = 0; i < params->n; i++) /* B too, so that A has a gradient */
         for (size_t k = 0; params->items[i].is_new && k < params->items[i].n; k++)
             whit_param_latent(params, &params->items[i])[k] = (float)(whit_rng_uniform(&rng) - 0.5) * 0.2f;
-    whit_params_fit(params, NULL);
+    whit_params_fit(params, NULL, NULL);
     whit_params_round(params, NULL);
     params->learn_scales = true;
     struct batch b;
@@ -370,11 +370,47 @@ static void nonsense_is_refused(void **state)
     whit_trainee trainee;
     whit_model *model = open_model("t.ndf");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(whit_tuning_open(&trainee, model, &cases[i], NULL, &error), WHIT_ERROR_ARGUMENT);
+        assert_int_equal(whit_tuning_open(&trainee, model, &cases[i], NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
     whit_model_close(model);
     model = open_model("tiny.gguf"); /* floats have no scales */
-    assert_int_equal(whit_tuning_open(&trainee, model, &(whit_tuning){.scales = true}, NULL, &error),
+    assert_int_equal(whit_tuning_open(&trainee, model, &(whit_tuning){.scales = true}, NULL, NULL, &error),
                      WHIT_ERROR_UNSUPPORTED);
+    whit_model_close(model);
+}
+
+struct heard {
+    uint32_t n_read, n_fitted, last; /* last: calls until the answer is false; 0: never */
+};
+
+static bool hear_share(void *user, const char *what, double share)
+{
+    struct heard *heard = user;
+    assert_true(share > 0 && share <= 1);
+    heard->n_read += !strcmp(what, "reading the weights");
+    heard->n_fitted += !strcmp(what, "fitting scales");
+    return heard->n_read + heard->n_fitted != heard->last;
+}
+
+/* Opening tells of every tensor that is read and fitted, and ends where it is told to. */
+static void opening_is_told_of(void **state)
+{
+    (void)state;
+    whit_error error;
+    whit_trainee trainee;
+    struct heard heard = {0};
+    const whit_watcher watcher = {hear_share, &heard};
+    const whit_tuning tuning = {.norms = true, .scales = true};
+    whit_model *model = open_model("t.ndf");
+    assert_ok(whit_tuning_open(&trainee, model, &tuning, &watcher, NULL, &error), error);
+    assert_int_equal(heard.n_read, model->weights.n_tensors);
+    assert_int_equal(heard.n_fitted, trainee.params.n);
+    whit_trainee_close(&trainee);
+    const uint32_t ends[] = {1, heard.n_read + 1};
+    for (size_t i = 0; i < 2; i++) {
+        heard = (struct heard){.last = ends[i]};
+        assert_int_equal(whit_tuning_open(&trainee, model, &tuning, &watcher, NULL, &error), WHIT_ERROR_CANCELLED);
+        assert_int_equal(heard.n_read + heard.n_fitted, ends[i]);
+    }
     whit_model_close(model);
 }
 
@@ -401,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_model_is_tuned),
         cmocka_unit_test(a_cut_run_goes_on_with_the_same_bits),
         cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(opening_is_told_of),
     };
     return cmocka_run_group_tests_name("tuning", tests, make_files, remove_folder);
 }

@@ -744,6 +744,18 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
+/* Reports a share of the tensor that is being rounded by itself. */
+struct rounded_tensor {
+    struct compression *c;
+    uint32_t i;
+};
+
+static bool tell_rounded(void *user, double share)
+{
+    const struct rounded_tensor *at = user;
+    return progress(at->c, (at->i + share) / at->c->source->n_tensors) == WHIT_OK;
+}
+
 /* Rounds every matrix by itself; errors are weighted by the diagonal of an importance matrix if there is such a
  * matrix. */
 static whit_status round_all(struct compression *c)
@@ -761,11 +773,11 @@ static whit_status round_all(struct compression *c)
         float *means = whit_zalloc_array(c->allocator, type.n_cols, sizeof *means);
         whit_status status = means ? WHIT_OK : whit_fail_memory(c->error, tensor->name, type.n_cols * sizeof *means);
         if (status == WHIT_OK && o->imatrix) status = whit_weighted_means(o->imatrix, tensor, means, c->error);
+        struct rounded_tensor at = {c, i};
         if (status == WHIT_OK)
-            status = whit_weighted_round(&c->finished[i], c->source, tensor, &type, o->imatrix ? means : NULL, c->pool,
-                                         &share, c->error);
+            status = whit_weighted_round(&c->finished[i], c->source, tensor, &type, o->imatrix ? means : NULL,
+                                         &(whit_within){tell_rounded, &at}, c->pool, &share, c->error);
         whit_free(c->allocator, means, type.n_cols * sizeof *means);
-        if (status == WHIT_OK) status = progress(c, (double)(i + 1) / c->source->n_tensors);
         WHIT_TRY(status);
         (void)sscanf(tensor->name, "layers.%9u.", &layer);
         if (o->report)

@@ -21,8 +21,11 @@ struct job {
     uint8_t *fields_u8; /* (m, row_bytes); NULL if scales are not bytes */
     float *scratch;     /* for each worker: a row, scales, factors */
     size_t scratch_elems;
-    double *sums; /* (m, 2): error, weight */
+    double *sums;   /* (m, 2): error, weight */
+    uint32_t first; /* first row of the piece that is being rounded */
 };
+
+#define PIECE_WEIGHTS (1u << 20) /* Number of weights in a piece, which takes a fraction of a second. */
 
 /* Finds the stored scales (n_groups, 2) of a row and the factors (n_shares, 2) shared by its groups. */
 static void fit_row(const struct job *job, const float *w, float *scales, float *factors)
@@ -74,9 +77,10 @@ static void round_values(const struct job *job, uint32_t row, const float *w, fl
     }
 }
 
-static whit_status round_row(void *context, uint32_t worker, uint32_t row, whit_error *error)
+static whit_status round_row(void *context, uint32_t worker, uint32_t item, whit_error *error)
 {
     const struct job *job = context;
+    const uint32_t row = job->first + item;
     size_t n = job->type->n_cols;
     float *w = job->scratch + worker * job->scratch_elems;
     WHIT_TRY(whit_stream_read_row(job->tensor, row, w, job->source->allocator, error));
@@ -89,9 +93,22 @@ static whit_status round_row(void *context, uint32_t worker, uint32_t row, whit_
     return WHIT_OK;
 }
 
+/* Rounds the rows in pieces, and tells how far it is after each: a wide matrix takes seconds. */
+static whit_status round_rows(struct job *job, const whit_within *within, whit_pool *pool, whit_error *error)
+{
+    const uint32_t n_rows = job->type->n_rows, piece = PIECE_WEIGHTS / job->type->n_cols + 16;
+    for (job->first = 0; job->first < n_rows; job->first += piece) {
+        const uint32_t n = n_rows - job->first < piece ? n_rows - job->first : piece;
+        WHIT_TRY(whit_pool_try(pool, round_row, job, n, 16, error));
+        if (!whit_within_tell(within, (double)(job->first + n) / n_rows))
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "%s: rounding was cancelled", job->source->path);
+    }
+    return WHIT_OK;
+}
+
 whit_status whit_weighted_round(whit_finished *finished, const whit_source *source, const whit_source_tensor *tensor,
-                                const whit_tensor_type *type, const float *weights, whit_pool *pool,
-                                double *error_share, whit_error *error)
+                                const whit_tensor_type *type, const float *weights, const whit_within *within,
+                                whit_pool *pool, double *error_share, whit_error *error)
 {
     const whit_allocator *a = source->allocator;
     struct job job = {
@@ -111,7 +128,7 @@ whit_status whit_weighted_round(whit_finished *finished, const whit_source *sour
     whit_status status = WHIT_OK;
     if (!job.codes || !job.fields || (n_bytes && !job.fields_u8) || !job.scratch || !job.sums || !job.weights)
         status = whit_fail_memory(error, tensor->name, elems);
-    if (status == WHIT_OK) status = whit_pool_try(pool, round_row, &job, type->n_rows, 16, error);
+    if (status == WHIT_OK) status = round_rows(&job, within, pool, error);
     if (status == WHIT_OK && tensor->drop) tensor->drop(tensor);
     double sums[2] = {0};
     for (size_t row = 0; status == WHIT_OK && row < m; row++)

@@ -157,8 +157,15 @@ whit_resolver whit_params_resolver(whit_params *params)
     return (whit_resolver){params, find_tensor, type_of};
 }
 
-whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error)
+static bool tell_share(const whit_watcher *watcher, const char *what, size_t n_done, size_t n_all)
 {
+    return !watcher || !watcher->progress || watcher->progress(watcher->user, what, (double)n_done / (double)n_all);
+}
+
+whit_status whit_params_load(whit_params *params, const whit_ndf *file, const whit_watcher *watcher, whit_error *error)
+{
+    const size_t n_all = params->n_floats + params->n_fixed;
+    size_t n_read = 0;
     for (uint32_t i = 0; i < params->n; i++) {
         whit_param *param = &params->items[i];
         if (param->is_new) continue;
@@ -175,6 +182,9 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_err
         }
         for (int32_t row = 0; row < (int32_t)param->type.n_rows; row++)
             whit_codec_get_rows(&tensor, &row, 1, latent + (size_t)row * param->type.n_cols, param->type.n_cols);
+        n_read += param->n;
+        if (!tell_share(watcher, "reading the weights", n_read, n_all))
+            return whit_fail(error, WHIT_ERROR_CANCELLED, "%s: reading was cancelled", whit_ndf_path(file));
     }
     return WHIT_OK;
 }
@@ -248,25 +258,30 @@ static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32
     }
 }
 
-static void each_coded(whit_params *params, whit_pool *pool, enum rounding what)
+/* False: the watcher cancelled. */
+static bool each_coded(whit_params *params, whit_pool *pool, enum rounding what, const whit_watcher *watcher)
 {
     struct rounding_job job = {.params = params, .what = what};
+    size_t n_done = 0;
     whit_pool_run(pool, round_tensors, &job, params->n, 1);
     for (uint32_t i = 0; i < params->n; i++) {
         job.param = &params->items[i];
         if (takes_part(job.param, what) && job.param->n_lines > 1)
             whit_pool_run(pool, round_lines, &job, job.param->n_lines, 16);
+        n_done += job.param->n;
+        if (!tell_share(watcher, "fitting scales", n_done, params->n_floats + params->n_fixed)) return false;
     }
+    return true;
 }
 
-void whit_params_fit(whit_params *params, whit_pool *pool)
+bool whit_params_fit(whit_params *params, whit_pool *pool, const whit_watcher *watcher)
 {
-    each_coded(params, pool, FIT);
+    return each_coded(params, pool, FIT, watcher);
 }
 
 void whit_params_round(whit_params *params, whit_pool *pool)
 {
-    each_coded(params, pool, ROUND);
+    each_coded(params, pool, ROUND, NULL);
 }
 
 enum { ZERO_PIECE = 1 << 16 };
@@ -299,5 +314,5 @@ void whit_params_zero_gradients(whit_params *params, const bool *is_left, whit_p
 
 void whit_params_scale_gradients(whit_params *params, whit_pool *pool)
 {
-    if (params->learn_scales) each_coded(params, pool, SCALE_GRADIENTS);
+    if (params->learn_scales) each_coded(params, pool, SCALE_GRADIENTS, NULL);
 }

@@ -59,6 +59,12 @@ typedef struct whit_params {
     float share;       /* share of the rounding that is in the values: 1, less during a ramp */
 } whit_params;
 
+/* Who is told of work on a whole model. */
+typedef struct whit_watcher {
+    whit_progress_fn *progress; /* NULL: nobody */
+    void *user;
+} whit_watcher;
+
 void whit_params_begin(whit_params *params, const whit_allocator *allocator);
 /* Adds a tensor that will be stored with `type`; `coded` asks for rounding in training, which needs
  * a type of whit_quantise_knows. */
@@ -75,11 +81,12 @@ int32_t whit_params_find(const whit_params *params, const char *name); /* -1 if 
 /* Returns a resolver of the parameters; `params` must stay where it is while the resolver is used. */
 whit_resolver whit_params_resolver(whit_params *params);
 /* Copies the weights of tensors of the same names and shapes, decoded to f32; tensors with is_new are left out. The
- * file outlives the parameters. */
-whit_status whit_params_load(whit_params *params, const whit_ndf *file, whit_error *error);
+ * file outlives the parameters. watcher NULL: nobody is told. */
+whit_status whit_params_load(whit_params *params, const whit_ndf *file, const whit_watcher *watcher, whit_error *error);
 
-/* Fits the scales of coded tensors to their latents. */
-void whit_params_fit(whit_params *params, whit_pool *pool);
+/* Fits the scales of coded tensors to their latents. False: the watcher (NULL: nobody) cancelled, and not all have
+ * scales. */
+bool whit_params_fit(whit_params *params, whit_pool *pool, const whit_watcher *watcher);
 /* Brings `value` of coded tensors up to date. */
 void whit_params_round(whit_params *params, whit_pool *pool);
 /* Sets gradients to zero, except the gradients of the weights of tensors i with is_left[i]. */

@@ -121,14 +121,14 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
 }
 
 whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
-                              const whit_allocator *allocator, whit_error *error)
+                              const whit_watcher *watcher, const whit_allocator *allocator, whit_error *error)
 {
     *trainee = (whit_trainee){.model = model, .config = model->config, .allocator = allocator};
     whit_params_begin(&trainee->params, allocator);
     whit_graph_begin(&trainee->graph, allocator, whit_params_resolver(&trainee->params), error);
     whit_status status = add_params(trainee, codecs, error);
     if (status == WHIT_OK) status = whit_params_allocate(&trainee->params, codecs != NULL, error);
-    if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, error);
+    if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, watcher, error);
     if (status == WHIT_OK) status = whit_family_build(&trainee->config, &trainee->graph);
     if (status != WHIT_OK) whit_trainee_close(trainee);
     return status;

@@ -35,7 +35,7 @@ bool whit_trainee_keeps(const char *name);
  * are decoded from the model, which must outlive the trainee; the trainee must not move. codecs NULL: f32 throughout,
  * without training. */
 whit_status whit_trainee_open(whit_trainee *trainee, const whit_model *model, const whit_trainee_codecs *codecs,
-                              const whit_allocator *allocator, whit_error *error);
+                              const whit_watcher *watcher, const whit_allocator *allocator, whit_error *error);
 void whit_trainee_close(whit_trainee *trainee); /* accepts a zero-initialised trainee */
 
 /* Declares the trainee's tensors, in the order of the graph, begins the writer, whose tables are filled,

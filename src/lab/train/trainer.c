@@ -202,14 +202,15 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
     const whit_allocator *a = d->allocator;
+    const whit_watcher watcher = {o->progress, o->user};
     WHIT_TRY(check_options(o, d->start, error));
     WHIT_TRY(check_teacher(o, d->start, d->teacher_model, error));
     WHIT_TRY(whit_pool_open(o->n_threads, a, &d->pool, error));
     WHIT_TRY(open_text(d, error));
     if (o->tuning)
-        WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, a, error));
+        WHIT_TRY(whit_tuning_open(&d->student, d->start, o->tuning, &watcher, a, error));
     else
-        WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, a, error));
+        WHIT_TRY(whit_trainee_open(&d->student, d->start, &o->codecs, &watcher, a, error));
     for (size_t i = 0; is_first_rank(d) && i < o->n_text; i++) /* this rank writes the file */
         WHIT_TRY(whit_sketch_add_file(&d->student.sketch, o->text[i], error));
     whit_sketch_finish(&d->student.sketch);
@@ -223,7 +224,7 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     }
     whit_tape_options batch = {.n_sequences = d->n_batch, .n_tokens = o->n_tokens, .precision = o->precision};
     if (d->teacher_model) {
-        WHIT_TRY(whit_trainee_open(&d->teacher, d->teacher_model, NULL, a, error));
+        WHIT_TRY(whit_trainee_open(&d->teacher, d->teacher_model, NULL, &watcher, a, error));
         WHIT_TRY(whit_tape_open(&d->teacher_tape, &d->teacher.graph, &d->teacher.config, &d->teacher.params, &batch,
                                 d->pool, a, error));
     }
@@ -238,7 +239,8 @@ static whit_status open_parts(whit_trainer *d, whit_error *error)
     d->ids = whit_zalloc_array(a, d->n_rows, sizeof *d->ids);
     d->targets = whit_zalloc_array(a, d->n_rows, sizeof *d->targets);
     if (!d->ids || !d->targets) return whit_fail_memory(error, "a batch", d->n_rows * sizeof *d->ids);
-    whit_params_fit(&d->student.params, d->pool);
+    if (!whit_params_fit(&d->student.params, d->pool, &watcher))
+        return whit_fail(error, WHIT_ERROR_CANCELLED, "fitting scales was cancelled");
     const whit_params *params = &d->student.params;
     whit_tree_open(&d->tree, params->loops, d->pool, a,
                    params->n_floats + (params->fixed_gradient ? params->n_fixed : 0));

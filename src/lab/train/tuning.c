@@ -144,9 +144,10 @@ static void compare_row(const whit_params *params, const whit_param *param, uint
 
 /* Refuses matrices with levels that training cannot represent: t2 files may use a level that training does not
  * support. */
-static whit_status check_scales(whit_params *params, const char *path, whit_error *error)
+static whit_status check_scales(whit_params *params, const char *path, const whit_watcher *watcher, whit_error *error)
 {
-    whit_params_fit(params, NULL);
+    if (!whit_params_fit(params, NULL, watcher))
+        return whit_fail(error, WHIT_ERROR_CANCELLED, "%s: fitting its scales was cancelled", path);
     whit_params_round(params, NULL);
     for (uint32_t i = 0; i < params->n; i++) {
         const whit_param *param = &params->items[i];
@@ -164,7 +165,7 @@ static whit_status check_scales(whit_params *params, const char *path, whit_erro
 }
 
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
-                             const whit_allocator *allocator, whit_error *error)
+                             const whit_watcher *watcher, const whit_allocator *allocator, whit_error *error)
 {
     WHIT_TRY(check_tuning(tuning, &model->weights, error));
     *trainee = (whit_trainee){.model = model, .config = model->config, .allocator = allocator};
@@ -174,9 +175,9 @@ whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, con
     for (uint32_t i = 0; status == WHIT_OK && i < model->weights.n_tensors; i++)
         status = add_tensor(trainee, tuning, i, error);
     if (status == WHIT_OK) status = whit_params_allocate(&trainee->params, true, error);
-    if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, error);
+    if (status == WHIT_OK) status = whit_params_load(&trainee->params, model->file, watcher, error);
     if (status == WHIT_OK) fill_factors(&trainee->params, tuning->seed);
-    if (status == WHIT_OK && tuning->scales) status = check_scales(&trainee->params, model->path, error);
+    if (status == WHIT_OK && tuning->scales) status = check_scales(&trainee->params, model->path, watcher, error);
     if (status == WHIT_OK) status = whit_family_build(&trainee->config, &trainee->graph);
     if (status != WHIT_OK) whit_trainee_close(trainee);
     return status;

@@ -22,7 +22,7 @@ typedef struct whit_tuning {
 /* Opens a trainee like whit_trainee_open. Refuses invalid options: nothing to train, an unknown matrix, scales of a
  * codec that training does not support. */
 whit_status whit_tuning_open(whit_trainee *trainee, const whit_model *model, const whit_tuning *tuning,
-                             const whit_allocator *allocator, whit_error *error);
+                             const whit_watcher *watcher, const whit_allocator *allocator, whit_error *error);
 /* Writes the finished adapter, or model, to `path`. */
 whit_status whit_tuning_write(const whit_trainee *trainee, const whit_tuning *tuning, const char *command,
                               const char *path, whit_error *error);
