@@ -121,12 +121,13 @@ static whit_status measure_training(const whit_model *file, const struct run *ru
     for (uint32_t i = 0; i < ROWS; i++) ids[i] = (int32_t)(i * 7 % TINY_N_VOCAB);
     whit_tape_options batch = {SEQUENCES, TOKENS, true, run->recompute, run->precision};
     whit_status status = whit_pool_open(n_threads, NULL, &pool, error);
-    if (status == WHIT_OK) status = whit_trainee_open(&model, file, &(whit_trainee_codecs){"t", "i8"}, NULL, error);
+    if (status == WHIT_OK)
+        status = whit_trainee_open(&model, file, &(whit_trainee_codecs){"t", "i8"}, NULL, NULL, error);
     if (status == WHIT_OK)
         status = whit_tape_open(&tape, &model.graph, &model.config, &model.params, &batch, pool, NULL, error);
     if (status == WHIT_OK) status = whit_loss_open(&loss, ROWS, 1, 0, NULL, error);
     if (status == WHIT_OK) {
-        whit_params_fit(&model.params, pool);
+        whit_params_fit(&model.params, pool, NULL);
         uint64_t best = UINT64_MAX, begin = whit_now_ns();
         for (uint64_t n = 1; n < 3 || (double)(whit_now_ns() - begin) * 1e-9 < seconds; n++) {
             uint64_t from = whit_now_ns();
@@ -156,7 +157,7 @@ static whit_status measure_all(const whit_model *file, uint32_t n_threads, doubl
         {"bf16, computed again", WHIT_PRECISION_BF16, true},
     };
     whit_trainee model;
-    WHIT_TRY(whit_trainee_open(&model, file, NULL, NULL, error));
+    WHIT_TRY(whit_trainee_open(&model, file, NULL, NULL, NULL, error));
     printf("%.1f M parameters in matrices, %u threads, %d x %d tokens\n", (double)matrix_params(&model) * 1e-6,
            n_threads, SEQUENCES, TOKENS);
     double sgemm = measure_sgemm(&model, (int)n_threads, seconds);
