@@ -22,7 +22,7 @@ bool whit_agent_path_is_plain(const char *path)
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t n = strcspn(part, "/");
         if (memchr(part, '\n', n)) return false; /* a line feed is refused, because a diff names a file in one line */
-        if ((n == 2 && memcmp(part, "..", 2) == 0) || (n == 1 && *part == '.') || (!n && part[0])) return false;
+        if ((n == 2 && memcmp(part, "..", 2) == 0) || (n == 1 && *part == '.') || !n) return false;
     }
     return true;
 }
