@@ -70,6 +70,11 @@ status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--
                            2 * [("Do it? [y/N", "y\n")], environment())
 wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"an unheld check with a yes: {seen}")
 
+# A name that ends as a folder's is refused by itself: what the same answer writes beside it is written.
+project({})
+done, got = agent([message(None, [("write", {"path": "made/", "content": "x\n"}), ("write", {"path": "ok.txt", "content": "x\n"})]), END])
+wanted("no plain path" in got[0] and os.path.exists("p/ok.txt") and not os.path.exists("p/made"), f"a name of a folder: {got}")
+
 report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)
 held = report["landlock_abi"] and report["seccomp"] and (report["namespaces"] or report["landlock_abi"] >= 3)
 if not held:
@@ -78,6 +83,13 @@ if not held:
     wanted("commands are not run" in got[0], f"without walls a command runs: {got}")
     print("[ SKIPPED ] this machine cannot hold commands")
     sys.exit(checks.failed or 77)
+
+# Neither a project's settings nor a model's argument give a command more time than the user's settings.
+project({"command_seconds": 300})
+os.makedirs("config/whit")
+json.dump({"command_seconds": 1}, open("config/whit/agent.json", "w"))
+done, got = agent([message(None, [("run", {"command": "sleep 20; echo slept", "seconds": 3600})]), END])
+wanted("ended for its time limit" in got[0] and "slept" not in got[0], f"more time than the user gives: {got[0]}")
 
 # A build and a test: nobody is asked, nothing of it is in the project, the second build is incremental.
 project()

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SECONDS_USUAL 600 /* time limit of a command without a setting */
+
 const char *whit_runner_lacks(whit_runner *runner)
 {
     if (!runner->was_probed) whit_sandbox_probe(&runner->support);
@@ -112,15 +114,15 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
+    /* A model may ask for less time than the settings give. */
+    const uint32_t most = runner->config && runner->config->command_s ? runner->config->command_s : SECONDS_USUAL;
     whit_sandbox_shell(line, arguments);
     whit_sandbox_command command = {
         .arguments = arguments,
         .folder = scratch->tree,
         .home = scratch->home,
         .rules = {.read = runner->config ? runner->config->read : NULL, .write = write},
-        .limits = {.wall_s = seconds    ? seconds
-                       : runner->config ? runner->config->command_s
-                                        : 0},
+        .limits = {.wall_s = seconds && seconds < most ? seconds : most},
         .is_unconfined = runner->no_sandbox,
         .cancel = runner->cancel,
     };
