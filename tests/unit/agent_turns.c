@@ -293,7 +293,7 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     (void)state;
     begin();
     whit_error error;
-    char blocked[700];
+    char blocked[700], made[700];
     put("a", "old a");
     put("sub/b", "old b");
     snprintf(blocked, sizeof blocked, "%s/sub/.whit-turn~", project); /* where it would be written, a folder */
@@ -301,8 +301,12 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     whit_turns *journal = open_journal(NULL);
     whit_change changes[] = {change("a", "old a", "new a"), change("made", NULL, "made"),
                              change("sub/b", "old b", "new b")};
+    whit_change deep[] = {change("new/deep/c", NULL, "c"), change("new/d", NULL, "d"), changes[2]};
     assert_int_equal(whit_turns_write(journal, changes, 3, NULL, &error), WHIT_ERROR_IO);
     assert_string_equal(get("a"), "old a");
+    assert_int_equal(whit_turns_write(journal, deep, 3, NULL, &error), WHIT_ERROR_IO);
+    snprintf(made, sizeof made, "%s/new", project);
+    assert_int_equal(access(made, F_OK), -1); /* the folders that it made are gone, too */
     assert_string_equal(get("made"), "");
     assert_string_equal(get("sub/b"), "old b");
     assert_null(strstr(error.message, "taken back"));

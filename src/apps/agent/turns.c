@@ -188,16 +188,31 @@ whit_status whit_project_holds(const char *project, const char *path, whit_error
     return resolve_path(project, path, full, NULL, error);
 }
 
-static whit_status make_folders(char *full, size_t n_project, whit_error *error)
+/* Makes the folders of a file. Those that did not exist are appended to `made` (char *[], which may be NULL). */
+static whit_status make_folders(char *full, size_t n_project, whit_buf *made, whit_error *error)
 {
     for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        int failed = mkdir(full, 0777) != 0 && errno != EEXIST;
-        whit_status status = failed ? whit_fail_errno(error, full, "make the folder") : WHIT_OK;
+        const bool is_made = mkdir(full, 0777) == 0;
+        whit_status status = is_made || errno == EEXIST ? WHIT_OK : whit_fail_errno(error, full, "make the folder");
+        char *kept = is_made && made ? strdup(full) : NULL;
+        if (kept && !whit_buf_append(made, &kept, sizeof kept)) free(kept);
         *slash = '/';
         WHIT_TRY(status);
     }
     return WHIT_OK;
+}
+
+/* Frees the list of folders that were made; removes them, the innermost first, if the turn failed. A folder that
+ * has other files by now stays. */
+static void end_folders(whit_buf *made, bool has_failed)
+{
+    char **folders = (char **)WHIT_ITEMS(void, made);
+    for (size_t i = made->size_bytes / sizeof *folders; i-- > 0;) {
+        if (has_failed) (void)rmdir(folders[i]);
+        free(folders[i]);
+    }
+    whit_buf_free(made);
 }
 
 /* Writes the temporary name under which a file of a turn is written before it is renamed. A folder has one such name at
@@ -211,14 +226,15 @@ static bool name_beside(const char *full, char beside[PATH_MAX])
 /* Writes the content of one side atomically and keeps the file's metadata; must be called right after is_side has
  * resolved the path. A file with other links, or with metadata that a new file cannot get, is written in place, while a
  * whole copy exists in its folder. flush_files flushes the written files. */
-static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_error *error)
+static whit_status put_file(const whit_turns *journal, const whit_change *change, bool after, whit_buf *made,
+                            whit_error *error)
 {
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
     if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", change->path);
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
-    WHIT_TRY(make_folders(full, strlen(journal->project), error));
+    WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
@@ -500,7 +516,7 @@ static whit_status take_back(const whit_turns *journal, const whit_change *chang
 {
     bool after;
     WHIT_TRY(is_side(journal, change, true, &after, error));
-    return after || was_cut_off(journal, change) ? put_file(journal, change, false, error) : WHIT_OK;
+    return after || was_cut_off(journal, change) ? put_file(journal, change, false, NULL, error) : WHIT_OK;
 }
 
 /* Rolls back a turn without an end frame: every file with its new content gets its old content back. */
@@ -653,11 +669,12 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     head.time_s = (int64_t)time(NULL);
     head.where = head.of ? CHANGES_OF_TURN : CHANGES_HERE;
     WHIT_TRY(append_frame(journal, &head, changes, head.of ? 0 : n, error));
+    whit_buf made = {0};
     whit_status status = WHIT_OK;
     while (status == WHIT_OK && done < n) {
         /* The file is checked again: the journal is flushed to disk in between, and a person may write meanwhile. */
         status = need_before(journal, &changes[done], head.of, error);
-        if (status == WHIT_OK) status = put_file(journal, &changes[done], true, error);
+        if (status == WHIT_OK) status = put_file(journal, &changes[done], true, &made, error);
         if (status == WHIT_OK) done++;
     }
     if (status == WHIT_OK) status = flush_files(journal, changes, n, error);
@@ -667,6 +684,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     whit_error inner, why = {.status = WHIT_OK};
     while (status != WHIT_OK && done-- > 0)
         if (take_back(journal, &changes[done], &inner) != WHIT_OK) why = inner;
+    end_folders(&made, status != WHIT_OK);
     if (why.status != WHIT_OK) /* the next opening of the journal rolls the turn back */
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s, and what was written of the turn could not be taken back (%s): it will be when the "
