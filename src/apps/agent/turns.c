@@ -188,7 +188,7 @@ whit_status whit_project_holds(const char *project, const char *path, whit_error
     return resolve_path(project, path, full, NULL, error);
 }
 
-/* Makes the folders of a file. Those that did not exist are appended to `made` (char *[], which may be NULL). */
+/* Makes the folders of a file, and appends the ones that did not exist to `made` (char *[], which may be NULL). */
 static whit_status make_folders(char *full, size_t n_project, whit_buf *made, whit_error *error)
 {
     for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
