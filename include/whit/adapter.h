@@ -28,7 +28,7 @@ WHIT_API bool whit_adapter_mapping(const whit_adapter *adapter, const void **add
 
 typedef struct whit_mount {
     const whit_adapter *adapter;
-    float scale; /* its strength: 1 is as made, 0 is as if it were not there */
+    float scale; /* strength: 1 is as trained, 0 is as without the adapter */
 } whit_mount;
 
 /* Mounts adapters (n at most WHIT_MOUNTS_MAX, together their sum) on a sequence in place of the adapters that it has,

@@ -39,7 +39,7 @@ typedef enum whit_status {
     WHIT_ERROR_MEMORY,      /* an allocation failed or a stated limit was reached */
     WHIT_ERROR_IO,          /* the operating system refused a file or a read */
     WHIT_ERROR_FORMAT,      /* a file is damaged, cut short or not what it says */
-    WHIT_ERROR_UNSUPPORTED, /* sound, but not something this build can do */
+    WHIT_ERROR_UNSUPPORTED, /* sound, but this build cannot do it */
     WHIT_ERROR_LIMIT,       /* a context, a length or a bound is full */
     WHIT_ERROR_CANCELLED,   /* a cancel flag or a callback asked to stop */
     WHIT_ERROR_NUMERIC,     /* logits are not finite */

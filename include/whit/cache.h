@@ -20,7 +20,7 @@ typedef struct whit_cache_event {
     const uint8_t *key;    /* (WHIT_CACHE_KEY_BYTES) */
     const int32_t *ids;    /* (WHIT_CACHE_BLOCK_TOKENS) ids of the block; NULL: the block was removed */
     const uint8_t *parent; /* key of the preceding block; NULL: the block is a text's first, or was removed */
-    uint32_t sequence;     /* the sequence that the block was computed for; 0 if it was removed */
+    uint32_t sequence;     /* sequence that the block was computed for; 0: block removed */
 } whit_cache_event;
 typedef void whit_cache_event_fn(void *user, const whit_cache_event *event);
 /* Calls `on_event` for every later change, in the thread that changes the session, with `user`; NULL ends that. The

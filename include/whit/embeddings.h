@@ -13,7 +13,7 @@ typedef enum whit_pooling {
     WHIT_POOLING_MEAN, /* mean over all tokens */
     WHIT_POOLING_CLS,  /* hidden state of the first token */
     WHIT_POOLING_LAST, /* hidden state of the last token, which has attended to all others */
-    WHIT_POOLING_OWN,  /* as the files of the model say; mean if they do not */
+    WHIT_POOLING_OWN,  /* as the model's files say; otherwise the mean */
 } whit_pooling;
 /* Returns the pooling that a model's files name; WHIT_POOLING_OWN if they name none. For a rerank model it is the
  * pooling of the hidden state which its head scores. */

@@ -16,9 +16,9 @@ typedef struct whit_program whit_program;
 typedef struct whit_program_options {
     size_t struct_bytes;
     uint32_t max_ms;       /* processor time limit for one token; default 1,000 */
-    uint32_t n_history;    /* maximum tokens that it can look back on; default 4,096 */
+    uint32_t n_history;    /* most tokens that the program can look back on; default 4,096 */
     size_t max_bytes;      /* memory limit of its arrays; default 64 MiB */
-    const int32_t *prompt; /* the tokens that it can look back on at first; copied */
+    const int32_t *prompt; /* tokens that the program can look back on at first; copied */
     size_t n_prompt;
 } whit_program_options;
 static inline whit_program_options whit_program_options_default(void)

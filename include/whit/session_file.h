@@ -50,13 +50,13 @@ typedef struct whit_session_turn {
     size_t struct_bytes;
     const int32_t *ids; /* all tokens after this turn, from the first on */
     size_t n_ids;
-    size_t n_given; /* how many of them, from the first on, were given (a prompt); the others were picked */
+    size_t n_given; /* number of first ids that were given (a prompt); the other ids were picked */
     /* The sampler that picked them, and its state before; NULL: nothing was picked. Before its first pick it must
      * have accepted exactly the given ids, as whit_generate does. */
     const whit_sampler *sampler;
     whit_sampler_state before;
     whit_finish finish;
-    const char *note; /* the caller's, kept as it is */
+    const char *note; /* the caller's note, stored unchanged */
     size_t note_bytes;
     bool tokens_only; /* store no KV blocks: a smaller file, recomputed when it is loaded */
     size_t n_stages;  /* number of the generation's stages (whit_generate_options): their effect is not

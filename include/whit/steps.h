@@ -37,10 +37,10 @@ typedef struct whit_step_report {
     size_t struct_bytes;
     uint32_t n_columns;         /* tokens of generating sequences, guesses included */
     uint32_t n_prompt_tokens;   /* tokens of prompts */
-    uint32_t n_prompts_waiting; /* prompts that have tokens left after it */
+    uint32_t n_prompts_waiting; /* prompts that have tokens left after the step */
     uint64_t taken_ns;
-    uint64_t predicted_ns;               /* time that earlier steps predicted for this one; 0: no prediction */
-    uint32_t n_guessed, n_guessed_right; /* tokens that were guessed, and how many of them were right */
+    uint64_t predicted_ns;               /* time of this step that earlier steps predicted; 0: no prediction */
+    uint32_t n_guessed, n_guessed_right; /* guessed tokens, correctly guessed tokens */
 } whit_step_report;
 static inline whit_step_report whit_step_report_default(void)
 {
