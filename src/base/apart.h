@@ -9,8 +9,8 @@
 
 typedef enum whit_apart {
     WHIT_APART_DONE,
-    WHIT_APART_LATE,  /* it ended before its result was complete, or it exceeded its time */
-    WHIT_APART_FAILED /* it could not be started: errno */
+    WHIT_APART_LATE,  /* the child ended before its result was complete, or exceeded its time */
+    WHIT_APART_FAILED /* the child could not be started: errno */
 } whit_apart;
 
 /* Forks, calls `work(user)` there, and copies the result_bytes at `result`, which `work` has filled, to the same place

@@ -33,9 +33,9 @@ typedef enum whit_isa {
 typedef struct whit_cpu {
     whit_isa isa;                          /* the highest level that may run here */
     uint32_t features;                     /* WHIT_CPU_ bits */
-    char model[64];                        /* for display; "unknown" if it cannot be found */
+    char model[64];                        /* name for display; "unknown" if it is not found */
     uint32_t n_logical;                    /* processors this process may use */
-    uint32_t n_cores;                      /* number of physical cores among them */
+    uint32_t n_cores;                      /* number of physical cores of these processors */
     uint32_t n_threads;                    /* how many threads to use: n_cores, or what a quota leaves; at least 1 */
     uint16_t core_cpu[WHIT_CPU_MAX_CORES]; /* one logical processor of each of these cores */
 } whit_cpu;

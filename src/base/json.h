@@ -31,7 +31,7 @@ typedef enum whit_json_type {
 
 typedef struct whit_json_node {
     uint32_t start, end; /* bytes of the text; of a string with escapes, of `strings` */
-    uint32_t next;       /* the node after this one's subtree */
+    uint32_t next;       /* the node after this node's subtree */
     uint8_t type;
     bool escaped;
 } whit_json_node;

@@ -13,8 +13,8 @@
 typedef struct whit_piped {
     int64_t process; /* 0: no process */
     void *job;       /* Windows: the job that contains all its processes, and its process handle */
-    bool has_group;  /* it leads its own process group */
-    int in, out;     /* its input and its output while it runs, non-blocking; -1: closed */
+    bool has_group;  /* the program leads its own process group */
+    int in, out;     /* input and output of the running program, non-blocking; -1: closed */
 } whit_piped;
 
 /* Says how a program is started. If all is zero, the program gets the folder and the variables of this process, and its
