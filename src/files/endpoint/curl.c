@@ -105,7 +105,7 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     }
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare_request(opened, error) : whit_fail_memory(error, "a connection", 0);
-    opened->options.url = opened->options.path = opened->options.key = NULL; /* they belong to the caller */
+    opened->options.url = opened->options.path = opened->options.key = NULL; /* the texts belong to the caller */
     if (status == WHIT_OK)
         *endpoint = opened;
     else

@@ -18,7 +18,7 @@ typedef enum whit_ndf_log_mode {
 
 /* Is an open chain; if zero-initialised, it is closed. */
 typedef struct whit_ndf_log {
-    int fd; /* owned by the log if it was opened by path; -1 when closed */
+    int fd; /* the log owns it if it opened the file by path; -1 when closed */
     bool is_open, can_append, owns_fd;
     char *path;
     whit_ndf_chain chain; /* the frames read at opening; `stream` and `end_bytes` continue from their end */

@@ -31,7 +31,7 @@ typedef struct whit_hub_listing {
     whit_hub_file *files; /* sorted by path once whit_hub_listing_sort has run */
     size_t n_files, n_places;
     char commit[WHIT_HUB_COMMIT_BYTES]; /* "" if the hub did not state it */
-    char licence[64];                   /* its name: letters, digits, '.', '_', '-'; "" if the hub did not state it */
+    char licence[64];                   /* licence's name: letters, digits, '.', '_', '-'; "" if not stated */
 } whit_hub_listing;
 
 /* Adds the files of a page of "tree": an array of {"type", "path", "size", "oid", "lfs": {"oid",
