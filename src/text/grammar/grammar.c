@@ -213,7 +213,7 @@ bool whit_grammar_is_finished(const whit_grammar_state *s)
 typedef struct loop {
     uint64_t kinds;
     uint32_t room;
-    bool alone; /* no other thread accepts those bytes, not even after the repetition if a token may exhaust it */
+    bool alone; /* no other thread accepts these bytes, not even after the repetition if a token may exhaust it */
 } loop;
 
 /* Returns whether the loop of `frame` is the only loop that accepts a byte of these kinds. */

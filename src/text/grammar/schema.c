@@ -563,7 +563,7 @@ whit_status whit_json_schema_check(const char *name, const char *schema, size_t 
     whit_json_close(&json);
     const whit_status parsed = whit_json_parse("the value", value, value_bytes, NULL, &json, &ignored);
     if (parsed == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "a value", value_bytes);
-    if (parsed != WHIT_OK) return WHIT_OK; /* it is not JSON, and so not valid */
+    if (parsed != WHIT_OK) return WHIT_OK; /* the text is not JSON, and so not valid */
     whit_json_close(&json);
     if (type == WHIT_JSON_BOOL) {
         *valid = holds;

@@ -20,7 +20,7 @@
 #define ANY_TIME    HOUR ":" SECOND "(\\.[0-9]+)?" OFFSET
 #define LOOSE_TIME  HOUR ":" MINUTE "(:" MINUTE "(\\.[0-9]+)?)?" OFFSET "?"
 #define OCTET       "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* without "xn--", since other rules hold after it */
+#define LABEL       "[a-z0-9](-?[a-z0-9]){0,20}" /* without "xn--", since other rules hold after "xn--" */
 #define HOST        LABEL "(\\." LABEL "){0,3}"
 #define ANY_LABEL   "[A-Za-z0-9](-?[A-Za-z0-9]){0,31}"
 #define H           "[0-9a-fA-F]{1,4}"

@@ -12,11 +12,11 @@
 #include "whit/grammar.h"
 
 typedef struct whit_token_trie_node {
-    uint64_t kinds; /* kinds of the bytes below it, as bits; see kind_of */
+    uint64_t kinds; /* kinds of the bytes below the node, as bits; see kind_of */
     uint32_t skip, first_token;
-    uint8_t byte, height; /* bytes of the longest path below it, at most 255 */
+    uint8_t byte, height; /* byte of the node; bytes of the longest path below it, at most 255 */
     uint16_t depth;
-    uint8_t utf8; /* where in a character it ends, see token_trie.c */
+    uint8_t utf8; /* where in a character the node ends, see token_trie.c */
     bool whole;   /* the node ends at a character boundary, and everything below it is valid UTF-8 */
     bool string;  /* the bytes from the root to every node below are plain text of JSON strings */
 } whit_token_trie_node;

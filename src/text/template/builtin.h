@@ -54,7 +54,7 @@ whit_status whit_builtin_want_text(whit_machine *m, const whit_builtin_frame *ca
 /* Reads an int or bool; `fallback` if it is not given. */
 whit_status whit_builtin_want_int(whit_machine *m, const whit_builtin_frame *call, size_t i, int64_t fallback,
                                   int64_t *integer);
-static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* whether it is given and not
+static inline bool whit_builtin_is_given(const whit_builtin_frame *call, size_t i) /* the argument is given and not
                                                                                     * None */
 {
     return call->given[i] && call->values[i].kind != WHIT_DATUM_NONE;

@@ -83,7 +83,7 @@ whit_status whit_machine_raise_type(whit_machine *m, const char *format, ...) __
 whit_status whit_machine_raise_memory(whit_machine *m);
 whit_status whit_machine_raise_undefined(whit_machine *m, whit_datum undefined);
 whit_status whit_machine_spend(whit_machine *m, uint64_t n_steps);
-whit_status whit_machine_enter(whit_machine *m); /* goes one level deeper; m->depth-- leaves it */
+whit_status whit_machine_enter(whit_machine *m); /* enters one level; m->depth-- leaves it */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

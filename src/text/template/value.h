@@ -135,7 +135,7 @@ bool whit_datum_is_number(whit_datum v);
 bool whit_datum_is_true(whit_datum v);
 bool whit_datum_is_callable(whit_datum v);
 const char *whit_datum_type(whit_datum v);       /* returns Python's name of the type */
-bool whit_datum_length(whit_datum v, size_t *n); /* false if it has no length */
+bool whit_datum_length(whit_datum v, size_t *n); /* false if the value has no length */
 
 /* Returns whether the value can be hashed: false for lists, dicts and tuples that contain them (to a depth of 64) or
  * very many values. *n_steps is the cost of hashing it (template.h). */

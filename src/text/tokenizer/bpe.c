@@ -13,7 +13,7 @@
 
 /* Is a range of the piece that has been merged into one token. */
 typedef struct symbol {
-    int32_t id; /* -1: no token spells it (SPM, before its bytes) */
+    int32_t id; /* -1: no token spells the symbol (SPM, before its bytes) */
     uint32_t start, end;
     int32_t previous, next; /* used with the heap only */
     uint32_t rank;          /* rank of merging with the next symbol, or NO_RANK */

@@ -362,7 +362,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
     uint32_t kind = s->step->kind;
     if (kind == WHIT_STEP_FUSE) {
         in.first = !s->started;
-        in.last = false; /* flush sends the last one */
+        in.last = false; /* flush sends the last fragment */
         s->started = true;
         return feed(decoder, i + 1, in, error);
     }

@@ -157,7 +157,7 @@ static whit_status read_wordpiece(const reader *r)
     int64_t longest = 100;
     r->builder->header.model = WHIT_TOKENIZER_WORDPIECE;
     whit_json_i64(r->json, field(r, r->model, "max_input_chars_per_word"), &longest);
-    if (longest < 0 || longest > 4096) /* matching takes quadratic time in this */
+    if (longest < 0 || longest > 4096) /* matching takes quadratic time in this length */
         return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word over 4,096");
     r->builder->header.max_word_chars = (uint32_t)longest;
     WHIT_TRY(read_vocabulary(r));

@@ -330,7 +330,7 @@ static whit_status read_pair(const reader *r, uint32_t at, whit_buf *front)
 static whit_status read_post_processor(const reader *r, uint32_t at)
 {
     if (type_is(r, at, "Sequence")) return read_members(r, field(r, at, "processors"), read_post_processor);
-    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* it changes offsets, not ids */
+    if (type_is(r, at, "ByteLevel")) return WHIT_OK; /* the step changes offsets, not ids */
     whit_buf front = {.allocator = r->builder->allocator};
     whit_status status;
     if (type_is(r, at, "TemplateProcessing"))

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 typedef struct whit_text_entry {
-    uint64_t count;           /* zero at first; the caller sets it */
+    uint64_t count;           /* zero at first; the caller sets the count */
     uint32_t offset, n_bytes; /* in texts */
 } whit_text_entry;
 

@@ -255,7 +255,7 @@ static size_t charsmap_find(const uint8_t *map, size_t map_bytes, const uint8_t 
             if (at >= n_units) break;
             uint32_t value = whit_load_u32(units + (size_t)at * 4) & 0x7FFFFFFFu;
             if (value >= strings_bytes) break;
-            *replacement = strings + value; /* it is terminated: the map's last byte is zero */
+            *replacement = strings + value; /* the map's last byte is zero, so the replacement is terminated */
             longest = i + 1;
         }
     }

@@ -194,7 +194,7 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
 
 /* Tells the relation of the text that find_added gets to the user's text. */
 enum origin {
-    ORIGIN_RAW,      /* it is part of the input: the user's ranges apply */
+    ORIGIN_RAW,      /* the text is part of the input: the user's ranges apply */
     ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */
     ORIGIN_PLAIN,    /* normalized, contains some of the user's text */
 };

@@ -295,7 +295,7 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
                          (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
     builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
-    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last one counts */
+    builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last merge counts */
     builder->has_scores = v->scores != NULL;
     if (pattern->ignore_merges || v->kind == WHIT_VOCABULARY_RANKS)
         builder->header.flags |= WHIT_TOKENIZER_IGNORE_MERGES;
