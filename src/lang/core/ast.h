@@ -139,7 +139,7 @@ struct lang_function {
     lang_node *parameters, *body; /* as parsed */
     uint32_t n_parameters;
     uint32_t levels;     /* deepest nesting of statements and expressions */
-    lang_function *next; /* another function, or another instance of this one */
+    lang_function *next; /* next function, or next instance of this function */
     lang_function *instances;
     /* The members from here on belong to an instance. */
     lang_node *code;

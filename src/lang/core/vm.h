@@ -38,7 +38,7 @@ struct whit_lang {
     char name[256];                     /* name of the text loaded last */
     uint32_t first_line;                /* line number at which the next text begins; 0: 1 */
     lang_node *program;                 /* tree of the text loaded last; NULL: no text */
-    void *compiled;                     /* the form that a tier has compiled of it */
+    void *compiled;                     /* form of the function that a tier has compiled */
     lang_value *globals;                /* LANG_MAX_GLOBALS */
     lang_value *stack;                  /* LANG_STACK_VALUES */
     uint32_t stack_used, depth, levels; /* levels: sum over the functions that run */
@@ -46,7 +46,7 @@ struct whit_lang {
     lang_array *arrays;
     lang_array *spare; /* a freed array, kept for the next of its size */
     size_t n_bytes;
-    lang_array *lent; /* the host's vector, and the slot of the variable that contains it */
+    lang_array *lent; /* the host's vector, slot of the variable that contains the vector */
     uint32_t lent_slot;
     int64_t fuel; /* steps until the limits are checked */
     uint64_t steps_left, started_ns;
