@@ -76,7 +76,7 @@ typedef struct whit_compress_options {
     uint64_t seed;
     uint32_t n_threads;
     const char *work;          /* path of the work file; NULL: PATH.work */
-    bool keep_work;            /* the caller removes it, because more work follows */
+    bool keep_work;            /* the caller removes the work file, because more work follows */
     bool resume;               /* resume an interrupted run from its work file */
     const char *command;       /* provenance */
     const whit_sketch *sketch; /* sketch of the calibration text, for the file's metadata; NULL: not written */

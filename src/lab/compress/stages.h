@@ -12,7 +12,7 @@ typedef struct whit_layer_stage {
     int32_t params[WHIT_STAGE_MATRICES_MAX];
     whit_ref outputs[WHIT_STAGE_MATRICES_MAX];
     uint32_t n;
-    uint32_t n_experts; /* number of experts whose stacked matrices these are; 0: matrices of all tokens */
+    uint32_t n_experts; /* number of experts in these stacked matrices; 0: matrices of all tokens */
 } whit_layer_stage;
 
 /* Finds the next stage of the stream's layer from node *at on; false after the last stage. */

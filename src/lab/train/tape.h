@@ -30,7 +30,7 @@ typedef struct whit_tape_options {
     bool checkpoint; /* stores few activations and recomputes the others */
     whit_precision precision;
     float balance;  /* weight of the loss that balances experts (ops_experts.c) */
-    whit_ref input; /* a value that no node makes: the caller fills it before forward; 0: no such value */
+    whit_ref input; /* a value that no node makes: the caller fills it in before forward; 0: no such value */
 } whit_tape_options;
 
 typedef struct whit_tape_step {

@@ -60,7 +60,7 @@ typedef struct whit_trainer_options {
      * counts relative to its own energy. The embedding learns with the first layer. The option has an effect only with
      * hidden_weight. */
     bool by_blocks;
-    float balance;            /* weight of the loss that balances experts; 0: without it */
+    float balance;            /* weight of the loss that balances experts; 0: no such loss */
     float ramp;               /* the rounding increases over this share of the run */
     bool refit_scales;        /* recompute scales from the weights instead of learning them */
     whit_precision precision; /* precision of matrix products; BF16 is whit_precision_choose's */
