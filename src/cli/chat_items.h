@@ -21,7 +21,7 @@ typedef struct cli_chat_item {
 typedef struct cli_chat_items {
     cli_chat_item *items;
     size_t n;
-    bool has_tools, has_wanted; /* at least one item has them */
+    bool has_tools, has_wanted; /* at least one item has tools; at least one item has a wanted text */
 } cli_chat_items;
 
 /* Reads a file of items. The result is CLI_OK or a status already reported; free the items in every case. */

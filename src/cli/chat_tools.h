@@ -11,7 +11,7 @@
 /* Holds the tools of a chat; if zero-initialised, the chat has no tools. */
 typedef struct cli_chat_tools {
     json_t *list;     /* as in OpenAI's chat API */
-    json_t *commands; /* lists of words by the name of a tool: how to run it */
+    json_t *commands; /* lists of words by the name of a tool: the command to run */
     whit_agent_config config;
     whit_mcp *mcp;
 } cli_chat_tools;
@@ -26,8 +26,8 @@ int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conve
 
 typedef enum cli_tool_kind {
     CLI_TOOL_TYPED, /* a person types its result */
-    CLI_TOOL_ASKED, /* it can run if a person agrees */
-    CLI_TOOL_FREE,  /* the configuration lets it run without a question */
+    CLI_TOOL_ASKED, /* the tool can run if a person agrees */
+    CLI_TOOL_FREE,  /* the configuration lets the tool run without a question */
 } cli_tool_kind;
 cli_tool_kind cli_chat_tool_kind(const cli_chat_tools *tools, const char *name);
 /* Appends a call and the command that would run it, as a person must see them before agreeing: each on one line, every
