@@ -18,7 +18,8 @@ typedef enum whit_acts_kind {
     WHIT_ACTS_COUNT
 } whit_acts_kind;
 
-/* The form of activations that a tensor is multiplied by; tensors with equal specs and inputs share activations. */
+/* Holds the form of activations that a tensor is multiplied by; tensors with equal specs and inputs share
+ * activations. */
 typedef struct whit_acts_spec {
     uint8_t kind;
     uint32_t group; /* columns per activation scale; 0: one scale per token (W1.58A8) */

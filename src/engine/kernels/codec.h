@@ -42,7 +42,7 @@ whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *err
  * aligned. */
 whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error);
 
-/* The geometry of a matrix, derived from its type. */
+/* Holds the geometry of a matrix, derived from its type. */
 typedef struct whit_geometry {
     uint32_t n_tiles;
     uint32_t n_fields;     /* number of fields per scale group; 0 for float codecs */
@@ -123,7 +123,7 @@ static inline bool whit_scale_in_bytes(unsigned scale_type)
 
 /* ---- logical content ------------------------------------------------------------------------ */
 
-/* `n` rows of content. Which members are used follows from the type:
+/* Holds `n` rows of content. Which members are used follows from the type:
  *   elems      (n, n_cols): int8 codes (q2: bit 0 is s, bit 1 is e), or the elements of a float
  *              codec in its own width
  *   fields     (n, row_fields) of the geometry: n_groups times n_fields f32; with u8 scales n_fields f16

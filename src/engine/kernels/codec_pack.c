@@ -52,9 +52,9 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     return WHIT_OK;
 }
 
-/* The packing of a period's codes into its lines: they are digits, four codes of a row per dword, one in each byte. The
- * first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last n_top lines have n_top bits
- * above them. */
+/* Holds the packing of a period's codes into its lines: they are digits, four codes of a row per dword, one in each
+ * byte. The first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last n_top lines have
+ * n_top bits above them. */
 struct digits {
     uint32_t n_fours; /* columns of a period, divided by four */
     uint32_t radix, bits, n_low, n_top;
@@ -120,7 +120,7 @@ static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[25
     return digits;
 }
 
-/* Zero codes, used for the rows of a tile that are outside the matrix. */
+/* Holds zero codes for the rows of a tile that are outside the matrix. */
 static const int8_t no_codes[32];
 
 static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_type *type, const whit_geometry *g,

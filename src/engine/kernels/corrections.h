@@ -35,7 +35,7 @@
 
 #define WHIT_OUTLIERS_HEAD_UNITS 9 /* size of a record's scale and counts, in units of two bytes */
 
-/* The outliers of one tile. */
+/* Holds the outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
     uint16_t scale_bits; /* the scale as f16 bits */
@@ -145,7 +145,7 @@ const char *whit_corrections_fault(const whit_tensor *w);
  * ascending order of ranks. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
-/* One outlier, in the form that whit_outliers_build reads. */
+/* Describes one outlier, in the form that whit_outliers_build reads. */
 typedef struct whit_outlier {
     uint32_t row, col;
     int8_t value;

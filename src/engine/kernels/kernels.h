@@ -171,7 +171,8 @@ typedef uint32_t whit_survive_fn(const whit_tensor *w, const float *logits, floa
 typedef void whit_causal_conv_fn(const float *const *rows, const float *weight, size_t weight_stride, uint32_t n_taps,
                                  bool is_silu, uint32_t n, float *out);
 
-/* The change that one token makes to the state of a value head: state = decay * state + key (outer product) change. */
+/* Holds the change that one token makes to the state of a value head: state = decay * state + key (outer product)
+ * change. */
 typedef struct whit_delta_update {
     const float *key; /* (key_dim) */
     float *change;    /* (value_dim) */
@@ -289,7 +290,7 @@ whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kerne
 const whit_matmul_kernel *whit_matmul_find(const whit_kernels *kernels, const whit_tensor_type *type,
                                            const whit_acts_spec *spec, uint32_t n_tokens);
 
-/* One row of kernels.inc that is not a matrix product. */
+/* Describes one row of kernels.inc that is not a matrix product. */
 typedef struct whit_kernel_row {
     const char *op; /* name of the operation, such as "rms_norm" */
     whit_isa isa;
@@ -364,7 +365,7 @@ void whit_rope_table(const double *frequencies, uint32_t n_pairs, uint32_t posit
 /* Computes the table of whit_kv_packing, (2 * n_pairs, 64). */
 void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *table);
 
-/* The rule by which a router's logits select experts and weights. */
+/* Holds the rule by which a router's logits select experts and weights. */
 typedef struct whit_router {
     uint32_t n_experts, n_used;
     bool is_sigmoid;     /* scores are 1 / (1 + exp(-logit)); else the softmax of the logits */

@@ -58,7 +58,7 @@ static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;
 }
 
-/* The arrays of a block; f32 has no scales. */
+/* Holds the arrays of a block; f32 has no scales. */
 typedef struct whit_kv_arrays {
     void *keys, *values;
     float *key_scales, *value_scales;
@@ -149,14 +149,14 @@ static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }
 
-/* The rotation of a packed type's keys: for each pair of a head, the table has a row of cosines of the angles from a
- * block's first position to each of its 64 positions; rows of sines follow (whit_kv_offset_table). */
+/* Holds the rotation of a packed type's keys: for each pair of a head, the table has a row of cosines of the angles
+ * from a block's first position to each of its 64 positions; rows of sines follow (whit_kv_offset_table). */
 typedef struct whit_kv_packing {
     const float *rope;   /* (2 * rope_pairs, 64) the table */
     uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: keys are not rotated, and rope may be NULL */
 } whit_kv_packing;
 
-/* The positions of a group that one query attends to: [begin, end), empty if begin >= end. */
+/* Holds the positions of a group that one query attends to: [begin, end), empty if begin >= end. */
 typedef struct whit_kv_span {
     uint16_t begin, end;
 } whit_kv_span;

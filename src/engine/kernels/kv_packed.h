@@ -99,8 +99,8 @@ static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_d
     return values[(size_t)cell / 4 * 64 + d % 16 * 4 + j % 4] >> cell % 4 * 2 & 3;
 }
 
-/* The sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. The sinks fit
- * into the bytes of a closed block. */
+/* Holds the sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. The
+ * sinks fit into the bytes of a closed block. */
 typedef struct whit_kv_sinks {
     int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim) */
     float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */

@@ -67,8 +67,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     return m;
 }
 
-/* The lines with the fields of a group, and the index of the group's first field in these lines. If a group has one
- * byte, the byte's index is first / n_fields. */
+/* Holds the lines with the fields of a group, and the index of the group's first field in these lines. If a group has
+ * one byte, the byte's index is first / n_fields. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;

@@ -26,7 +26,7 @@
 #define WHIT_KV_KINDS_MAX     8                       /* number of different kinds of layers in a model */
 #define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types use three classes for each kind */
 
-/* The properties of a layer that determine its part of the cache. */
+/* Holds the properties of a layer that determine its part of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
     uint32_t window;                        /* positions that a query attends to, its own included; 0: all */

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
-/* The name of a full block, under which it can be found again: everything that its keys and values depend on. */
+/* Holds the name of a full block, under which it can be found again: everything that its keys and values depend on. */
 typedef struct whit_kv_name {
     uint8_t key[WHIT_HASH_BYTES]; /* hash of everything up to the block's end */
     int32_t ids[WHIT_KV_BLOCK_TOKENS];

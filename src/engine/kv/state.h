@@ -24,7 +24,7 @@ enum { WHIT_STATE_CONVOLUTION, WHIT_STATE_DELTA, WHIT_STATE_PARTS };
 #define WHIT_STATE_RING        16u
 #define WHIT_STATE_BACK_TOKENS 8u /* a sequence can be cut back by at least this many tokens */
 
-/* Shape of a layer's state. n_channels 0: the layer is not recurrent. */
+/* Holds the shape of a layer's state. n_channels 0: the layer is not recurrent. */
 typedef struct whit_state_layer {
     uint32_t n_channels, n_taps; /* channels and taps of the convolution */
     uint32_t n_heads;            /* value heads of the delta rule; 0: the layer has only a convolution */

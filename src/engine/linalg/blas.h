@@ -58,8 +58,8 @@ static inline size_t whit_blas_elems(size_t n, size_t k)
     return whit_round_up(n, 32) * whit_round_up(k, 32);
 }
 
-/* A row-major product: c (m, n; rows ldc apart) = beta c + op(a) op(b), with op(a) (m, k) and op(b) (k, n), where op
- * transposes if transpose_a or transpose_b is set. beta is 0 or 1; if it is 0, c is not read. */
+/* Describes a row-major product: c (m, n; rows ldc apart) = beta c + op(a) op(b), with op(a) (m, k) and op(b) (k, n),
+ * where op transposes if transpose_a or transpose_b is set. beta is 0 or 1; if it is 0, c is not read. */
 typedef struct whit_product {
     bool transpose_a, transpose_b;
     size_t m, n, k;

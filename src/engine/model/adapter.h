@@ -17,7 +17,7 @@ typedef struct whit_adapter_pair {
     whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
 } whit_adapter_pair;
 
-/* A checked image of an adapter; the view points into the image's bytes. */
+/* Describes a checked image of an adapter; the view points into the image's bytes. */
 typedef struct whit_adapter_view {
     const uint8_t *data;
     size_t size_bytes;
@@ -37,7 +37,7 @@ whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i
  * head. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
-/* The pairs of an adapter, indexed by the model's tensors. */
+/* Holds the pairs of an adapter, indexed by the model's tensors. */
 typedef struct whit_adapter_weights {
     whit_adapter_pair *pairs;            /* (n_pairs) pairs in the order of names */
     const whit_adapter_pair **of_tensor; /* (n_tensors) pair of each tensor; NULL if the tensor has no pair */
@@ -53,7 +53,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights);
 
 /* ---- making one ---- */
 
-/* One pair of factors as floats; `b` is already multiplied by alpha / rank. */
+/* Describes one pair of factors as floats; `b` is already multiplied by alpha / rank. */
 typedef struct whit_adapter_floats {
     const char *name;
     uint32_t n_rows, n_cols, rank;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Each field of the configuration: key, offset, type. */
+/* Lists each field of the configuration: key, offset, type. */
 enum field_kind { FIELD_U32, FIELD_U8, FIELD_BOOL, FIELD_F64 };
 static const struct field {
     const char *key;

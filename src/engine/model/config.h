@@ -26,10 +26,10 @@ typedef enum whit_gate {
     WHIT_GATE_COUNT
 } whit_gate;
 
-/* The operation by which a layer mixes its tokens. */
+/* Names the operation by which a layer mixes its tokens. */
 typedef enum whit_mixer { WHIT_MIXER_ATTENTION, WHIT_MIXER_SHORT_CONV, WHIT_MIXER_DELTA, WHIT_MIXER_COUNT } whit_mixer;
 
-/* A kind of layer: the parameters that may differ between layers. */
+/* Describes a kind of layer: the parameters that may differ between layers. */
 typedef struct whit_layer_kind {
     uint32_t mixer; /* whit_mixer */
     uint32_t rope;  /* index of the layer's RoPE table */
@@ -39,7 +39,7 @@ typedef struct whit_layer_kind {
     uint32_t n_ff;
 } whit_layer_kind;
 
-/* The rule by which a RoPE table's frequencies are computed from theta (rope_scaling.h). */
+/* Names the rule by which a RoPE table's frequencies are computed from theta (rope_scaling.h). */
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
     WHIT_ROPE_LINEAR,  /* frequencies are divided by `factor` */
@@ -49,7 +49,7 @@ typedef enum whit_rope_scaling {
     WHIT_ROPE_SCALING_COUNT
 } whit_rope_scaling;
 
-/* The parameters of a RoPE table. */
+/* Holds the parameters of a RoPE table. */
 typedef struct whit_rope {
     double theta;
     uint32_t dims;         /* number of rotated dimensions of a head; even */
@@ -166,8 +166,8 @@ void whit_config_settle_kinds(whit_config *config);
  * read. */
 bool whit_config_is_extended(const whit_config *config);
 
-/* A number of the configuration. whit_config_number_at returns the numbers above by name, in order, from i = 0; it
- * returns false after the last. Switches are integers. */
+/* Describes a number of the configuration. whit_config_number_at returns the numbers above by name, in order, from i =
+ * 0; it returns false after the last. Switches are integers. */
 typedef struct whit_config_number {
     const char *key;
     bool is_float;

@@ -14,8 +14,8 @@ typedef struct whit_convert_tensor_report {
     uint64_t bytes;
 } whit_convert_tensor_report;
 
-/* The replacement of a tensor: it is rounded to `type` or, if it was made elsewhere, stored as `finished` with its
- * digest. */
+/* Holds the replacement of a tensor: it is rounded to `type` or, if it was made elsewhere, stored as `finished` with
+ * its digest. */
 typedef struct whit_convert_change {
     whit_tensor_type type;
     const whit_tensor *finished; /* NULL: the source's rows are rounded */

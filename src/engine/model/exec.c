@@ -8,8 +8,8 @@
 /* The number of rows in a slice of products is a multiple of this. */
 #define ROWS_TOGETHER 32
 
-/* Header of a kernel's prepared data: the function that prepared it, the run of a phase and the activations. All zero
- * means empty, because runs are counted from 1. */
+/* Describes the header of a kernel's prepared data: the function that prepared it, the run of a phase and the
+ * activations. All zero means empty, because runs are counted from 1. */
 typedef struct prepared_for {
     void (*prepare)(const whit_acts *x, void *scratch);
     uint64_t run;

@@ -19,7 +19,7 @@
  * false if a layer has two kinds of attention. */
 bool whit_exec_kv_layers(const whit_graph *graph, whit_kv_layer *layers, uint32_t n_layers);
 
-/* The tokens of one pass. */
+/* Holds the tokens of one pass. */
 typedef struct whit_batch {
     uint32_t n_rows;
     const int32_t *ids; /* (n_rows) token ids, each below the vocabulary's size */
@@ -60,7 +60,7 @@ typedef struct whit_exec_traffic {
 void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolver, const whit_tensor *tensors,
                           whit_exec_options *options);
 
-/* A RoPE table bound for execution. */
+/* Describes a RoPE table bound for execution. */
 typedef struct whit_exec_rope {
     double *frequencies; /* (pairs) frequencies */
     float *tables;       /* (n_batch_rows, 2 * pairs) cosines and sines of the pass's tokens, times magnitude */
@@ -74,7 +74,7 @@ typedef struct whit_exec_rope {
 
 #define WHIT_EXEC_BUCKETS 20 /* numbers of rows that share kernels and schedules: 1 to 8, then powers of two */
 
-/* A type of matrix and of its activations, and the kernels for each number of rows. */
+/* Describes a type of matrix and of its activations, and the kernels for each number of rows. */
 typedef struct whit_exec_choice {
     whit_tensor_type type; /* scale values are ignored */
     whit_acts_spec acts;
@@ -88,7 +88,8 @@ typedef struct whit_exec_choice {
     const whit_matmul_kernel *plane_kernels[WHIT_EXEC_BUCKETS];
 } whit_exec_choice;
 
-/* Execution modes: batch rows run with or without adapters, selected rows with a screened or an exact head. */
+/* Names the modes of execution: batch rows run with or without adapters, selected rows with a screened or an exact
+ * head. */
 enum { WHIT_EXEC_PLAIN, WHIT_EXEC_ADAPTED = 1, WHIT_EXEC_SCREENED = 1, WHIT_EXEC_MODES };
 
 typedef struct whit_exec_schedules {
@@ -127,14 +128,14 @@ typedef struct whit_exec_adapter {
     uint32_t offset; /* index of the adapter's first rank among the ranks of the sequence's adapters */
 } whit_exec_adapter;
 
-/* The adapters mounted on a sequence, in order. width: sum of their ranks, each rounded up to a multiple of a tile's
- * rows. */
+/* Holds the adapters mounted on a sequence, in order. width: sum of their ranks, each rounded up to a multiple of a
+ * tile's rows. */
 typedef struct whit_exec_mounting {
     whit_exec_adapter mounts[WHIT_EXEC_MOUNTS];
     uint32_t n, width;
 } whit_exec_mounting;
 
-/* A segment: rows [begin, end) of the pass, and an adapter that changes them. */
+/* Describes a segment: rows [begin, end) of the pass, and an adapter that changes them. */
 typedef struct whit_exec_segment {
     uint32_t begin, end, width;
     const whit_exec_adapter *mount;
@@ -152,7 +153,7 @@ typedef struct whit_exec_adapt {
 
 /* ---- experts (exec_experts.c) ---- */
 
-/* The (token, expert) pairs of the current layer: the rows of a value are its pairs, ordered by expert, then by
+/* Holds the (token, expert) pairs of the current layer: the rows of a value are its pairs, ordered by expert, then by
  * token. */
 typedef struct whit_exec_pairs {
     uint32_t n_experts, n_used;

@@ -76,7 +76,7 @@ static whit_kv_span span_of(const whit_exec_step *step, const whit_exec *exec, u
                           (uint16_t)(end < WHIT_KV_GROUP_TOKENS ? end : WHIT_KV_GROUP_TOKENS)};
 }
 
-/* The n groups that rows [row, end) of a query block attend to: the sinks, if any, then groups from index `first`
+/* Holds the n groups that rows [row, end) of a query block attend to: the sinks, if any, then groups from index `first`
  * on. */
 struct seen {
     uint32_t row, end, first, n;
@@ -380,11 +380,11 @@ static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
     return n_partials * whit_kv_partial_elems(step->head_dim) <= exec->n_partial_elems && seen.n > 1;
 }
 
-/* Split-KV (flash decoding) of one query block: items are (KV head, group) pairs, and every worker has a split,
- * a range of items, so that it merges most groups immediately. If two splits share a head, the first split
- * computes its part of it first, and the second split computes its part last, when it can usually
- * continue from the groups that the first has merged. Partials that cannot be merged in order (of chunks
- * stolen from another worker's split) are kept and merged at the end.
+/* Splits the KV cache of one query block (flash decoding): items are (KV head, group) pairs, and every worker has a
+ * split, a range of items, so that it merges most groups immediately. If two splits share a head, the first split
+ * computes its part of it first, and the second split computes its part last, when it can usually continue from the
+ * groups that the first has merged. Partials that cannot be merged in order (of chunks stolen from another worker's
+ * split) are kept and merged at the end.
  *
  * Queries are prepared once, (n_kv_heads, n) of them, and the same number for the sinks if visible; partials are
  * (n_kv_heads, n_groups, n), and the first of each head accumulates the merged result. */

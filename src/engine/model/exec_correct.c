@@ -16,8 +16,8 @@ enum {
     PREFETCH_BYTES = 8192, /* maximum per part, because kernels prefetch further data themselves */
 };
 
-/* Cache key of a worker's memory: the operation and rows that it was computed for, and the activations that its
- * outliers' codes belong to. All zero means empty, because runs are counted from 1. */
+/* Holds the cache key of a worker's memory: the operation and rows that it was computed for, and the activations that
+ * its outliers' codes belong to. All zero means empty, because runs are counted from 1. */
 typedef struct made_for {
     uint64_t run, codes_run;
     const whit_exec_step *step;

@@ -113,7 +113,7 @@ void whit_exec_convolve(const whit_exec_step *step, const whit_exec *exec, uint3
 
 /* ---- delta rule ----------------------------------------------------------------------------- */
 
-/* Context of running one value head of one sequence. */
+/* Holds the context of running one value head of one sequence. */
 typedef struct delta_run {
     const whit_exec_step *step;
     const whit_exec *exec;

@@ -17,7 +17,7 @@ typedef struct whit_exec_parts {
 } whit_exec_parts;
 typedef struct whit_exec_phase whit_exec_phase;
 
-/* A range of a pass's rows. */
+/* Describes a range of a pass's rows. */
 typedef struct whit_exec_rows {
     uint32_t begin, n;
 } whit_exec_rows;
@@ -71,7 +71,7 @@ struct whit_exec_step {
     uint32_t n_tiles, place, first_tile;
 };
 
-/* A class of the KV cache, bound for execution. */
+/* Describes a class of the KV cache, bound for execution. */
 typedef struct whit_exec_cache {
     const whit_kv_class *class, *open; /* open: the class of blocks that tokens are written to */
     whit_kv_append_fn *append;
@@ -86,7 +86,7 @@ typedef struct whit_exec_cache {
     } query_blocks[WHIT_ROWS_COUNT];
 } whit_exec_cache;
 
-/* A sequence of steps with one barrier at its end. */
+/* Describes a sequence of steps with one barrier at its end. */
 struct whit_exec_phase {
     void (*run)(whit_exec *exec, const whit_exec_phase *phase, uint32_t n_rows);
     whit_exec_step *steps;
@@ -95,7 +95,7 @@ struct whit_exec_phase {
     uint8_t rows;              /* whit_row_set */
 };
 
-/* A schedule bound for execution. */
+/* Describes a schedule bound for execution. */
 typedef struct whit_exec_bound {
     whit_exec_phase *phases;
     uint32_t n_phases;
@@ -130,7 +130,7 @@ static inline uint32_t whit_exec_batch_row(const whit_exec_step *step, const whi
 void *whit_exec_scratch(const whit_exec *exec, const whit_matmul_kernel *kernel, const whit_acts *x, uint32_t worker);
 /* Returns the activations that a matrix reads, for all rows of the pass. */
 whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec);
-/* Context of a phase's work items on the thread pool. */
+/* Holds the context of a phase's work items on the thread pool. */
 typedef struct whit_exec_phase_run {
     const whit_exec *exec;
     const whit_exec_phase *phase;
@@ -209,8 +209,8 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
 
 /* ---- attention (exec_attend.c) ---- */
 
-/* A worker's cache of KV groups of one head, converted to integers (kernels/kv_block.h), valid within a run. The last
- * entry is used by groups for which no other entry is free, and is overwritten each time. */
+/* Describes a worker's cache of KV groups of one head, converted to integers (kernels/kv_block.h), valid within a run.
+ * The last entry is used by groups for which no other entry is free, and is overwritten each time. */
 enum { WHIT_EXEC_CONVERTED_GROUPS = 4 };
 typedef struct whit_exec_converted {
     _Alignas(64) uint64_t run; /* aligned to avoid false sharing: each worker writes its own entry constantly */

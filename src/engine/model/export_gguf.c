@@ -12,7 +12,7 @@
 
 #define PARTS_MAX 3
 
-/* A matrix of ours that is a part of a tensor of the file. */
+/* Describes a matrix of ours that is a part of a tensor of the file. */
 struct part {
     const whit_source_tensor *from;
     /* (n_sections) the matrix's rows in the file, in order; n_sections 0: all rows */
@@ -20,7 +20,7 @@ struct part {
     uint32_t n_sections;
 };
 
-/* The source of one tensor of the file. */
+/* Holds the source of one tensor of the file. */
 struct target {
     const whit_source_tensor *from; /* the tensor of the first part */
     struct part parts[PARTS_MAX];

@@ -9,7 +9,7 @@
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/scan.h"
 
-/* Pattern names that every reader knows; a name also says whether words that are tokens are looked up without
+/* Lists names of patterns that every reader knows; a name also says whether words that are tokens are looked up without
  * merging. */
 static const struct pattern_name {
     const char *pattern, *name;

@@ -105,7 +105,7 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
 
-/* Context of a running program. */
+/* Holds the context of a running program. */
 struct builder {
     whit_graph *graph;
     const whit_config *config;

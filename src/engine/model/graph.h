@@ -80,20 +80,20 @@ typedef struct whit_node {
     float constant;     /* norm: eps; scale, temperature: factor; attention: scale of the scores */
 } whit_node;
 
-/* The way in which a route computes the scores of experts. */
+/* Names the way in which a route computes the scores of experts. */
 typedef enum whit_route_flag {
     WHIT_ROUTE_SIGMOID = 1, /* scores are sigmoids; else the softmax over all experts */
     WHIT_ROUTE_NORM = 2,    /* the scores of the chosen experts are divided by their sum */
 } whit_route_flag;
 
-/* The number of a token that selects its row in a table. */
+/* Names the number of a token that selects its row in a table. */
 typedef enum whit_row_index {
     WHIT_INDEX_ID,
     WHIT_INDEX_POSITION,
     WHIT_INDEX_TYPE, /* token type: 0 in the first part of a text, 1 in the second */
 } whit_row_index;
 
-/* The rows of a pass for which a value is computed. */
+/* Names the rows of a pass for which a value is computed. */
 typedef enum whit_row_set {
     WHIT_ROWS_BATCH,    /* one per token */
     WHIT_ROWS_SELECTED, /* one per token whose outputs are requested */
@@ -109,7 +109,7 @@ typedef struct whit_graph_value {
     uint8_t rows; /* whit_row_set */
 } whit_graph_value;
 
-/* The tensors that a graph may name. */
+/* Holds the tensors that a graph may name. */
 typedef struct whit_resolver {
     void *context;
     int32_t (*find)(void *context, const char *name); /* returns an index, or -1 if not found */
@@ -206,7 +206,7 @@ whit_ref whit_graph_select(whit_graph *graph, const char *name, whit_ref x);
  * of n_taps times the width of x, the oldest tap's row first. */
 whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                          uint32_t n_taps, bool is_silu);
-/* The shape of a gated delta rule. is_grouped: order of the value heads (kernels/delta.h). */
+/* Holds the shape of a gated delta rule. is_grouped: order of the value heads (kernels/delta.h). */
 typedef struct whit_delta_shape {
     uint32_t n_heads, n_key_heads, key_dim, value_dim;
     bool is_grouped;

@@ -15,7 +15,7 @@
 #include "model/import_names.h"
 #include "model/rope_scaling.h"
 
-/* The keys of a file, "ARCHITECTURE.SUFFIX". Getters leave *value unchanged if the key is absent. */
+/* Holds the keys of a file, "ARCHITECTURE.SUFFIX". Getters leave *value unchanged if the key is absent. */
 typedef struct whit_gguf_keys {
     const whit_gguf *gguf;
     const char *architecture;
@@ -27,7 +27,7 @@ whit_status whit_gguf_key_u32(const whit_gguf_keys *keys, const char *suffix, bo
 whit_status whit_gguf_key_f64(const whit_gguf_keys *keys, const char *suffix, double *value);
 whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix, const char **text, size_t *n);
 
-/* The layers of an architecture that have experts. */
+/* Names the layers of an architecture that have experts. */
 typedef enum whit_gguf_experts {
     WHIT_GGUF_NO_EXPERTS,
     WHIT_GGUF_EXPERTS,          /* all layers, in place of the feed-forward part */
@@ -67,7 +67,7 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *keys, const whit_gguf
 /* Returns whether whit_import_gguf_experts reads a key; `name` is the key without its architecture. */
 bool whit_import_gguf_is_of_experts(const char *name, size_t n);
 
-/* One tensor of the file, ready to be read row by row. */
+/* Describes one tensor of the file, ready to be read row by row. */
 struct whit_gguf_import {
     whit_ggml_view view; /* view.data NULL: every element is `constant` */
     whit_ggml_twin twin;
@@ -81,7 +81,7 @@ struct whit_gguf_import {
 
 #define WHIT_GGUF_SIGN_WIDTHS_MAX 8
 
-/* The rotated matrices of a file (import_gguf_hadamard.c). */
+/* Holds the rotated matrices of a file (import_gguf_hadamard.c). */
 struct whit_gguf_rotation {
     bool *is_rotated;  /* (tensors of the file) whether each is rotated; NULL: no tensor is */
     uint32_t plain;    /* bits of the matrices that are not rotated (model/hadamard.h) */

@@ -119,7 +119,7 @@ static const whit_import_name gemma_embedding_names[] = {
     {"dense_3.weight", "dense_2"},
     {NULL},
 };
-/* Further keys of EmbeddingGemma. The widths of its dense layers are read from their tensors. */
+/* Lists further keys of EmbeddingGemma. The widths of its dense layers are read from their tensors. */
 static const char *const gemma_embedding_keys[] = {"rope.freq_base_swa", "dense_2_feat_in",  "dense_2_feat_out",
                                                    "dense_3_feat_in",    "dense_3_feat_out", NULL};
 
@@ -208,7 +208,7 @@ static const whit_import_name qwen3next_names[] = {
     GGUF_EXPERTS,
     {NULL},
 };
-/* Further keys of Qwen3.5. The sections of RoPE matter only for pictures: a text has the same position in all of
+/* Lists further keys of Qwen3.5. The sections of RoPE matter only for pictures: a text has the same position in all of
  * them. */
 static const char *const qwen35_keys[] = {"attention.recurrent_layers",
                                           "full_attention_interval",

@@ -51,7 +51,7 @@ static const whit_import_name layer_names[] = {
     {NULL},
 };
 
-/* The meaning of a tensor of the file. */
+/* Holds the meaning of a tensor of the file. */
 struct found {
     const whit_import_name *row; /* row of a table of names; NULL: only the family program knows the tensor */
     uint32_t layer;              /* UINT32_MAX outside the layers */

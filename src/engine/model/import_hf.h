@@ -21,7 +21,7 @@
 
 struct whit_hf_importer;
 
-/* The experts of a class: defaults of absent fields, and values that are fixed in the class's code. */
+/* Holds the experts of a class: defaults of absent fields, and values that are fixed in the class's code. */
 typedef struct whit_hf_experts {
     bool is_optional;   /* some models of the class have no experts */
     bool zero_is_dense; /* num_experts 0 means a model without experts */
@@ -37,7 +37,7 @@ typedef struct whit_hf_experts {
     double gate_limit; /* the default of swiglu_limit */
 } whit_hf_experts;
 
-/* A model class of transformers, with the defaults of absent fields in its code. */
+/* Describes a model class of transformers, with the defaults of absent fields in its code. */
 typedef struct whit_hf_class {
     const char *name; /* name in "architectures", without "ForCausalLM" */
     const char *type; /* value of "model_type" */
@@ -92,7 +92,7 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
 whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const whit_hf_class **class,
                                whit_error *error);
 
-/* The quantisation of the projections, from quantization_config or the fields that replace it. */
+/* Holds the quantisation of the projections, from quantization_config or the fields that replace it. */
 typedef struct whit_hf_quantisation {
     bool bitnet;       /* quant_method "bitnet": weights are packed, or latent */
     bool online;       /* float weights are latent, and are rounded to ternary by their mean magnitude */
@@ -105,7 +105,7 @@ typedef struct whit_hf_quantisation {
     uint32_t skipped; /* node of modules_to_not_convert, or WHIT_JSON_NONE */
 } whit_hf_quantisation;
 
-/* One tensor, ready to be read row by row. */
+/* Describes one tensor, ready to be read row by row. */
 struct whit_hf_import {
     const struct whit_hf_importer *importer;
     const whit_safetensor *file;
@@ -132,7 +132,7 @@ const char *whit_hf_transpose_experts(const struct whit_hf_import *import, whit_
 #define WHIT_HF_DENSE_MAX         2
 #define WHIT_HF_MODULE_PATH_BYTES 128
 
-/* The modules of a sentence-transformers folder in addition to its model (modules.json). */
+/* Holds the modules of a sentence-transformers folder in addition to its model (modules.json). */
 struct whit_hf_modules {
     whit_hf_document list, pooling, prompts, dense_config[WHIT_HF_DENSE_MAX];
     whit_safetensors *dense[WHIT_HF_DENSE_MAX];

@@ -27,7 +27,7 @@ static const whit_import_name hunyuan_names[] = {
     {"self_attn.key_layernorm.weight", "k_norm"},
     {NULL},
 };
-/* Further fields of Hunyuan: attention_head_dim repeats head_dim; the class has norms of q and k regardless of
+/* Lists further fields of Hunyuan: attention_head_dim repeats head_dim; the class has norms of q and k regardless of
  * use_qk_norm. */
 static const char *const hunyuan_fields[] = {"attention_head_dim", "use_qk_norm", "eod_token_id", NULL};
 

@@ -115,7 +115,7 @@ static const char *const harmless[] = {
     "use_flash_attn",
 };
 
-/* Descriptive fields of trainers and publishers, which are skipped with a note. */
+/* Lists descriptive fields of trainers and publishers, which are skipped with a note. */
 static const char *const describing[] = {"license",        "license_name",        "license_link",
                                          "base_model",     "is_llama_config",     "neftune_noise_alpha",
                                          "kv_cache_dtype", "attn_implementation", "training_args"};

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The length of attention windows, and the layers that have one. */
+/* Holds the length of attention windows, and the layers that have one. */
 struct windows {
     uint32_t window;
     uint8_t is_sliding[WHIT_MAX_LAYERS], is_recurrent[WHIT_MAX_LAYERS];

@@ -38,7 +38,7 @@ static const struct scaling {
     {"proportional", SCALING_PROPORTIONAL, {"partial_rotary_factor"}},
 };
 
-/* Context of reading a RoPE table. */
+/* Holds the context of reading a RoPE table. */
 struct reading {
     struct whit_hf_importer *importer;
     const whit_hf_document *config;

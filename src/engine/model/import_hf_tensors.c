@@ -53,7 +53,7 @@ static const whit_import_name layer_names[] = {
 
 enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED };
 
-/* The meaning of a tensor of the file. */
+/* Holds the meaning of a tensor of the file. */
 struct found {
     const whit_import_name *row; /* row of a table of names; NULL: only the canonical name is known */
     uint32_t layer;              /* UINT32_MAX outside the layers */
@@ -683,7 +683,7 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* The tensor of the embedding or of the head, and its name in the form that add_tensor takes. */
+/* Holds the tensor of the embedding or of the head, and its name in the form that add_tensor takes. */
 struct ending {
     const whit_safetensor *file;
     char file_name[128];

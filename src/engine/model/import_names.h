@@ -7,7 +7,7 @@
 #include "format/ggml_types.h"
 #include "model/source.h"
 
-/* The rows of a file's tensor that form a canonical tensor. */
+/* Names the rows of a file's tensor that form a canonical tensor. */
 typedef enum whit_import_rows {
     WHIT_IMPORT_ALL,
     WHIT_IMPORT_Q, /* q of the stacked matrix of q, k and v */
@@ -38,7 +38,7 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_POSITIONS,    /* the last n_positions rows */
 } whit_import_rows;
 
-/* The conversion of the elements of a file's tensor to canonical ones, in addition to the order of rows. */
+/* Names the conversion of the elements of a file's tensor to canonical ones, in addition to the order of rows. */
 typedef enum whit_import_form {
     WHIT_IMPORT_AS_IS,
     WHIT_IMPORT_TAPS,       /* taps of a convolution, ordered by channel, become a vector ordered by tap */
@@ -47,8 +47,8 @@ typedef enum whit_import_form {
     WHIT_IMPORT_TRANSPOSED, /* floats (experts, columns, rows) */
 } whit_import_form;
 
-/* The part of a tensor that is ordered by the value heads of a delta rule. Hugging Face folders group the heads by key
- * head; the canonical order, which is also GGUF's, is tiled: value head j uses key head j mod n_key_heads. */
+/* Names the part of a tensor that is ordered by the value heads of a delta rule. Hugging Face folders group the heads
+ * by key head; the canonical order, which is also GGUF's, is tiled: value head j uses key head j mod n_key_heads. */
 typedef enum whit_import_order {
     WHIT_IMPORT_UNORDERED,
     WHIT_IMPORT_MIXED,   /* rows that follow those of queries and keys, value_dim for each head */
@@ -68,7 +68,7 @@ typedef struct whit_import_name {
     bool keeps_value;   /* a norm that multiplies by w, while the family's other norms multiply by 1 + w */
 } whit_import_name;
 
-/* The name of a number in a file, and that of the configuration's optional number. */
+/* Holds the name of a number in a file, and that of the configuration's optional number. */
 typedef struct whit_import_number {
     const char *theirs, *ours;
 } whit_import_number;

@@ -6,13 +6,13 @@
 
 #include <math.h>
 
-/* One adapter's contribution to a matrix. */
+/* Describes one adapter's contribution to a matrix. */
 struct term {
     const whit_adapter_pair *pair;
     float *a; /* (rank, n_cols) times strength */
 };
 
-/* A matrix that changes. */
+/* Describes a matrix that changes. */
 struct merged {
     const whit_tensor *tensor;
     whit_tensor_type type; /* type of the matrix in the new file */

@@ -16,7 +16,7 @@ typedef struct whit_merge_adapter {
     float strength;
 } whit_merge_adapter;
 
-/* The report on one changed matrix. error: RMS of the encoding's loss / RMS of the exact sum. */
+/* Holds the report on one changed matrix. error: RMS of the encoding's loss / RMS of the exact sum. */
 typedef struct whit_merge_report {
     const char *name;
     const whit_tensor_type *from, *to;

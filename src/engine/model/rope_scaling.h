@@ -37,8 +37,9 @@ whit_status whit_rope_check_tensors(const whit_config *config, const whit_resolv
  * 1. */
 double whit_rope_yarn_magnitude(double factor, double scale);
 
-/* Llama 3.1's rule: wavelengths that are long relative to the original context are multiplied by `factor`, short ones
- * are unchanged, and those between are blended by the number of their periods in the original context. */
+/* Holds the parameters of Llama 3.1's rule: wavelengths that are long relative to the original context are multiplied
+ * by `factor`, short ones are unchanged, and those between are blended by the number of their periods in the original
+ * context. */
 typedef struct whit_rope_llama3 {
     double factor;
     double low_freq_factor, high_freq_factor; /* low < high */

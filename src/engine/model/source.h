@@ -12,8 +12,8 @@
 
 typedef struct whit_source_tensor whit_source_tensor;
 
-/* A section of a file's tensor that belongs to a tensor: n rows, `run` of every `stride` rows from row `begin` on; run
- * 0: all rows from there. */
+/* Describes a section of a file's tensor that belongs to a tensor: n rows, `run` of every `stride` rows from row
+ * `begin` on; run 0: all rows from there. */
 typedef struct whit_source_section {
     uint32_t n, begin, run, stride;
 } whit_source_section;

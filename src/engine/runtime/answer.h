@@ -11,7 +11,7 @@
 #include "runtime/call_gemma.h"
 #include "runtime/tool_style.h"
 
-/* Incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
+/* Holds an incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
 typedef struct whit_call_reader {
     enum {
         WHIT_CALL_OPEN,   /* the next byte is the opening brace */

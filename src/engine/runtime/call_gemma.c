@@ -9,7 +9,7 @@ enum { KEY_MAX_BYTES = 512, WORD_MAX_BYTES = 4096 };
 static const char mark[] = WHIT_GEMMA_MARK;
 enum { MARK_BYTES = sizeof mark - 1 };
 
-/* The input bytes, and the reader's position in them. */
+/* Holds the input bytes, and the reader's position in them. */
 struct input {
     const char *text;
     size_t n, at;

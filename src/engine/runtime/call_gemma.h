@@ -10,7 +10,7 @@
 #define WHIT_GEMMA_MARK      "<|\"|>"
 #define WHIT_GEMMA_DEPTH_MAX 64
 
-/* Incremental reader of an object after its opening brace. */
+/* Holds an incremental reader of an object after its opening brace. */
 typedef struct whit_gemma_reader {
     enum {
         WHIT_GEMMA_KEY,   /* the next byte begins a key */

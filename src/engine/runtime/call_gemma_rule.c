@@ -26,7 +26,7 @@ struct builder {
     whit_error *error;
 };
 
-/* The place of a schema below the parameters, as a JSON pointer in a URI's fragment. */
+/* Holds the place of a schema below the parameters, as a JSON pointer in a URI's fragment. */
 struct place {
     char text[POINTER_MAX_BYTES];
 };

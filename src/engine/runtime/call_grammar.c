@@ -242,8 +242,8 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Literal pieces of a call syntax, in the order of the text: before the first call, before a name, between name and
- * arguments, after the arguments, between two calls (NULL: only one call is possible), after the last call. */
+/* Holds the literal pieces of a call syntax, in the order of the text: before the first call, before a name, between
+ * name and arguments, after the arguments, between two calls (NULL: only one call is possible), after the last call. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;

@@ -121,7 +121,7 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Error messages for kinds of parts that have no text. */
+/* Lists error messages for kinds of parts that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {

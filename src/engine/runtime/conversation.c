@@ -81,7 +81,7 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
     return WHIT_OK;
 }
 
-/* The grammar that constrains the calls of one answer, and the stages of its generation. */
+/* Holds the grammar that constrains the calls of one answer, and the stages of its generation. */
 struct form {
     whit_grammar *grammar;
     whit_grammar_state *state;

@@ -36,7 +36,7 @@ void whit_draft_odds_watch(whit_draft_odds *odds, const int32_t *ids, uint32_t n
 /* Returns the odds, 0 to 1, that a guess after n_matched agreeing tokens is right. */
 float whit_draft_odds_of(const whit_draft_odds *odds, uint32_t n_matched);
 
-/* The account of time that guesses of a session may cost; all zero at first. */
+/* Holds the account of time that guesses of a session may cost; all zero at first. */
 typedef struct whit_draft_account {
     int64_t credit_ns;
     uint32_t n_plain; /* number of plain steps so far, counted until they are enough for the first trial */

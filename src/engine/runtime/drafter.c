@@ -335,7 +335,7 @@ void whit_drafter_keep(whit_drafter *drafter, const whit_exec *target, const whi
 
 /* ---- guessing --------------------------------------------------------------------------------- */
 
-/* The rows of a pass of the draft model. */
+/* Holds the rows of a pass of the draft model. */
 struct rows {
     uint32_t n;
     int32_t ids[BATCH];

@@ -21,7 +21,7 @@ enum {
     WHIT_DRAFTER_CTX = 4096,
 };
 
-/* State of a sequence in the draft model. Positions are those of the target's sequence. */
+/* Holds the state of a sequence in the draft model. Positions are those of the target's sequence. */
 typedef struct whit_drafter_sequence {
     uint32_t begin, end; /* hidden states of positions [begin, end) are stored */
     uint32_t first;      /* position of the first row in the draft model's cache */

@@ -7,7 +7,7 @@
 #include "lang/core/lang.h"
 #include "whit/program.h"
 
-/* A tier, and the kernels that a program uses. All tiers and kernels give the same bits. */
+/* Describes a tier, and the kernels that a program uses. All tiers and kernels give the same bits. */
 typedef struct whit_program_tier {
     int tier;                      /* a tier's constant, WHIT_LANG_... */
     const whit_lang_jit *jit;      /* compiler for WHIT_LANG_NATIVE; NULL: not available */

@@ -14,7 +14,7 @@
 #include "template/chat.h"
 #include "whit/chat.h"
 
-/* A rendered prompt. Zero-initialise it, with the buffers' allocator set; free it with whit_prompt_free. */
+/* Describes a rendered prompt. Zero-initialise it, with the buffers' allocator set; free it with whit_prompt_free. */
 typedef struct whit_prompt {
     whit_buf text;    /* the rendered text */
     whit_buf ids;     /* int32_t[] */

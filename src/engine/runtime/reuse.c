@@ -117,13 +117,13 @@ static void look_at_marks(whit_marks *marks, const whit_kv *kv, uint32_t n_block
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* A prefix at which the sequence can resume. */
+/* Describes a prefix at which the sequence can resume. */
 struct found {
     uint32_t n_tokens, n_known; /* n_known: number of ids whose closed blocks are in the prefix cache */
     whit_mark *mark;            /* the mark whose tail is needed; NULL: whole blocks suffice */
 };
 
-/* State of the walk along the blocks, for each KV class. */
+/* Holds the state of the walk along the blocks, for each KV class. */
 struct walk {
     /* length of the run of stored blocks, without gaps, that ends at this block */
     uint32_t n_there[WHIT_KV_CLASSES_MAX];

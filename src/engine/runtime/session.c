@@ -377,7 +377,7 @@ void whit_session_count_experts(const whit_session *s, whit_expert_counts *count
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* The tokens of a step, in the caller's array. */
+/* Holds the tokens of a step, in the caller's array. */
 struct step_tokens {
     const uint8_t *first;
     size_t stride_bytes; /* size of the caller's struct, at least that of its first version */

@@ -12,7 +12,7 @@
 #include "runtime/model.h"
 #include "whit/cache.h"
 
-/* The adapters mounted on a sequence, in the caller's order; those of strength 0 are left out. */
+/* Holds the adapters mounted on a sequence, in the caller's order; those of strength 0 are left out. */
 typedef struct whit_session_mounts {
     uint32_t n;
     whit_mount items[WHIT_MOUNTS_MAX];

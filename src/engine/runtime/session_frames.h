@@ -11,9 +11,9 @@
 
 enum { WHIT_SESSION_BEGIN = 1, WHIT_SESSION_TURN = 2 };
 
-/* Header of a TURN's data. Its parts follow in this order: ids (i32), settings (a table, at the
- * next multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64), tail (kv/tail.h, after
- * the blocks). */
+/* Describes the header of a TURN's data. Its parts follow in this order: ids (i32), settings (a table, at the next
+ * multiple of 8), note (at the next multiple of 8), blocks (at the next multiple of 64), tail (kv/tail.h, after the
+ * blocks). */
 typedef struct whit_turn_header {
     uint32_t kind, finish;     /* finish: a whit_finish */
     uint64_t n_keep;           /* number of ids of earlier turns that are kept */
@@ -41,12 +41,12 @@ typedef struct whit_turn_view {
     uint64_t blocks_offset, tail_offset; /* offsets in the file of the turn's blocks and tail */
 } whit_turn_view;
 
-/* A valid tail, with which the sequence can resume at n_tokens. */
+/* Describes a valid tail, with which the sequence can resume at n_tokens. */
 typedef struct whit_tail_view {
     uint64_t n_tokens, offset, n_bytes;
 } whit_tail_view;
 
-/* The contents of a session file; blocks and tails are represented by file offsets. */
+/* Holds the contents of a session file; blocks and tails are represented by file offsets. */
 typedef struct whit_session_record {
     whit_ndf_log *log;
     const whit_allocator *allocator;

@@ -4,8 +4,8 @@
 #include "base/flag.h"
 #include "base/options.h"
 
-/* A call that rank 0 makes and sends to the others. The tokens of a short step are part of the message; other data
- * follow it. */
+/* Describes a call that rank 0 makes and sends to the others. The tokens of a short step are part of the message; other
+ * data follow it. */
 enum { TOKENS_INSIDE = 8 };
 struct order {
     uint32_t call, session, n, elem_bytes;
@@ -16,7 +16,7 @@ struct order {
     } with;
 };
 
-/* The result of a call on one rank: its status, and the error message if it failed. */
+/* Holds the result of a call on one rank: its status, and the error message if it failed. */
 struct outcome {
     int32_t status;
     whit_error error;

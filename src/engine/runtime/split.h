@@ -22,7 +22,7 @@ struct whit_model_ranks {
     uint64_t n_passes;
 };
 
-/* The calls that rank 0 sends to the others. */
+/* Names the calls that rank 0 sends to the others. */
 typedef enum whit_split_call {
     WHIT_SPLIT_END, /* the model is closed */
     WHIT_SPLIT_OPEN,

@@ -19,21 +19,21 @@ enum {
     WHIT_COST_CLASSES = 21, /* class k has prompt pieces of 2^k to 2^(k+1) - 1 tokens */
 };
 
-/* The last times of one kind of step, as a ring buffer. */
+/* Holds the last times of one kind of step, as a ring buffer. */
 typedef struct whit_cost_samples {
     uint64_t ns[WHIT_COST_SAMPLES];
     uint32_t depth[WHIT_COST_SAMPLES]; /* mean position of the step's prompt tokens; 0 for other samples */
     uint32_t n, next;
 } whit_cost_samples;
 
-/* The cost of a prompt token near the beginning of a prompt, to which later tokens of its class are compared. */
+/* Holds the cost of a prompt token near the beginning of a prompt, to which later tokens of its class are compared. */
 typedef struct whit_cost_mark {
     uint64_t ns; /* 0: not set */
     uint32_t depth;
     uint32_t last; /* depth of the last sample of the class */
 } whit_cost_mark;
 
-/* All measurements of a session; all zero: nothing was measured yet. */
+/* Holds all measurements of a session; all zero: nothing was measured yet. */
 typedef struct whit_step_costs {
     whit_cost_samples columns[WHIT_COST_COLUMNS]; /* ns of a step without prompt tokens, by its number of columns */
     whit_cost_samples prompts[WHIT_COST_CLASSES]; /* ns that a prompt token adds to a step, by the piece's class */

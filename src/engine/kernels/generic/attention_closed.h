@@ -14,7 +14,7 @@ static inline float dot_words(const int16_t *words, const uint8_t *query, uint32
     return (float)(int32_t)sum;
 }
 
-/* The positions that a query attends to: [begin, closed) of closed blocks, after the sinks; [open, end) of open
+/* Holds the positions that a query attends to: [begin, closed) of closed blocks, after the sinks; [open, end) of open
  * blocks. */
 typedef struct seen {
     uint32_t begin, closed, open, end;

@@ -83,7 +83,7 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     }
 }
 
-/* The keys of a group's closed blocks, as words. */
+/* Holds the keys of a group's closed blocks, as words. */
 typedef struct packed_group {
     whit_kv_type type;
     int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) words */

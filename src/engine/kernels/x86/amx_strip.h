@@ -28,7 +28,7 @@ enum { STRIP_BLOCK_BYTES = 256 * 1024 };
 /* Number of slices between two stores of tiles: a store is slow if the last one was long ago (matmul_i8_gemv_amx.c). */
 enum { AWAKE_SLICES = 8 };
 
-/* The tiles of a matrix that are multiplied together; if tile_bytes is 0, all are the same tile. */
+/* Holds the tiles of a matrix that are multiplied together; if tile_bytes is 0, all are the same tile. */
 typedef struct strip {
     uint32_t tile; /* index of the first tile */
     /* Number of tiles whose outputs exist already, because a strip at the end of a run overlaps the preceding one. */

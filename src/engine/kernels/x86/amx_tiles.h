@@ -32,7 +32,7 @@ static inline void amx_written(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* The operand of LDTILECFG. */
+/* Holds the operand of LDTILECFG. */
 typedef struct amx_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];

@@ -20,8 +20,8 @@ enum { CACHED_BYTES = 768 * 1024 };
 /* Larger outputs are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
-/* The context of a call. A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2 i is
- * tile first_tile + i of the gate, and slot 2 i + 1 is the same tile of the gated matrix. */
+/* Holds the context of a call. A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2
+ * i is tile first_tile + i of the gate, and slot 2 i + 1 is the same tile of the gated matrix. */
 typedef struct work {
     tiles m[2];         /* the matrix, or the gate and the gated matrix; m[1] equals m[0] without a gate */
     whit_gate_fn *gate; /* NULL: a plain product */

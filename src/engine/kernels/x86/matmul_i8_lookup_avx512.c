@@ -30,7 +30,7 @@ enum { TOKENS_MAX = 2, TILES_MAX = 2 };
 /* A line is prefetched twice, as in matmul_i8_avx512.c; with two tiles, the far prefetch is in the next two tiles. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
-/* A token's initial sums, one per step, and the tables of its lines. */
+/* Describes a token's initial sums, one per step, and the tables of its lines. */
 typedef struct lookup {
     const int32_t *starts;
     const uint8_t *tables;

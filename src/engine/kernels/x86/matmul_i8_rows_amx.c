@@ -29,7 +29,7 @@ enum { STREAMED_BYTES = 8 * 1024 * 1024 };
  * these fit into its L2 and outputs are not streamed. */
 enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
-/* Two planes of quads: adjacent tiles, or a tile of the gate and one of the gated matrix. A single tile is used
+/* Holds two planes of quads: adjacent tiles, or a tile of the gate and one of the gated matrix. A single tile is used
  * twice. */
 typedef struct pair {
     const uint8_t *lines[B_TILES];
@@ -42,7 +42,7 @@ INLINE uint32_t tile_of(const pair *p, uint32_t b)
     return p->tile + (b < p->n_outputs ? b : 0);
 }
 
-/* The outputs of one block that were not written yet: n tokens from t on. */
+/* Holds the outputs of one block that were not written yet: n tokens from t on. */
 typedef struct outputs {
     __m512 scale[B_TILES], offset[B_TILES];
     __mmask16 mask[B_TILES];

@@ -24,7 +24,7 @@ enum { GRID_BIAS = 64, GRID_ENTRIES_MAX = 1024 };
 
 /* ---- activations ---------------------------------------------------------------------------- */
 
-/* The scratch of one token, filled by `prepare`. */
+/* Holds the scratch of one token, filled by `prepare`. */
 typedef struct super_acts {
     /* (n_cols) activations; for codebooks, every eight of them are in the order 0, 2, 4, 6, 1, 3, 5, 7 */
     const int8_t *q;

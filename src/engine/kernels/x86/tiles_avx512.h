@@ -187,7 +187,7 @@ INLINE t5_tables t5_load_tables(void)
     return tables;
 }
 
-/* The indices of every byte into the digit tables: `low` for digits 0 to 2, `high` for digits 3 and 4. */
+/* Holds the indices of every byte into the digit tables: `low` for digits 0 to 2, `high` for digits 3 and 4. */
 typedef struct t5_keys {
     __m512i low, high;
 } t5_keys;
