@@ -6,7 +6,7 @@
 
 #include "sandbox/walls.h"
 
-/* A message that a child sends through its pipe. */
+/* Describes a message that a child sends through its pipe. */
 typedef struct whit_child_word {
     enum { CHILD_STARTED, CHILD_FAILED, CHILD_NO_SPACES, CHILD_ENDED } kind;
     int value; /* by kind: process number of the command; errno; errno; status from waitpid */
@@ -14,7 +14,7 @@ typedef struct whit_child_word {
 } whit_child_word;
 extern const char *const whit_child_steps[];
 
-/* The data that a child needs: prepared before the fork, and only read afterwards. */
+/* Holds the data that a child needs: prepared before the fork, and only read afterwards. */
 typedef struct whit_child_plan {
     const whit_sandbox_command *command;
     const whit_sandbox_limits *limits; /* limits with defaults in place of zeros */

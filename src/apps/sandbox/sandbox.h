@@ -25,8 +25,8 @@ const char *whit_sandbox_lacks(const whit_sandbox_support *support);
  * shown before the first command; NULL if none is missing. */
 const char *whit_sandbox_misses(const whit_sandbox_support *support);
 
-/* The permissions of a program. Paths are absolute or relative to the current folder; lists end with NULL, and NULL is
- * an empty list. */
+/* Holds the permissions of a program. Paths are absolute or relative to the current folder; lists end with NULL, and
+ * NULL is an empty list. */
 typedef struct whit_sandbox_rules {
     /* paths that may be read and executed, in addition to the system's programs and libraries */
     const char *const *read;
@@ -62,7 +62,7 @@ typedef struct whit_sandbox_command {
     const volatile bool *cancel; /* ends the command when it becomes true; NULL: never */
 } whit_sandbox_command;
 
-/* Zero-initialise; whit_sandbox_result_free releases the buffers. */
+/* Holds the result of a command; zero-initialise it; whit_sandbox_result_free releases the buffers. */
 typedef struct whit_sandbox_result {
     int status; /* exit status; -1: ended by `signal` */
     int signal;

@@ -55,7 +55,7 @@ void whit_watch_close(whit_watch *watch);
 /* Reads a string of another process, at most `room` bytes including its final zero. */
 bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room);
 
-/* A call that a filter refuses or passes to the watcher; a call with two paths has two entries. */
+/* Describes a call that a filter refuses or passes to the watcher; a call with two paths has two entries. */
 typedef struct whit_call {
     const char *name;
     enum {
@@ -87,7 +87,7 @@ int whit_call_number(const whit_call *call);
 
 /* ---- calls that the watcher makes (proxy.c) ----------------------------------------------------- */
 
-/* A folder that a command may change: its resolved path, and a descriptor of it. */
+/* Describes a folder that a command may change: its resolved path, and a descriptor of it. */
 typedef struct whit_writable {
     const char *path;
     int fd;

@@ -9,7 +9,8 @@ enum { WHIT_API_MOST_ANSWERS = 64 }; /* maximum of prompts times answers of each
 
 typedef struct whit_ask whit_ask;
 
-/* The functions with which a vendor's API writes the answer of a job. Events of a stream are appended to `out`. */
+/* Holds the functions with which a vendor's API writes the answer of a job. Events of a stream are appended to
+ * `out`. */
 typedef struct whit_dialect {
     json_t *(*whole)(whit_ask *ask, const json_t *choice); /* builds a whole answer from OpenAI's choice */
     void (*begin)(whit_ask *ask, whit_buf *out);
@@ -21,7 +22,7 @@ typedef struct whit_dialect {
     const char *logs_name; /* name of the member for log-probabilities; NULL: they are omitted */
 } whit_dialect;
 
-/* State of a stream. */
+/* Holds the state of a stream. */
 typedef struct whit_dialect_state {
     bool open; /* a content part was begun and not ended */
     whit_chat_event_kind kind;
@@ -38,7 +39,7 @@ typedef struct whit_dialect_state {
     json_t *request;              /* request whose fields the answer repeats; may be NULL */
 } whit_dialect_state;
 
-/* The constraints on the tool calls of an answer. */
+/* Holds the constraints on the tool calls of an answer. */
 typedef struct whit_ask_calls {
     bool is_held;     /* a grammar constrains the calls */
     bool is_required; /* the answer must consist of calls */
@@ -46,7 +47,7 @@ typedef struct whit_ask_calls {
     json_t *name;     /* the only function that may be called; NULL: any */
 } whit_ask_calls;
 
-/* A request in progress: its jobs, and the values that its reply needs. It owns all its values. */
+/* Describes a request in progress: its jobs, and the values that its reply needs. It owns all its values. */
 struct whit_ask {
     whit_api *api;
     bool is_chat, stream, include_usage, echo, tools;

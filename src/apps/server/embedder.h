@@ -17,8 +17,8 @@ typedef struct whit_vector_work {
     float *values;
 } whit_vector_work;
 
-/* An embedder; zero-initialised, it has no session yet. The session is opened for the first texts, and opened again for
- * longer ones. */
+/* Describes an embedder; zero-initialised, it has no session yet. The session is opened for the first texts, and opened
+ * again for longer ones. */
 typedef struct whit_embedder {
     whit_session *session;
     uint32_t n_ctx_tokens;

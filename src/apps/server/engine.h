@@ -10,8 +10,8 @@
 #include "whit/steps.h"
 #include "server/metrics.h"
 
-/* A grammar that the answers of a request share, each with a state of its own. It is compiled once, and closed when its
- * last holder releases it. Its states belong to the engine's thread after submission. */
+/* Describes a grammar that the answers of a request share, each with a state of its own. It is compiled once, and
+ * closed when its last holder releases it. Its states belong to the engine's thread after submission. */
 typedef struct whit_shared_grammar whit_shared_grammar;
 /* Takes ownership of the grammar, also on failure (NULL: memory is out); the caller is the first holder. */
 whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar);
@@ -24,14 +24,14 @@ struct whit_event_channel;
 
 enum { WHIT_TOP_MAX = 20 }; /* largest n_top of a job */
 
-/* The progress of a prompt after a step: number of tokens that were computed or cached, and the time. */
+/* Holds the progress of a prompt after a step: number of tokens that were computed or cached, and the time. */
 typedef struct whit_progress {
     uint32_t n_fed;
     uint64_t at_ns;
 } whit_progress;
 
-/* One answer in progress. The connection's thread fills in the first part and submits the job; the engine fills in the
- * second part under the engine's lock. Both hold the job; the last holder to release it frees it. */
+/* Describes one answer in progress. The connection's thread fills in the first part and submits the job; the engine
+ * fills in the second part under the engine's lock. Both hold the job; the last holder to release it frees it. */
 typedef struct whit_job {
     int32_t *ids;
     size_t n_ids;
@@ -152,7 +152,7 @@ void whit_engine_wait(whit_engine *engine, uint32_t ms);
 void whit_engine_count(whit_engine *engine, whit_engine_counts *counts);
 /* Computes vectors or scores of texts. Waits until the engine's thread has computed them, between two steps. */
 whit_status whit_engine_vectors(whit_engine *engine, const struct whit_vector_work *work, whit_error *error);
-/* An action on a free slot. */
+/* Describes an action on a free slot. */
 typedef struct whit_slot_action {
     enum { WHIT_SLOT_SAVE, WHIT_SLOT_RESTORE, WHIT_SLOT_ERASE } kind;
     uint32_t id_slot;

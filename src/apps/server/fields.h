@@ -18,7 +18,7 @@ bool whit_field_switch(const json_t *body, const char *key, bool *value, whit_we
 /* Returns whether a value counts as given: it is not null, false, 0 or empty, which clients send for members without a
  * value. */
 bool whit_field_is_given(const json_t *value);
-/* A member whose value is not supported, and the reason; `key` NULL ends a list. */
+/* Describes a member whose value is not supported, and the reason; `key` NULL ends a list. */
 typedef struct whit_field_unserved {
     const char *key, *why;
 } whit_field_unserved;

@@ -15,7 +15,7 @@
 
 typedef struct whit_events whit_events;
 
-/* The events of one model. It is used by one thread at a time. */
+/* Holds the events of one model. It is used by one thread at a time. */
 typedef struct whit_event_channel {
     whit_events *events;
     const char *model;

@@ -8,7 +8,7 @@
 
 /* ---- places ---------------------------------------------------------------------------------------- */
 
-/* The place of the next token of an answer: number of characters (code points) of the reply's text before it. */
+/* Holds the place of the next token of an answer: number of characters (code points) of the reply's text before it. */
 typedef struct whit_text_place {
     whit_detokenizer *detokenizer; /* NULL: memory was out, and the place does not advance */
     size_t n_chars;

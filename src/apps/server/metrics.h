@@ -9,15 +9,15 @@
 
 #define WHIT_HISTOGRAM_BOUNDS 16
 
-/* The kind of a histogram. Times are added in ns and written in seconds. */
+/* Names the kind of a histogram. Times are added in ns and written in seconds. */
 typedef enum whit_histogram_kind {
     WHIT_HISTOGRAM_TIMES,
     WHIT_HISTOGRAM_TOKENS,
     WHIT_HISTOGRAM_KINDS
 } whit_histogram_kind;
 
-/* A histogram of times or numbers of tokens: the number of values in each bucket, whose bounds depend on the kind
- * (metrics.c), and the number of values above the last bound. */
+/* Describes a histogram of times or numbers of tokens: the number of values in each bucket, whose bounds depend on the
+ * kind (metrics.c), and the number of values above the last bound. */
 typedef struct whit_histogram {
     uint64_t counts[WHIT_HISTOGRAM_BOUNDS + 1];
     uint64_t sum;

@@ -8,7 +8,7 @@
 
 #include "server/site.h"
 
-/* A served model. Members after `options` change under the lock of the site's models. */
+/* Describes a served model. Members after `options` change under the lock of the site's models. */
 typedef struct whit_entry {
     const whit_server_model *options;
     whit_api *api; /* NULL: closed */

@@ -39,7 +39,7 @@ typedef struct whit_route {
     whit_vendor vendor;
 } whit_route;
 
-/* A request in the form that its handler gets. */
+/* Describes a request in the form that its handler gets. */
 struct whit_call {
     whit_site *site;
     whit_api *api; /* NULL unless the row has WHIT_ROUTE_MODEL; held until the handler returns */

@@ -22,8 +22,8 @@ typedef struct whit_server_adapter {
     const char *name, *path;
 } whit_server_adapter;
 
-/* The store of pulled models. All functions but `find` run in a helper process without the sandbox; names are those of
- * `whit pull`. `progress` returns false to stop. */
+/* Holds the store of pulled models. All functions but `find` run in a helper process without the sandbox; names are
+ * those of `whit pull`. `progress` returns false to stop. */
 typedef struct whit_server_store {
     void *user;
     whit_status (*pull)(void *user, const char *name,

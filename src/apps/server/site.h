@@ -11,7 +11,7 @@
 #include "server/metrics.h"
 #include "server/server.h"
 
-/* One API key. */
+/* Describes one API key; its name has WHIT_KEY_NAME_BYTES bytes. */
 #define WHIT_KEY_NAME_BYTES 40
 struct whit_key {
     uint8_t hash[32];
@@ -30,7 +30,7 @@ typedef struct whit_keyring {
     whit_keys keys;
 } whit_keyring;
 
-/* State shared by all models. */
+/* Holds the state shared by all models. */
 typedef struct whit_site {
     const whit_server_options *options;
     const atomic_int *stop;  /* not 0: the server ends, after a drain if one is configured */
@@ -53,7 +53,7 @@ typedef struct whit_site {
     char page_policy[400];                              /* the page's Content-Security-Policy */
 } whit_site;
 
-/* One open model with its engine, template, vocabularies and adapters. */
+/* Describes one open model with its engine, template, vocabularies and adapters. */
 typedef struct whit_api {
     whit_site *site;
     const char *name;
