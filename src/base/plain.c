@@ -62,9 +62,9 @@ static bool is_drawn_over(uint32_t code)
         (code >= 0x1160 && code <= 0x11FF) || (code >= 0xD7B0 && code <= 0xD7FB);
 }
 
-/* Returns whether the character is hidden, and counts the joiners that may follow it: two after a letter, as in an
- * emoji with a variation selector that is joined to the next. A longer sequence could be a text that readers do not
- * see. */
+/* Returns whether the character is hidden, and counts the joiners that may follow it: two joiners may follow a letter,
+ * as in an emoji with a variation selector that is joined to the next emoji. A longer sequence could be a text that
+ * readers do not see. */
 static bool hides(uint32_t code, uint8_t *n_joiners)
 {
     bool hidden = whit_plain_is_hidden(code);
