@@ -37,7 +37,7 @@ static inline whit_pattern_node *whit_pattern_at(const whit_pattern *syntax, uin
 {
     return (whit_pattern_node *)syntax->nodes.data + node;
 }
-/* Builds a class from ranges in any order; `inverted`: all code points but those. */
+/* Builds a class from ranges in any order; `inverted`: a class of all other code points. */
 uint32_t whit_pattern_codes(whit_pattern *syntax, whit_code_range *ranges, size_t n, bool inverted);
 
 /* Reads a repetition count: the digits at *at, which moves past them; false if there is no digit. Counts beyond the
