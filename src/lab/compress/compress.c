@@ -23,7 +23,7 @@
 
 #define LONGEST 512 /* the longest window in tokens */
 #define REPORTS 16  /* most reports per stage, including both variants of v and o */
-/* Numbers the version of the solver. It is incremented with every change that gives other results, so that a run never
+/* Is the version of the solver, which is incremented with every change that gives other results, so that a run never
  * resumes from another solver's matrices. */
 #define SOLVER_VERSION 4
 

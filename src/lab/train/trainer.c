@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Numbers the version of the trainer. It is incremented when the same run would give other bits; checkpoints of other
+/* Is the version of the trainer, which is incremented when the same run would give other bits; checkpoints of other
  * versions are refused. */
 #define TRAINER_VERSION 2
 
