@@ -49,8 +49,8 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
 /* Lets the person edit staged changes in $VISUAL, $EDITOR or whit edit. Errors: io, memory. */
 struct whit_changes;
 whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error);
-/* Shows changes, asks for approval if needed, and writes them as one turn with that note. The result is CLI_OK also if
- * there is nothing to write. */
+/* Shows changes, asks for approval if needed, and writes them as one turn with the note `note`. The result is CLI_OK
+ * also if there is nothing to write. */
 struct whit_changes;
 int cli_agent_write(cli_call *call, struct whit_changes *set, const char *project, const char *note);
 /* Runs the tasks of -j in parallel. */

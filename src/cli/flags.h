@@ -67,7 +67,8 @@ typedef struct cli_session_flags {
 extern const cli_option cli_session_options[];
 
 enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
-/* For the option tables of verbs that can continue beyond the context: AT is the offset of their cli_session_flags. */
+/* Makes rows of the option tables of verbs that can continue beyond the context: AT is the offset of their
+ * cli_session_flags. */
 #define CLI_ENDLESS_OPTIONS(at)                                                                                        \
     {"--endless", CLI_FLAG, (at) + offsetof(cli_session_flags, endless), NULL,                                         \
      "Continue beyond the context: the first and the newest tokens are seen."},                                        \
@@ -76,7 +77,7 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
             "With --endless, the first N tokens stay in sight; 4 by default.", 0, CLI_SINKS_MAX                        \
     }
 
-/* For the option tables of verbs that can hold the experts of a mixture within a budget. */
+/* Makes a row of the option tables of verbs that can hold the experts of a mixture within a budget. */
 #define CLI_EXPERTS_OPTION(at)                                                                                         \
     {                                                                                                                  \
         "--experts-memory", CLI_COUNT, (at) + offsetof(cli_session_flags, experts_memory_mb), "MB",                    \

@@ -19,7 +19,8 @@ typedef enum cli_line {
 
 /* Opens the input; NULL if out of memory. With `keep_history` false the history file is neither read nor written. */
 cli_input *cli_input_open(bool keep_history);
-/* Sets the words that Tab completes at the beginning of a line, such as "/set", ended by NULL; not copied. */
+/* Sets the words that Tab completes at the beginning of a line, such as "/set". The list ends with NULL and is not
+ * copied. */
 void cli_input_words(cli_input *input, const char *const *words);
 void cli_input_close(cli_input *input);
 
