@@ -2,6 +2,7 @@
 #include "base/sockets.h"
 #include "base/loopback.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -70,6 +71,20 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
         getnameinfo((struct sockaddr *)&own, n, NULL, 0, digits, sizeof digits, NI_NUMERICSERV);
     snprintf(address, address_bytes, strchr(host, ':') ? "http://[%s]:%s" : "http://%s:%s", host, digits);
     return WHIT_OK;
+}
+
+bool whit_find_network_address(char *address, size_t address_bytes)
+{
+    struct sockaddr_in outside = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_storage own;
+    socklen_t n = sizeof own;
+    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* reserved for documents (RFC 5737) */
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool found = fd >= 0 && connect(fd, (const struct sockaddr *)&outside, sizeof outside) == 0 &&
+        getsockname(fd, (struct sockaddr *)&own, &n) == 0 && !whit_address_is_loopback(&own) &&
+        getnameinfo((struct sockaddr *)&own, n, address, (socklen_t)address_bytes, NULL, 0, NI_NUMERICHOST) == 0;
+    whit_socket_close(fd);
+    return found;
 }
 
 bool whit_socket_is_local(int fd)

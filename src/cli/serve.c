@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sockets.h"
 #include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/names.h"
@@ -43,7 +44,8 @@ static const struct serve_values defaults = {.host = "127.0.0.1",
 #define AT(member) offsetof(struct serve_values, member)
 static const cli_option options[] = {
     CLI_EXPERTS_OPTION(AT(session)),
-    {"--host", CLI_TEXT, AT(host), "ADDRESS", "Where to listen; 127.0.0.1, this machine alone."},
+    {"--host", CLI_TEXT, AT(host), "ADDRESS",
+     "Where to listen; 127.0.0.1, this machine alone; 0.0.0.0 lets other devices in, such as a phone."},
     {"--port", CLI_COUNT, AT(port), "N", "The port; 8080, 0 is any that is free.", 0, 65535},
     {"--socket", CLI_FILE, AT(socket_path), "PATH", "Listen on a Unix socket instead."},
     {"-np, --parallel", CLI_COUNT, AT(n_parallel), "N", "Requests at work at once, each with its own context; 4.", 1,
@@ -125,7 +127,19 @@ struct ready_view {
     const whit_server_options *options;
     uint32_t n_trained;     /* context of the first model in tokens; a request may close the model */
     const bool *is_textual; /* one flag for each model: it has no chat template */
+    char network[48];       /* this machine's address in its network; "": the server listens on one address */
 };
+
+/* Says what a phone opens: the server's own address, 0.0.0.0, is one that no other device can. */
+static void tell_network(const struct ready_view *view, const char *address)
+{
+    const whit_server_options *o = view->options;
+    const char *port = strrchr(address, ':');
+    const bool is_open = !o->n_keys && !o->key_file && !o->key_table;
+    if (!view->network[0] || !port) return;
+    fprintf(stderr, "whit: other devices in this network open http://%s%s%s\n", view->network, port,
+            is_open ? ", and may all ask (--api-key KEY wants a key)" : "");
+}
 
 /* Warns about requests that will have poor answers: chats with a model without a template, and texts beyond the trained
  * context. */
@@ -150,6 +164,7 @@ static void ready(void *user, const char *address, size_t n_bytes)
             o->socket_path ? "" : "; open it in a browser to chat");
     fprintf(stderr, "whit: the first model takes up to %s, its file included; -np and -c change it\n",
             cli_bytes(n_bytes, size));
+    tell_network(view, address);
     remark_models(view);
 }
 
@@ -497,7 +512,9 @@ static int run_serve(cli_call *call)
     sigaction(SIGHUP, &hangup, &before[2]);
     signal(SIGPIPE, SIG_IGN);
     if (*cli_cancelled()) ending = 1; /* a signal arrived while the models were opened */
-    struct ready_view view = {&wanted, whit_model_context_size(served.models[0].model), served.is_textual};
+    struct ready_view view = {&wanted, whit_model_context_size(served.models[0].model), served.is_textual, ""};
+    const bool is_any = !values->socket_path && (!strcmp(values->host, "0.0.0.0") || !strcmp(values->host, "::"));
+    if (is_any && !whit_find_network_address(view.network, sizeof view.network)) view.network[0] = 0;
     if (whit_server_run(&wanted, &ending, &reloading, ready, &view, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     sigaction(SIGINT, &before[0], NULL);

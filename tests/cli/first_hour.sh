@@ -104,6 +104,38 @@ grep -qE '^(EXIT STATUS|ENVIRONMENT)' out && complain "whit help run repeats wha
 expect 0 whit help
 grep -q '^EXIT STATUS' out && grep -q '^ENVIRONMENT' out || complain "whit help lacks the statuses"
 
+# ---- a server for other devices names the address that they open, which is not 0.0.0.0
+cat >lan.py <<'END'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+try:
+    s.connect(("192.0.2.1", 9))
+    print("" if s.getsockname()[0].startswith("127.") else s.getsockname()[0])
+except OSError:
+    print("")
+END
+if whit doctor | grep -q '^libraries.*libmicrohttpd'; then
+    lan=$(python3 lan.py)
+    for more in "" "--api-key secret"; do
+        # shellcheck disable=SC2086
+        ${EMULATOR:-} "$WHIT" serve --host 0.0.0.0 --port 0 $more >out 2>err &
+        server=$!
+        for i in $(seq 200); do
+            grep -q "takes up to" err && break
+            sleep 0.05
+        done
+        sleep 0.2
+        kill $server
+        wait $server
+        if [ -z "$lan" ]; then
+            grep -q "other devices" err && complain "no network, and an address: $(cat err)"
+        else
+            grep -qE "other devices in this network open http://${lan//./\\.}:[0-9]+" err || complain "for a phone: $(cat err)"
+        fi
+        grep -q "may all ask" err && [ -n "$more" ] && complain "with a key all may ask: $(cat err)"
+    done
+fi
+
 # ---- lines and tables fit a terminal of 80 columns
 has_terminals || finish
 mkdir -p a-folder-with-a-long-name/and-another-one-below-it-whose-name-is-long-too

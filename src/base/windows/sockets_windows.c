@@ -67,6 +67,23 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
     return WHIT_OK;
 }
 
+bool whit_find_network_address(char *address, size_t address_bytes)
+{
+    struct sockaddr_in outside = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_storage own;
+    int n = sizeof own;
+    WSADATA about;
+    if (WSAStartup(MAKEWORD(2, 2), &about) != 0) return false;
+    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* reserved for documents (RFC 5737) */
+    const SOCKET s = socket(AF_INET, SOCK_DGRAM, 0);
+    if (s == INVALID_SOCKET) return false;
+    const bool found = connect(s, (const struct sockaddr *)&outside, sizeof outside) == 0 &&
+        getsockname(s, (struct sockaddr *)&own, &n) == 0 && !whit_address_is_loopback(&own) &&
+        getnameinfo((struct sockaddr *)&own, n, address, (DWORD)address_bytes, NULL, 0, NI_NUMERICHOST) == 0;
+    closesocket(s);
+    return found;
+}
+
 bool whit_socket_is_local(int fd)
 {
     struct sockaddr_storage own;
