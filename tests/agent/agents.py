@@ -54,10 +54,10 @@ wanted("agent 1: Part one." in log and "agent 2: Part two." in log and "The whol
 # The next answer begins anew; agents have none of their own; what is refused to one is refused to all.
 done, e, got = run([message(None, [("agent", {"task": "x"})]), message(None, [("agent", {"task": "y"})]), message(None, [write("a.c", "int q;\n")]),
                     message("x ends"), message(None, [write("a.c", "int r;\n")]), END])
-wanted("no agents of its own" in e.requests[2]["messages"][-1]["content"] and open("p/a.c").read() == "int r;\n", "a later answer")
+wanted("that another agent started cannot start agents" in e.requests[2]["messages"][-1]["content"] and open("p/a.c").read() == "int r;\n", "a later answer")
 done, e, got = run([message(None, [write(".git/x", "x")]), message(None, [("agent", {"task": "x"})]), message(None, [write(".git/x", "x")]),
                     message("x ends"), END])
-wanted("refused before" in done.stderr and not os.path.exists("p/.git/x"), f"round a refusal: {done.stderr}")
+wanted("the person refused it before" in done.stderr and not os.path.exists("p/.git/x"), f"round a refusal: {done.stderr}")
 for arguments in ("{}", "[", '{"task": 3}'):
     done, e, got = run([message(None, [("agent", arguments)]), END])
     wanted("'task' must be" in got[0], f"{arguments}: {got}")

@@ -73,7 +73,7 @@ wanted(status == 0 and os.path.exists("checked") and "return 5" in source(), f"a
 # A name that ends as a folder's is refused by itself: what the same answer writes beside it is written.
 project({})
 done, got = agent([message(None, [("write", {"path": "made/", "content": "x\n"}), ("write", {"path": "ok.txt", "content": "x\n"})]), END])
-wanted("no plain path" in got[0] and os.path.exists("p/ok.txt") and not os.path.exists("p/made"), f"a name of a folder: {got}")
+wanted("not a plain path" in got[0] and os.path.exists("p/ok.txt") and not os.path.exists("p/made"), f"a name of a folder: {got}")
 
 report = json.loads(subprocess.run([WHIT, "doctor", "--json"], capture_output=True, text=True).stdout)
 held = report["landlock_abi"] and report["seccomp"] and (report["namespaces"] or report["landlock_abi"] >= 3)
@@ -89,7 +89,7 @@ project({"command_seconds": 300})
 os.makedirs("config/whit")
 json.dump({"command_seconds": 1}, open("config/whit/agent.json", "w"))
 done, got = agent([message(None, [("run", {"command": "sleep 20; echo slept", "seconds": 3600})]), END])
-wanted("ended for its time limit" in got[0] and "slept" not in got[0], f"more time than the user gives: {got[0]}")
+wanted("ended because it reached its time limit" in got[0] and "slept" not in got[0], f"more time than the user gives: {got[0]}")
 
 # A build and a test: nobody is asked, nothing of it is in the project, the second build is incremental.
 project()
@@ -130,7 +130,7 @@ wanted(len(runs) == 11 and any("passwd" in line for line in runs[-1]["refused"])
 # The gate: what fails the project's check is not written, and the model reads why.
 project({"check": ["make test"]})
 done, got = agent([message(None, [change("return 0;", "return 4;")]), message(None, [change("return 0;", "return 0; /* */")]), END])
-wanted("make test" in got[0] and "not written" in got[0] and "4" in got[0], f"a failing check: {got[0]}")
+wanted("make test" in got[0] and "nothing is written" in got[0] and "4" in got[0], f"a failing check: {got[0]}")
 wanted("turn 1" in got[1] and "/* */" in source(), f"a check that passes: {got[1]}")
 wanted("a" not in os.listdir("p"), "a check built in the project")
 # What a check leaves in its copy does not count for the next one: neither of changes that were held back, nor of those
@@ -161,7 +161,7 @@ poisoned(PLANT + "exit 0\n", "green")
 poisoned(PLANT + "exit 0\n", "yellow", plant("test ! -e $HOME/x && test ! -e link && test -e ign/kept && grep -q good a.txt\n"))
 project({"check": ["make test"]})
 
-for path, text, why in (("x.json", "{", "is no JSON"), ("src/b.c", "int f(void) {\n", "no partner"),
+for path, text, why in (("x.json", "{", "is not JSON"), ("src/b.c", "int f(void) {\n", "no partner"),
                         ("src/b.py", "x = (1\n", "no partner"), ("b.txt", "<<<<<<< a\n", "merge")):
     done, got = agent([message(None, [("write", {"path": path, "content": text})]), END])
     wanted(why in got[0] and not os.path.exists(f"p/{path}"), f"{path}: {got[0]}")
@@ -241,7 +241,7 @@ wanted("own state" in got[4] or "not read" in got[4], f"the program's own state:
 
 # Configuration: one line says what is wrong with it; a project's file can widen nothing.
 for text, words in (('{"check": 3}', "'check' must be"), ("{", "line 1"), ('{"read": ["/"]}', "not a setting of a project"),
-                    ('{"mcp": {}}', "not a setting of a project"), ("[]", "no JSON object")):
+                    ('{"mcp": {}}', "not a setting of a project"), ("[]", "not a JSON object")):
     project(text)
     done, got = agent([END], status=3)
     lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]

@@ -89,7 +89,7 @@ wanted(a.task(session, "Still there?") == {"stopReason": "end_turn"} and len(wor
 b = editor([])
 wanted("stderr" in b.refusal("session/load", **load(b, session)), "a session that another process has")
 b.end()
-wanted("another agent that still runs" in b.errors, f"the reason: {b.errors}")
+wanted("another agent that is still running" in b.errors, f"the reason: {b.errors}")
 a.end()
 
 # ---- two sessions of one process: each has its conversation, and a cancel is for its own

@@ -92,7 +92,7 @@ wanted(source() == SOURCE and "refused" in result(e), f"written without being ag
 
 done, e = run([message(None, [("patch_file", '{"patch": ')]), message(None, [("fly", {})]),
                message(None, [("read", {"path": 3})]), message("sorry")])
-wanted("no JSON object" in result(e, 1), f"malformed arguments: {result(e, 1)}")
+wanted("not a JSON object" in result(e, 1), f"malformed arguments: {result(e, 1)}")
 wanted("there is no tool 'fly'" in result(e, 2), f"an invented tool: {result(e, 2)}")
 wanted("'path' must be a string" in result(e, 3), f"a wrong type: {result(e, 3)}")
 
@@ -103,9 +103,9 @@ wanted("trying again in 1.0 s" in done.stderr, f"Retry-After: {done.stderr}")
 for answers, status, words in [
         (["cut"] * 5, 5, "tried 5 times"),
         ([(401, b'{"error": "bad key"}', {})], 5, "401"),
-        ([(200, b'{"choices": [', {})], 3, "is no JSON"),
+        ([(200, b'{"choices": [', {})], 3, "is not JSON"),
         ([(200, b'{"error": "x"}', {})], 3, "choices[0].message"),
-        ([(200, b" " * (9 << 20), {})], 4, "is over"),
+        ([(200, b" " * (9 << 20), {})], 4, "is larger than"),
         ([(302, b"", {"Location": "http://127.0.0.1:1/"})], 5, "302"),
         ([message(None, [("list", {})])] * 3, 4, "not finished")]:
     done, e = run(answers, "--max-turns", "3", status=status)
@@ -130,7 +130,7 @@ for part in ('{"tool":"wri', "I change it:\n```pat"):
     wanted("in smaller pieces" in e.requests[-1]["messages"][-1]["content"] and json.loads(done.stdout)["answer"] == "done",
            f"a cut part of a call: {done.stdout}")
 done, e = run([cut("")], status=4)
-wanted(len(e.requests) == 1 and "before it said anything" in done.stderr, f"cut at once: {done.stderr}")
+wanted(len(e.requests) == 1 and "ended before its first word" in done.stderr, f"cut at once: {done.stderr}")
 
 # Calls of a stream that all have index 0, or none; the second in pieces.
 for index in ({"index": 0}, {}):
@@ -206,7 +206,7 @@ for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/
 done, e = run([message(None, [("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nSECRET=hidden-words\nx\n=======\ny\n>>>>>>> REPLACE\n"}),
                               ("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n"})]), message("done")])
 got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
-wanted(all("what is there is not shown" in g and "hidden-words" not in g and "(file " not in g for g in got), f"a secret told by a patch: {got}")
+wanted(all("does not match the file, whose text may not be shown" in g and "hidden-words" not in g and "(file " not in g for g in got), f"a secret told by a patch: {got}")
 # Two edits of one file in one answer are one turn; a failing one beside it is only told.
 done, e = run([message(None, [("write", {"path": "src/b.c", "content": "int b;\n"}),
                               ("patch_file", {"patch": "*** Begin Patch\n*** Update File: src/b.c\n@@\n-int b;\n+int c;\n*** End Patch\n"}),
@@ -246,7 +246,7 @@ wanted(e.headers[0].get("Authorization") == "Bearer sk-file", "--key-file")
 # A command that ended without a word gives no key, and no request goes out without one.
 open("key", "w").write("\n")
 done, e = run([message("done")], "--key-file", "key", status=2)
-wanted("key: holds no key" in done.stderr and e.requests == [], f"an empty key: {done.stderr}")
+wanted("key: contains no key" in done.stderr and e.requests == [], f"an empty key: {done.stderr}")
 # What goes to this machine goes through no proxy.
 proxy = Endpoint([])
 e = Endpoint([message("done")])

@@ -70,7 +70,7 @@ for variable, form in (("WHIT_PORT", "{}"), ("OLLAMA_HOST", "127.0.0.1:{}"), ("O
     done = subprocess.run([WHIT, "agent", "fix the bug", "--project", "p"], env=env, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
     wanted(done.returncode == 0 and done.stdout == "done\n", f"{variable}: {done}")
-    wanted(f"asks first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
+    wanted(f"the model is first at http://127.0.0.1:{port}/v1" in done.stderr and "--model NAME" in done.stderr, f"{variable}: {done.stderr}")
     wanted(endpoint.requests[0]["model"] == "first" and endpoint.requests[0]["messages"][-1]["content"] == "fix the bug", "the task")
     endpoint.server.shutdown()
 # The person's key goes to the person's own server alone; another user's server is not asked.
@@ -120,7 +120,7 @@ status, seen = at_terminal([WHIT, "edit", "src/a.c"], [("1:1  0%", "\x1b[20~"), 
                                                        ("done: 1 turn", "x", later), ("M-w goes to the text", "\x1b[21~", unchanged),
                                                        ("turn 1 is undone", "\x11", later)], env)
 os.chdir("..")
-wanted(status == 0 and "asks first at http://127.0.0.1:" in seen and read() == "int a;\n", f"the editor: {status} {seen!r}")
+wanted(status == 0 and "the model is first at http://127.0.0.1:" in seen and read() == "int a;\n", f"the editor: {status} {seen!r}")
 wanted(len(endpoint.requests) == 2 and endpoint.requests[0]["model"] == "first", f"the editor's model: {endpoint.requests}")
 endpoint.server.shutdown()
 
@@ -162,7 +162,7 @@ status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?
 wanted(read() == "int b;\n" and os.listdir("tmp") == [] and os.path.isdir("home"), f"an editor's backups: {os.listdir('tmp')} {seen}")
 project()
 status, seen, e = at([write("int b;\n"), END], [("[y/N/e/?]", "e\n"), ("[y/N/e/?]", "n\n")], "rename it", VISUAL="false")
-wanted(read() == "int a;\n" and "did not end well" in seen, f"an editor that fails: {seen}")
+wanted(read() == "int a;\n" and "the editor failed" in seen, f"an editor that fails: {seen}")
 # Ctrl-C at a question is its answer at once: no, to all of its hunks; the next task begins on a line of its own.
 project()
 open("p/src/a.c", "w").write("int a;\n" + "int x;\n" * 9 + "int c;\n")
@@ -178,7 +178,7 @@ wanted(status == 0 and len(e.requests) == 1, f"Ctrl-C at the model's question: {
 # The same change is asked about again in the next task, and not in the same one.
 project()
 status, seen, e = at([write("int b;\n"), write("int b;\n"), END, write("int b;\n"), END],
-                     [("agent>", "one\n"), ("[y/N/e/?]", "n\n"), ("refused before", ""), ("agent>", "two\n"), ("[y/N/e/?]", "y\n"),
+                     [("agent>", "one\n"), ("[y/N/e/?]", "n\n"), ("the person refused it before", ""), ("agent>", "two\n"), ("[y/N/e/?]", "y\n"),
                       ("agent>", ":q\n")])
 wanted(status == 0 and read() == "int b;\n" and seen.count("[y/N/e/?]") == 2, f"a new task: {seen}")
 
@@ -187,14 +187,14 @@ project()
 done, e = script([write("int b;\n"), message("planned"), END, END, END],
                  "/plan rename it\n/help\n/add src/a.c nothing.c\nthen\nsee @src/a.c, and @nobody\nafter\n"
                  "/model secnod\n/model third\n/model second\nexit\nnever\n", "--yes")
-wanted(done.returncode == 0 and read() == "int a;\n" and "a plan alone" in results(e, 1)[0], f"/plan: {done.stderr}")
+wanted(done.returncode == 0 and read() == "int a;\n" and "a plan only" in results(e, 1)[0], f"/plan: {done.stderr}")
 asked = [r["messages"][-1]["content"] for r in e.requests]
 wanted(asked[0].startswith("Make a plan") and asked[0].endswith("rename it"), f"/plan: {asked[0]}")
 wanted("The file src/a.c:\n```\nint a;\n" in asked[2] and "nothing.c: there is no such file" in done.stderr, f"/add: {asked[2]}")
 wanted("The file src/a.c:" in asked[3] and "nobody: there is no such file" in done.stderr, f"@file: {asked[3]}")
-wanted("asks second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
+wanted("the model is second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
 wanted("no model secnod; did you mean second\n" in done.stderr and "no model third; it has first, second\n" in done.stderr and
-       done.stderr.count("asks the model that is open at") == 2, f"/model of a name that the server lacks: {done.stderr}")
+       done.stderr.count("the model is the one that the server has open at") == 2, f"/model of a name that the server lacks: {done.stderr}")
 # A command is run for a person at a terminal. A piped text, which may be anybody's, runs none.
 project()
 status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on'; exit 3\n"), ("exit status 3", ""), ("agent>", "after\n"),
@@ -205,12 +205,12 @@ wanted("(exit status 3), which printed:\n```\nran ?[2J?? on\n```\n" in asked[0],
 wanted("int a;" in asked[1] and "xxx" in asked[1] and len(asked[1]) < 20000, f"a long output: {len(asked[1])}")
 project()
 done, e = script([END], "fix this:\n!touch ran\nend\n")
-wanted(done.returncode == 2 and "for a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
+wanted(done.returncode == 2 and "at a terminal" in done.stderr and not os.path.exists("p/ran"), f"a piped command: {done}")
 # What goes with a task is bounded, the text around files included.
 open("p/full.txt", "w").write("a" * (256 << 10))
 open("p/more.txt", "w").write("b" * (1 << 20))
 done, e = script([END], "/add full.txt more.txt\ntask\n")
-wanted("too many beside" in done.stderr and "bbb" not in e.requests[0]["messages"][-1]["content"], f"bound: {done.stderr}")
+wanted("too many in addition" in done.stderr and "bbb" not in e.requests[0]["messages"][-1]["content"], f"bound: {done.stderr}")
 project()
 open("p/.env", "w").write("TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz\n")
 open("p/paper.pdf", "w").write("%PDF-1.7 x\n")
@@ -248,7 +248,7 @@ while not kept and one.poll() is None:  # it is kept after the answer is shown
     kept = [f"state/whit/{name}" for name in os.listdir("state/whit") if name.endswith(".talk.json")]
 for more in (("--resume",), ("--session", *kept)):
     done, e = script([message("two")], "", "-p", "second", *more)
-    wanted(done.returncode != 0 and "another agent that still runs" in done.stderr and not e.requests, f"{more}: {done.stderr}")
+    wanted(done.returncode != 0 and "another agent that is still running" in done.stderr and not e.requests, f"{more}: {done.stderr}")
 done, e = script([message("two")], "", "-p", "second")
 wanted(done.returncode == 0 and "another agent works in this project" in done.stderr, f"the second agent: {done.stderr}")
 beside = re.search(r"kept in (\S+) ", done.stderr)

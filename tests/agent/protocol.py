@@ -84,8 +84,8 @@ done, got, e = agent([message(None, [("mcp__s__add", {"a": 1}), ("mcp__free__add
                       message(None, [("mcp__free__add", {"a": 1})]), END])
 names = [t["function"]["name"] for t in e.requests[0]["tools"] if t["function"]["name"].startswith("mcp__")]
 wanted(sorted(names) == ["mcp__free__add", "mcp__free__die", "mcp__s__add", "mcp__s__die"], f"tools: {names}")
-wanted("refused, since nobody is there" in got[0] and got[1] == "sum 3\n[image, which is no text]", f"calls: {got}")
-wanted("no JSON object" in got[2] and "no tool" in got[3] and "no tool" in got[4], f"wrong calls: {got}")
+wanted("refused, since nobody is there" in got[0] and got[1] == "sum 3\n[image content, which is not text]", f"calls: {got}")
+wanted("not a JSON object" in got[2] and "no tool" in got[3] and "no tool" in got[4], f"wrong calls: {got}")
 wanted("does not answer" in got[5] and "does not answer" in got[6], f"a server that dies: {got}")
 wanted("'mute' does not answer" in done.stderr and "'none' does not answer" in done.stderr, f"servers: {done.stderr}")
 e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
@@ -125,7 +125,7 @@ wanted(got[0].startswith("sum 2"), f"a server that says much: {got}")
 project({"w": {"command": [WHIT, "mcp", os.path.abspath("p")], "allow": "green"}})
 done, got, e = agent([message(None, [("mcp__w__graph", {"query": "callers", "name": "helper"}), ("graph", {"query": "def", "name": "main"}),
                                      ("mcp__w__graph", {"query": "fly", "name": "x"}), ("graph", {"query": "def"})]), END])
-wanted("a.c:4: in main" in got[0] and "a.c:2-5: function main" in got[1] and "no query" in got[2] and "wants a name" in got[3], f"graph: {got}")
+wanted("a.c:4: in main" in got[0] and "a.c:2-5: function main" in got[1] and "no query" in got[2] and "needs a name" in got[3], f"graph: {got}")
 
 
 def mcp(lines, *more):
@@ -167,7 +167,7 @@ got = mcp([request(1, "tools/call", name="memory_add", arguments={"text": "x"})]
 wanted(got[0]["result"]["isError"], "added without leave")
 got = mcp([request(i, "tools/call", name="memory_add", arguments={"text": text}) for i, text in enumerate(("", " \n\t"))],
           "--memory", "m.mem", "--may-add")
-wanted(all(g["result"]["isError"] and "an empty text is not kept" in g["result"]["content"][0]["text"] for g in got), f"blank: {got}")
+wanted(all(g["result"]["isError"] and "an empty text is not stored" in g["result"]["content"][0]["text"] for g in got), f"blank: {got}")
 got = mcp([request(i, "initialize", protocolVersion=v) for i, v in enumerate(("2024-11-05", "2025-03-26", "2031-01-01"))])
 wanted([g["result"]["protocolVersion"] for g in got] == ["2024-11-05", "2025-06-18", "2025-06-18"], f"versions: {got}")
 

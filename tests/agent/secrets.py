@@ -58,7 +58,7 @@ for given in ("file", "variable"):
         os.environ["WHIT_API_KEY"] = KEY
     done, results, asked = run([call(("read", {"path": "key"}), ("grep", {"pattern": "."}), ("run", {"command": "cat key copy.txt; ls"})),
                                 message("done")], *(["--key-file", "p/key"] if given == "file" else []))
-    wanted(KEY not in asked and KEY[::-1] not in asked and "holds a key" in results[0], f"the endpoint's key ({given}): {results}")
+    wanted(KEY not in asked and KEY[::-1] not in asked and "contains a key" in results[0], f"the endpoint's key ({given}): {results}")
 os.environ.pop("WHIT_API_KEY", None)
 project({"key": "ollama\n", "other.txt": "ollama\n"})
 os.chmod("p/key", 0o600)
@@ -101,7 +101,7 @@ wanted("b.py" in results[0] and "a.py:1" in results[3] and "b.py:1" in results[3
 # What a check prints, and in the conversation that is kept.
 project({".whit/agent.json": json.dumps({"check": ["printf %s%s ghp_ " + TOKEN[4:] + "; exit 1"]})})
 done, results, asked = run([call(("write", {"path": "a.txt", "content": "a\n"})), message("done")], "--yes")
-wanted(TOKEN not in asked and "not written" in results[0], f"a check's token is sent: {results}")
+wanted(TOKEN not in asked and "nothing is written" in results[0], f"a check's token is sent: {results}")
 
 # A malformed call does not spoil the conversation that is kept.
 project({"a.txt": "a\n"})

@@ -68,7 +68,7 @@ wanted("-a <U+003C>U+202E> b" in seen and "+a <U+202E> b" in seen, f"marks: {asc
 # Names, too, are shown, and are one line.
 project({})
 status, seen, told = typed([write("x\u202e", "x\n"), write("a\n+++ b/x", "x\n"), END], [("[y/N", "n\n")])
-wanted("+++ b/x<U+202E>" in seen and "no plain path" in told[1], f"names: {ascii(seen)} {told}")
+wanted("+++ b/x<U+202E>" in seen and "not a plain path" in told[1], f"names: {ascii(seen)} {told}")
 # A name with a tab, which begins a time in a difference, or with a blank at its end is not taken for another file's.
 for name, diff, line in (("Makefile\t2026-01-01", '+++ "b/Makefile\\t2026-01-01"', "writes Makefile<U+0009>2026-01-01"),
                          ("Makefile ", '+++ "b/Makefile "', "writes Makefile<U+0020>"), ('a"\\', '+++ "b/a\\"\\\\"', 'writes a"\\')):

@@ -54,7 +54,7 @@ done, e = agent([streamed("a", end=""), ], "--json")
 wanted(json.loads(done.stdout)["answer"] == "a", "no [DONE]")
 for broken in (streamed("x" * 50, cut=200), streamed("x", [WRITE], cut=420)):
     done, e = agent([broken, broken, streamed("whole")])
-    wanted(done.stdout == "whole\n" and len(e.requests) == 3 and "breaks off" in done.stderr, f"a cut stream: {done.stderr}")
+    wanted(done.stdout == "whole\n" and len(e.requests) == 3 and "was cut off" in done.stderr, f"a cut stream: {done.stderr}")
 # Behind [DONE] an answer is whole, however its connection ends; a stream may begin with any field.
 status, body, headers = streamed("whole")
 done, e = agent([(status, body, {**headers, "Content-Length": str(len(body) + 9)})])
@@ -63,11 +63,11 @@ done, e = agent([(status, body + b"data: x\n\n", headers)])
 wanted(done.stdout == "whole\n", f"behind [DONE]: {done.stderr}")
 done, e = agent([(status, body.replace(b": a comment", b"id: 7", 1), headers)])
 wanted(done.stdout == "whole\n", f"a stream that begins with an id: {done.stderr}")
-for bad, words in ((streamed("x", end="data: {broken\n\n", extra=()), "no JSON"),
+for bad, words in ((streamed("x", end="data: {broken\n\n", extra=()), "is not JSON"),
                    (streamed("x", end='data: {"error": {"message": "over\\u001b[2Jloaded"}}\n\n'), "loaded"),
-                   (streamed("x", [("read", {"path": "a.c"})], extra=[{"choices": [{"delta": {"tool_calls": [{"index": 9999}]}}]}]), "more calls"),
-                   (streamed("x" * (9 << 20), n=1 << 16), "is over")):
-    done, e = agent([bad], status=4 if words == "is over" else 3)
+                   (streamed("x", [("read", {"path": "a.c"})], extra=[{"choices": [{"delta": {"tool_calls": [{"index": 9999}]}}]}]), "too many calls"),
+                   (streamed("x" * (9 << 20), n=1 << 16), "is larger than")):
+    done, e = agent([bad], status=4 if words == "is larger than" else 3)
     lines = [x for x in done.stderr.splitlines() if x.startswith("whit agent:")]
     wanted(len(lines) == 1 and words in lines[0] and "\x1b" not in lines[0], f"{words}: {done.stderr}")
 wanted(agent([streamed("y" * (1 << 20), n=4096)])[0].stdout == "y" * (1 << 20) + "\n", "an answer of 1 MB")
@@ -111,7 +111,7 @@ done, e = agent([message("first answer"), message(None, [WRITE]), message("secon
 wanted("first answer" in done.stdout and "second answer" in done.stdout and not os.path.exists("p/b.c"), f"typed: {done}")
 wanted(len(e.requests) == 3 and [m["role"] for m in e.requests[1]["messages"]] == ["system", "user", "assistant", "user"],
        "a typed task goes on behind the one before")
-wanted("undo of turn 1" in done.stdout and "is no command" in done.stderr, f"commands: {done.stdout} {done.stderr}")
+wanted("undo of turn 1" in done.stdout and "is not a command" in done.stderr, f"commands: {done.stdout} {done.stderr}")
 e = Endpoint([streamed("A streamed answer.", n=4), streamed("Another.")])
 status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
                            [("agent>", "hello\n"), ("streamed answer.", "more\n"), ("Another.", "/bye\n")], environment())

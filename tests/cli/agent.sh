@@ -26,7 +26,7 @@ cmp -s project/src/main.c before/src/main.c || complain "written without being a
 expect 0 whit agent apply good.patch --project project --allow yellow --preview
 cmp -s project/src/main.c before/src/main.c || complain "a preview writes"
 expect 2 whit agent -p task -m model.ndf --project project --preview
-one_line "is of apply, undo and redo"
+one_line "is for apply, undo and redo"
 expect 0 whit agent apply good.patch --project project --allow yellow
 grep -q 'return 1;' project/src/main.c || complain "not written"
 expect 0 whit agent apply good.patch --project project --allow yellow
@@ -56,7 +56,7 @@ done
 printf -- '--- a/src/main.c\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-int main(void)\n-{\n' >stale.patch
 sed 's/^/-/; 1i--- a/src/main.c\n+++ /dev/null\n@@ -1,4 +0,0 @@' project/src/main.c >whole.patch
 expect 3 whit agent apply stale.patch --project project --allow yellow
-one_line "more than the patch deletes"
+one_line "more lines than the patch deletes"
 cmp -s project/src/main.c before/src/main.c || complain "a stale diff deletes"
 expect 1 setsid -w "$WHIT" agent apply whole.patch --project project --allow yellow
 grep -q "it deletes a file, and nobody is there" err || complain "a diff that deletes: $(cat err)"
@@ -66,8 +66,8 @@ if grep -q 'WHIT_HAVE_CURL *1' "$BUILD/generated/whit_config.h"; then
     expect 0 whit agent redo --project project
     printf '/undo1\n/undone\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
         complain "slips: $(cat err)"
-    [ "$(grep -c 'is no command' err)" = 2 ] || complain "slips: $(cat err)"
-    grep -q '/undo1 is no command; did you mean /undo; /help lists them' err || complain "slips: $(cat err)"
+    [ "$(grep -c 'is not a command' err)" = 2 ] || complain "slips: $(cat err)"
+    grep -q '/undo1 is not a command; did you mean /undo; /help lists them' err || complain "slips: $(cat err)"
     grep -q 'return 1;' project/src/main.c || complain "/undo1 undoes"
     printf '/undo\n/redoing\n' | whit agent --url http://127.0.0.1:1/v1 --project project >out 2>err ||
         complain "/undo: $(cat err)"
@@ -79,14 +79,14 @@ fi
 
 # An editor gives the tasks, of one model.
 expect 2 whit agent --acp -p x --project project
-one_line "neither -p"
+one_line "cannot be combined with -p"
 expect 2 whit agent --acp -p x --url http://127.0.0.1:1/v1 --project project
-one_line "neither -p"
+one_line "cannot be combined with -p"
 expect 2 whit agent log --acp --project project
 one_line "'log'"
 expect 0 whit agent --acp --project project </dev/null # sessions look for a server when they begin
 expect 2 whit agent --acp -m a.gguf --url http://127.0.0.1:1/v1 --project project
-one_line "which model"
+one_line "give one model"
 
 # What always needs a person, whatever is allowed: deletion, configuration, fewer checks in a test.
 cat >red1.patch <<'END'
@@ -139,5 +139,5 @@ for path in environment.c git.c .gitignore src/Jenkins; do
     expect 0 whit agent apply plain.patch --project project --allow yellow
 done
 printf 'nonsense\n' | whit agent apply - --project project >out 2>err && complain "nonsense is a patch"
-one_line "no patch"
+one_line "not a patch"
 finish

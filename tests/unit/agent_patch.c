@@ -336,13 +336,13 @@ static void a_patch_is_there_whole_or_not_at_all(void **state)
         BLOCK("int a;\n", "int b;\n") BLOCK("int f(void) {\nreturn old();\n", "int f(void) {\nreturn 0;\n"),
                       both[] = BLOCK("#include <a.h>\nint a;\n", "#include <a.h>\nint b;\n")
                           BLOCK("int f(void) {\nreturn old();\n", "int f(void) {\nreturn 0;\n");
-    refuse_in("int a;\nint f(void) {\nreturn 0;\n}\n", stale, strlen(stale), "1 of 2 hunks are there already");
+    refuse_in("int a;\nint f(void) {\nreturn 0;\n}\n", stale, strlen(stale), "1 of 2 hunks are in the file already");
     gives("#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n", both,
           "#include <a.h>\nint b;\nint f(void) {\nreturn 0;\n}\n");
     /* A lone line may stand in any text: it does not say that the patch was applied. */
     static const char lone[] = BLOCK("int a = 1;\n", "int b = 2;\n"),
                       bracket[] = BLOCK("}\nold();\n", "}\nreturn 0;\n");
-    refuse_in("int b = 2;\nint z;\n", lone, strlen(lone), "nowhere in the file");
+    refuse_in("int b = 2;\nint z;\n", lone, strlen(lone), "the file does not contain its first line");
     refuse_in("}\nreturn 0;\n", bracket, strlen(bracket), "is not in the file");
 }
 
@@ -402,12 +402,12 @@ static void more_than_lines_is_refused(void **state)
           DIFF "@@ -1 +1 @@\n-one\n+x\n-- \n2.39.5\n\nFrom 0 Mon\nSubject: y\n\n- an item\n---\n " DIFF
                "@@ -2 +2 @@\n-two\n+y\n-- \n2.39.5\n",
           "x\ny\n");
-    refuse(DIFF "@@ -1,3 +1,3 @@\n-one\n+x\nodd\n-two\n+y\n", "behind one that ends its hunk");
+    refuse(DIFF "@@ -1,3 +1,3 @@\n-one\n+x\nodd\n-two\n+y\n", "follows a line that ends the hunk");
     /* A zero byte is no kind of a line: the hunk ends there. */
     whit_patch patch = {0};
     whit_error error;
     assert_int_equal(whit_patch_parse(zero, sizeof zero - 1, &patch, &error), WHIT_ERROR_FORMAT);
-    assert_non_null(strstr(error.message, "behind one that ends its hunk"));
+    assert_non_null(strstr(error.message, "follows a line that ends the hunk"));
     whit_patch_free(&patch);
 }
 
@@ -429,7 +429,7 @@ static void indentation_is_learnt_from_all_lines(void **state)
     (void)state;
     static const char two_ways[] = BLOCK("if (x) {\na();\n", "if (x) {\na();\nb();\n"),
                       mixed[] = BLOCK("    a();\n", "    a();\n    b();\n"), bytes[] = BLOCK("a \xff\n", "b\n");
-    refuse_in("if (x) {\n    a();\n}\n", two_ways, strlen(two_ways), "not all indented alike");
+    refuse_in("if (x) {\n    a();\n}\n", two_ways, strlen(two_ways), "unequal indentation");
     /* Blanks for tabs all through, and tabs for blanks. */
     gives("\ta();\n", mixed, "\ta();\n\tb();\n");
     gives("def f():\n\tif x:\n\t\treturn 1\n\treturn 2\n",
@@ -438,8 +438,8 @@ static void indentation_is_learnt_from_all_lines(void **state)
     gives("def f():\n  if x:\n    return 1\n", BLOCK("\tif x:\n\t\treturn 1\n", "\tif x:\n\t\ty = 2\n\t\treturn 1\n"),
           "def f():\n  if x:\n    y = 2\n    return 1\n");
     static const char uneven[] = BLOCK("    if x:\n       return 1\n", "    if x:\n       y = 2\n       return 1\n");
-    refuse_in("\tif x:\n\t\treturn 1\n", uneven, strlen(uneven), "not all indented alike");
-    refuse_in("a \xfe\n", bytes, strlen(bytes), "nowhere in the file");
+    refuse_in("\tif x:\n\t\treturn 1\n", uneven, strlen(uneven), "unequal indentation");
+    refuse_in("a \xfe\n", bytes, strlen(bytes), "the file does not contain its first line");
     gives("\tif (x) {\n\t\ta();\n\t}\n", BLOCK("if (x) {\n\ta();\n", "if (x) {\n\ta();\n\tb();\n"),
           "\tif (x) {\n\t\ta();\n\t\tb();\n\t}\n");
     gives("if (x) {\n    a();\n    b();\n}\n", BLOCK("if (x) {\na();\nb();\n", "if (x) {\na();\n"),
@@ -514,16 +514,16 @@ static void names_in_quotes_are_unescaped(void **state)
 static void reasons(void **state)
 {
     (void)state;
-    refuse("words", "this is no patch");
-    refuse("src/file.c\n<<<<<<< SEARCH\none\n", "SEARCH without");
+    refuse("words", "this is not a patch");
+    refuse("src/file.c\n<<<<<<< SEARCH\none\n", "the SEARCH block has no");
     refuse("src/file.c\n<<<<<<< SEARCH\none\n=======\n", "REPLACE");
     refuse("src/file.c\n<<<<<<< SEARCH\ntwo\n=======\nx\n>>>>>>> REPLACE\n", "several places, at lines 2 and 4");
     refuse("src/file.c\n<<<<<<< SEARCH\none\ntow\n=======\nx\n>>>>>>> REPLACE\n", "line 2 is 'two', not 'tow'");
     refuse("src/file.c\n<<<<<<< SEARCH\nthree\ntwo\nfour\n=======\nx\n>>>>>>> REPLACE\n",
-           "nearest is line 3, where the file ends after line 4 and the patch goes on with 'four'");
+           "nearest is line 3, where the file ends after line 4 and the patch continues with 'four'");
     refuse("src/file.c\n<<<<<<< SEARCH\nthree\ntwo\n\n=======\nx\n>>>>>>> REPLACE\n",
-           "where the file ends after line 4 and the patch goes on with ''");
-    refuse("*** Begin Patch\n*** Update File: src/file.c\n@@\n-one\n+x\n", "cut short");
+           "where the file ends after line 4 and the patch continues with ''");
+    refuse("*** Begin Patch\n*** Update File: src/file.c\n@@\n-one\n+x\n", "the patch is truncated");
     refuse("*** Begin Patch\n*** Update File: src/file.c\n@@ nothing\n-one\n+x\n*** End Patch\n", "anchor");
     refuse("--- a/src/file.c\n+++ b/src/file.c\n@@ -1,0 +1,1 @@\n+x\n", "context");
 }

@@ -248,7 +248,7 @@ static void the_last_undone_comes_back_first(void **state)
     assert_string_equal(get("a"), "v3");
     number = 0;
     assert_int_equal(whit_turns_redo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "there is no turn that could be made again"));
+    assert_non_null(strstr(error.message, "there is no turn that could be redone"));
     /* An earlier turn that was undone before a later one waits for it. */
     assert_ok(whit_turns_write(journal, &other, 1, NULL, &error), error);
     uint32_t of_b = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;
@@ -309,11 +309,11 @@ static void a_turn_that_fails_leaves_nothing(void **state)
     assert_int_equal(access(made, F_OK), -1); /* the folders that it made are gone, too */
     assert_string_equal(get("made"), "");
     assert_string_equal(get("sub/b"), "old b");
-    assert_null(strstr(error.message, "taken back"));
+    assert_null(strstr(error.message, "restored"));
     assert_int_equal(rmdir(blocked), 0);
     put("sub/.whit-turn~", "a person's"); /* or a file, which is not the agent's to remove */
     assert_int_equal(whit_turns_write(journal, changes, 3, NULL, &error), WHIT_ERROR_IO);
-    assert_non_null(strstr(error.message, "in the way"));
+    assert_non_null(strstr(error.message, "the name is taken"));
     assert_string_equal(get("sub/.whit-turn~"), "a person's");
     assert_string_equal(get("a"), "old a");
     assert_int_equal(unlink(blocked), 0);

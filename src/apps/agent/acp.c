@@ -380,8 +380,8 @@ static bool read_servers(const json_t *list, json_t *servers, whit_error *error)
         if (ok) continue;
         whit_fail(
             error, WHIT_ERROR_ARGUMENT,
-            "mcpServers[%zu] ('%.40s') is not a server on stdio with a name of its own: {name, command, args, env}", i,
-            whit_or_empty(given));
+            "mcpServers[%zu] ('%.40s') is not a stdio server with a unique name: expected {name, command, args, env}",
+            i, whit_or_empty(given));
         return false;
     }
     return true;
@@ -394,7 +394,7 @@ static bool read_session(struct acp *a, const json_t *id, const json_t *params, 
     char folder[PATH_MAX];
     whit_error error;
     if (!realpath(given ? given : a->host->project, folder)) {
-        whit_rpc_refuse(&a->rpc, id, -32602, "cwd is not a folder");
+        whit_rpc_refuse(&a->rpc, id, -32602, "cwd does not name a folder of this machine");
         return false;
     }
     json_t *servers = json_object();
@@ -585,14 +585,14 @@ static void handle(struct acp *a, const json_t *message)
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     if (!json_is_object(message)) {
         bool is_json = json_is_true(message);
-        const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
+        const char *reason = is_json ? "this line is not a JSON object" : "this line is not JSON";
         whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700, reason);
     } else if (!method && json_is_true(json_object_get(message, "busy"))) {
-        whit_rpc_refuse(&a->rpc, id, -32000, "too many requests wait; ask again");
+        whit_rpc_refuse(&a->rpc, id, -32000, "too many requests are waiting; ask again later");
     } else if (!method && !json_object_size(message)) {
     } else if (!method) {
         if (!json_object_get(message, "result") && !json_object_get(message, "error"))
-            whit_rpc_refuse(&a->rpc, id, -32600, "this is no request");
+            whit_rpc_refuse(&a->rpc, id, -32600, "this is not a request");
     } else if (strcmp(method, "initialize") == 0) {
         whit_rpc_reply(&a->rpc, id,
                        json_pack("{s:i, s:{s:b, s:{s:b, s:b, s:b}}, s:{s:s, s:s}, s:[]}", "protocolVersion", 1,
@@ -612,7 +612,7 @@ static void handle(struct acp *a, const json_t *message)
     } else if (strcmp(method, "session/load") == 0) {
         load_session(a, id, params);
     } else if (id) {
-        whit_rpc_refuse(&a->rpc, id, -32601, "not offered");
+        whit_rpc_refuse(&a->rpc, id, -32601, "this method is not supported");
     }
 }
 

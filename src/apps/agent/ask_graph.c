@@ -90,7 +90,7 @@ void whit_ask_graph(const char *project, const char *query, const char *name, wh
     struct hiding hiding = {.project = project};
     bool is_map = strcmp(query, "map") == 0;
     if (!is_map && (!name || !*name)) {
-        whit_buf_printf(result, "error: '%.40s' wants a name", query);
+        whit_buf_printf(result, "error: the query '%.40s' needs a name", query);
         return;
     }
     if (whit_graph_open(project, NULL, &graph, &error) != WHIT_OK) {

@@ -99,13 +99,13 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     if (status == WHIT_OK && (change.is || file->n_hunks))
         status = whit_patch_apply(patch, file, path, now, now_bytes, &content[1], &result, error);
     if (status == WHIT_OK && !change.is && content[1].size_bytes)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: holds more than the patch deletes", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file contains more lines than the patch deletes", path);
     bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
     size_t key = 0, key_end;
     bool is_secret = may_quote &&
         (whit_light_secret(project, path) || whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
     if (is_secret) /* the error message must not quote a file with secrets */
-        status = whit_fail(error, status, "%s: the patch does not fit; what is there is not shown", path);
+        status = whit_fail(error, status, "%s: the patch does not match the file, whose text may not be shown", path);
     if (status == WHIT_OK) return add_change(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);

@@ -114,7 +114,8 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
         const git_error *why = ok ? NULL : w.api.git_error_last();
         *made = ok && n_list;
         if (!ok)
-            status = whit_fail(error, WHIT_ERROR_IO, "%s: %s", WHIT_COMMITS_REF, why ? why->message : "not written");
+            status = whit_fail(error, WHIT_ERROR_IO, "%s: %s", WHIT_COMMITS_REF,
+                               why ? why->message : "git did not say why the commit failed");
     }
     free(list);
     free(paths);

@@ -86,7 +86,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
     json_decref(config->values[is_projects]);
     config->values[is_projects] = all;
     if (!json_is_object(all))
-        return all ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no JSON object", name)
+        return all ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a JSON object", name)
                    : whit_fail(error, WHIT_ERROR_FORMAT, "%s: line %d: %s", name, at.line, at.text);
     json_object_foreach(all, key, value)
     {

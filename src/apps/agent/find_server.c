@@ -88,7 +88,8 @@ static bool ask_server(const char *address, const char *wanted, whit_found_serve
     const enum owner owner = owner_of((unsigned)strtoul(strrchr(address, ':') + 1, NULL, 10));
     if (owner == OWNER_OTHER) {
         whit_buf_printf(&found->notes,
-                        "%s belongs to another user of this machine, and is not asked (--url http://%s/v1 asks it)\n",
+                        "the model server at %s belongs to another user of this machine, so it is not used (--url "
+                        "http://%s/v1 uses it)\n",
                         address, address);
         return false;
     }
@@ -100,8 +101,8 @@ static bool ask_server(const char *address, const char *wanted, whit_found_serve
     whit_buf_free(&body);
     if (list && name) {
         const size_t n_url = (size_t)snprintf(url, sizeof url, "http://%s/v1", address) + 1;
-        whit_buf_printf(&found->notes, "asks %s at %s%s\n", name, url,
-                        wanted || n < 2 ? "" : " (--model NAME asks another of its models, /model lists them)");
+        whit_buf_printf(&found->notes, "the model is %s at %s%s\n", name, url,
+                        wanted || n < 2 ? "" : " (--model NAME chooses another of its models, /model lists them)");
         ok = whit_buf_append(&found->texts, url, n_url) && whit_buf_append(&found->texts, name, strlen(name) + 1);
         found->url = whit_chars(&found->texts);
         found->name = whit_chars(&found->texts) + n_url;
@@ -120,10 +121,11 @@ whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_
         write_address(i, addresses[i]);
         if (ask_server(addresses[i], wanted, found)) return WHIT_OK;
     }
-    return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "which model? nothing answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
-                     "elsewhere; docs/use/agent.md names models that call tools well",
-                     addresses[0], servers[0].what, addresses[1], servers[1].what);
+    return whit_fail(
+        error, WHIT_ERROR_ARGUMENT,
+        "no model given, and no server answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
+        "elsewhere; docs/use/agent.md names models that call tools well",
+        addresses[0], servers[0].what, addresses[1], servers[1].what);
 }
 
 void whit_found_server_free(whit_found_server *found)
@@ -140,11 +142,13 @@ whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *erro
     if (key_file) {
         if (stat(key_file, &info) != 0) return whit_fail_errno(error, key_file, "read");
         if (info.st_mode & 077)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: others may read the key; run chmod 600 on it", key_file);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "%s: other users of this machine may read the key in this file; run chmod 600 on it",
+                             key_file);
         WHIT_TRY(whit_read_file(key_file, 4096, key, error));
         while (key->size_bytes && strchr(" \t\r\n", key->data[key->size_bytes - 1])) key->size_bytes--;
         if (!key->size_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: holds no key; write the endpoint's key into it",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key; write the endpoint's key into it",
                              key_file);
     } else if (given) {
         whit_buf_append_str(key, given);

@@ -122,12 +122,12 @@ static bool gate_syntax(const whit_change *c, whit_buf *why)
     size_t line;
     if (!c->is) return true;
     if (count_marks(c->after, c->after_bytes) > (c->was ? count_marks(c->before, c->before_bytes) : 0)) {
-        whit_buf_printf(why, "%s: has marks of a merge (<<<<<<<)\n", c->path);
+        whit_buf_printf(why, "%s: contains the conflict markers of a merge (<<<<<<<)\n", c->path);
         return false;
     }
     if (ends_with(c->path, json) && !is_json(c->after, c->after_bytes, &at) &&
         (!c->was || is_json(c->before, c->before_bytes, &ignored))) {
-        whit_buf_printf(why, "%s: line %d: is no JSON: %s\n", c->path, at.line, at.text);
+        whit_buf_printf(why, "%s: line %d: is not JSON: %s\n", c->path, at.line, at.text);
         return false;
     }
     bool known = ends_with(c->path, c_like) || ends_with(c->path, go) || ends_with(c->path, python);

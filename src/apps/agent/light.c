@@ -83,7 +83,7 @@ const char *whit_light_red(const char *project, const whit_change *change)
     if (whit_guard_folder_of(real) != WHIT_GUARD_ELSEWHERE) return "it belongs to this program's own configuration";
     if (whit_guard_is_configuration(project, change->path) || whit_guard_is_configuration(project, below))
         return "it belongs to the project's configuration, which programs obey";
-    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may hold keys";
+    if (whit_guard_is_secret(change->path) || whit_guard_is_secret(below)) return "it may contain keys";
     if (change->was && !change->is) return "it deletes a file";
     struct stat about;
     if (change->was && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)

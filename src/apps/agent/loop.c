@@ -126,13 +126,13 @@ static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_erro
     whit_status status =
         whit_gate_pass(l->options->runner ? l->options->runner : &none, &l->staged, may_check, l, passed, &why, error);
     if (status == WHIT_OK && !*passed) {
-        whit_buf_append_str(outcome, "not written, the files are as they were: ");
+        whit_buf_append_str(outcome, "nothing is written, and the files are unchanged: ");
         whit_buf_append(outcome, why.data, why.size_bytes);
         l->report->n_held++;
         l->options->note(l->options->user, "a check before writing refused the change: nothing is written");
     } else if (status == WHIT_ERROR_UNSUPPORTED) { /* checks that cannot run are not passed */
         *passed = false;
-        whit_buf_printf(outcome, "not written, the project's checks cannot be run: %s", error->message);
+        whit_buf_printf(outcome, "nothing is written, because the project's checks cannot be run: %s", error->message);
         l->options->note(l->options->user, error->message);
         status = WHIT_OK;
     }
@@ -263,7 +263,8 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
     whit_buf_printf(outcome, "%s, nothing of this answer is written%s%s", who, *reason ? ": " : "", reason);
     if (!before) add_words(l, outcome);
     if (before)
-        whit_buf_printf(&line, "%s%srefused before, so nothing is written", reason, *reason ? ", and " : "");
+        whit_buf_printf(&line, "%s%sthe person refused it before, so nothing is written", reason,
+                        *reason ? ", and " : "");
     else {
         const char *missing = o->is_alone ? "nobody is there to agree to it" : "not agreed to";
         whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "", missing);
@@ -297,7 +298,7 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     whit_changes_settle(&l->staged);
     size_t n = whit_changes_count(&l->staged);
     if (!n) {
-        whit_buf_append_str(outcome, "nothing to write: the files are like that already");
+        whit_buf_append_str(outcome, "nothing is written: the files already have this content");
         return WHIT_OK;
     }
     for (size_t i = 0; i < n; i++) {
@@ -308,8 +309,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
         return WHIT_OK;
     }
     if (o->only_reads) {
-        whit_buf_append_str(outcome, "nothing is written: the person asked for a plan alone; describe the changes");
-        o->note(o->user, "a plan was asked for: nothing is written");
+        whit_buf_append_str(outcome, "nothing is written: the person asked for a plan only; describe the changes");
+        o->note(o->user, "nothing is written, because only a plan was requested");
         return WHIT_OK;
     }
     l->proposed.size_bytes = 0;
@@ -362,7 +363,8 @@ static whit_status settle(loop *l, whit_buf *outcome, whit_error *error)
     }
     hash_changes(&l->staged, now);
     if (memcmp(approved, now, sizeof now) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "what was agreed to is not what would be written: nothing is");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "the change differs from the one that was approved: nothing is written");
     const whit_change *other = whit_light_find_new(o->project, &l->staged);
     if (other) {
         whit_buf_printf(outcome, "error: %s: has changed since it was shown; nothing is written: look at it again",
@@ -417,8 +419,9 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     whit_status status = WHIT_OK;
     char line[80];
     if (l->number || !task) {
-        whit_buf_append_str(
-            result, l->number ? "error: this agent has no agents of its own" : "error: agent: 'task' must be a string");
+        whit_buf_append_str(result,
+                            l->number ? "error: an agent that another agent started cannot start agents"
+                                      : "error: agent: 'task' must be a string");
         json_decref(arguments);
         return WHIT_OK;
     }
@@ -439,8 +442,7 @@ static whit_status run_agent(loop *l, const char *arguments_text, whit_buf *resu
     if (status == WHIT_OK) {
         const whit_buf *answer = &l->report->answer;
         whit_buf_printf(result, "agent %u wrote %u turn%s and %s:\n", sub.number, l->report->n_turns - n_turns,
-                        whit_plural(l->report->n_turns - n_turns),
-                        l->report->done ? "says" : "did not come to its end");
+                        whit_plural(l->report->n_turns - n_turns), l->report->done ? "says" : "did not finish");
         if (l->report->done) whit_buf_append(result, answer->data, answer->size_bytes);
     }
     l->report->done = false;
@@ -527,7 +529,7 @@ static whit_status run_fenced(loop *l, const whit_tool_place *place, const char 
         const char *end = body + 1;
         while (end && *end && strspn(end, "`") < ticks) end = strchr(end, '\n'), end += end != NULL;
         if (!end || !*end) {
-            whit_buf_printf(&result, "error: the fenced block has no end\n");
+            whit_buf_printf(&result, "error: the fenced block is not closed\n");
             ++*n_blocks;
             break;
         }
@@ -614,13 +616,13 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
     bool is_cut = !n_blocks && finish && strcmp(finish, "length") == 0, is_part = is_cut && is_part_of_call(text);
     if (is_cut && !(text && *text))
         return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "the model's answer was cut before it said anything: the context is full, or the endpoint "
-                         "bounds answers too tightly");
+                         "the model's answer ended before its first word: the context is full, or the endpoint's limit "
+                         "on answers is too small");
     if (!l->was_cut || is_part) l->report->answer.size_bytes = 0;
     l->was_cut = is_cut && !is_part;
     l->report->done = !n_blocks && !is_cut;
     if (is_cut) {
-        o->note(o->user, "the answer was cut at its length: the model is asked to go on");
+        o->note(o->user, "the answer reached its length limit: the model is asked to continue");
         const char *how = is_part ? once_more : go_on;
         WHIT_TRY(whit_agent_messages_add(l->messages, "user", NULL, how, strlen(how), error));
     }

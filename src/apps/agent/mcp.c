@@ -76,7 +76,7 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
     if (wrong) {
         const char *message = json_string_value(json_object_get(wrong, "message"));
         if (!message) message = "an error";
-        whit_buf_printf(result, "error: the server says: %.*s", (int)whit_utf8_cut(message, strlen(message), 500),
+        whit_buf_printf(result, "error: the MCP server says: %.*s", (int)whit_utf8_cut(message, strlen(message), 500),
                         message);
         return;
     }
@@ -91,7 +91,7 @@ void whit_mcp_read_result(const json_t *reply, whit_buf *result)
             whit_buf_append(result, json_string_value(text),
                             whit_utf8_cut(json_string_value(text), json_string_length(text), room));
         else
-            whit_buf_printf(result, "[%.40s, which is no text]", type ? type : "something");
+            whit_buf_printf(result, "[%.40s content, which is not text]", type ? type : "something");
         if (!room) break;
     }
     /* zero bytes are replaced, since endpoints refuse texts with them */
@@ -242,6 +242,6 @@ void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whi
     if (reply)
         whit_mcp_read_result(reply, result);
     else
-        whit_buf_append_str(result, "error: the server does not answer");
+        whit_buf_append_str(result, "error: the MCP server does not answer");
     json_decref(reply);
 }

@@ -274,7 +274,7 @@ whit_status whit_agent_messages_parse(whit_agent_messages *messages, const char 
                            "%s: line %d: %s; this conversation is damaged: move the file away to begin a new one", name,
                            at.line, at.text);
     else if (!json_is_array(list) || json_integer_value(json_object_get(all, "whit_session")) != 1)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is no session of an agent; name another file", name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not an agent's session; name another file", name);
     json_array_foreach(list, i, message)
     {
         if (status != WHIT_OK) break;

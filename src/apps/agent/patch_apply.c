@@ -48,7 +48,7 @@ static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes
         const char *end = memchr(text + at, '\n', n_bytes - at);
         size_t n = end ? (size_t)(end - text) - at : n_bytes - at;
         if (n > UINT32_MAX - 2 || spans->size_bytes / sizeof(span) >= MAX_FILE_LINES)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "a file with too many or too long lines");
+            return whit_fail(error, WHIT_ERROR_LIMIT, "the file has too many lines, or a line that is too long");
         span line = {text + at, (uint32_t)n, end != NULL};
         if (end && n && text[at + n - 1] == '\r') line.n_bytes--, line.n_end++;
         if (!whit_buf_append(spans, &line, sizeof line)) return whit_fail_memory(error, "lines", n_bytes);
@@ -224,15 +224,15 @@ static whit_status fail_nowhere(job *j, const whit_patch_hunk *hunk, size_t i_hu
         }
     }
     if (!differing || !best)
-        return whit_fail(j->error, WHIT_ERROR_FORMAT,
-                         "%s: hunk %zu (line %u of the patch): its first line is nowhere in the file: '%.*s' (file %s)",
-                         j->name, i_hunk + 1, hunk->source_line,
-                         hunk->n_lines ? shown_bytes(line_at(j, hunk, 0)->n_bytes) : 0,
-                         hunk->n_lines ? line_at(j, hunk, 0)->text : "", hash);
+        return whit_fail(
+            j->error, WHIT_ERROR_FORMAT,
+            "%s: hunk %zu (line %u of the patch): the file does not contain its first line '%.*s' (file %s)", j->name,
+            i_hunk + 1, hunk->source_line, hunk->n_lines ? shown_bytes(line_at(j, hunk, 0)->n_bytes) : 0,
+            hunk->n_lines ? line_at(j, hunk, 0)->text : "", hash);
     if (best_place + best >= n_spans(j))
         return whit_fail(j->error, WHIT_ERROR_FORMAT,
                          "%s: hunk %zu (line %u of the patch) is not in the file: nearest is line %zu, where the file "
-                         "ends after line %zu and the patch goes on with '%.*s' (file %s)",
+                         "ends after line %zu and the patch continues with '%.*s' (file %s)",
                          j->name, i_hunk + 1, hunk->source_line, best_place + 1, n_spans(j),
                          shown_bytes(differing->n_bytes), differing->text, hash);
     const span *there = span_at(j, best_place + best);
@@ -255,10 +255,12 @@ static whit_status find_anchor(job *j, const whit_patch_hunk *hunk, size_t i_hun
             if (same_line(j, at, &wanted, grade) && n++ == 0) *from = at + 1;
         if (n == 1) return WHIT_OK;
         if (n > 1)
-            return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' occurs %zu times",
-                             j->name, i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text, n);
+            return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                             "%s: hunk %zu: its anchor '@@ %.*s' occurs %zu times: give one that occurs once", j->name,
+                             i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text, n);
     }
-    return whit_fail(j->error, WHIT_ERROR_FORMAT, "%s: hunk %zu: its anchor '@@ %.*s' is not in the file", j->name,
+    return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                     "%s: hunk %zu: its anchor '@@ %.*s' is not in the file: give a line of the file", j->name,
                      i_hunk + 1, (int)(wanted.n_bytes < 80 ? wanted.n_bytes : 80), wanted.text);
 }
 
@@ -304,8 +306,8 @@ static whit_status find_place(job *j, const whit_patch_hunk *hunk, size_t i_hunk
             return WHIT_OK;
         }
         return whit_fail(j->error, WHIT_ERROR_FORMAT,
-                         "%s: hunk %zu (line %u of the patch) names no line of the file to stand beside: give some "
-                         "lines of context",
+                         "%s: hunk %zu (line %u of the patch) has no context lines, so its place is not known: give "
+                         "some lines of context",
                          j->name, i_hunk + 1, hunk->source_line);
     }
     for (; *grade < WHIT_PATCH_GRADES; ++*grade) {
@@ -474,11 +476,10 @@ static whit_status apply_hunk(job *j, const whit_patch_hunk *hunk, size_t i_hunk
     shift by = {0};
     if (grade >= WHIT_PATCH_INDENTATION && !learn_shift(j, hunk, place, &by) && !learn_width(j, hunk, place, &by) &&
         has_added(j, hunk))
-        return whit_fail(
-            j->error, WHIT_ERROR_FORMAT,
-            "%s: hunk %zu (line %u of the patch): its lines are not all indented alike beside those of the "
-            "file, so it is not known where the new ones begin: give them as the file has them",
-            j->name, i_hunk + 1, hunk->source_line);
+        return whit_fail(j->error, WHIT_ERROR_FORMAT,
+                         "%s: hunk %zu (line %u of the patch): its lines differ from the file's by unequal "
+                         "indentation, so the indentation of the new lines is not known: indent them as in the file",
+                         j->name, i_hunk + 1, hunk->source_line);
     size_t before = place < n_file ? (size_t)(span_at(j, place)->text - j->content) : j->n_bytes;
     whit_buf_append(out, j->content, before);
     if (place == n_file && unfinished) whit_buf_append(out, end, n_end);
@@ -566,7 +567,7 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         /* A hunk of an outdated patch may look like a hunk that is already applied. */
         n_present + n_repeats != file->n_hunks)
         status = whit_fail(error, WHIT_ERROR_FORMAT,
-                           "%s: %u of %zu hunks are there already, the others not: look at the file again", name,
+                           "%s: %u of %zu hunks are in the file already, the others are not: read the file again", name,
                            n_present, file->n_hunks);
     result->already_applied = status == WHIT_OK && n_present && n_present + n_repeats == file->n_hunks;
     /* A deleted file keeps no byte order mark. */

@@ -48,7 +48,7 @@ static whit_status add_line(reader *r, char kind, const char *text, size_t n)
 {
     whit_patch_line line = {kind, text, n};
     if (r->patch->lines.size_bytes / sizeof line >= MAX_LINES)
-        return whit_fail(r->error, WHIT_ERROR_LIMIT, "a patch of more than %zu lines", MAX_LINES);
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "the patch has more than %zu lines", MAX_LINES);
     if (!whit_buf_append(&r->patch->lines, &line, sizeof line)) return whit_fail_memory(r->error, "a patch", n);
     return WHIT_OK;
 }
@@ -208,7 +208,7 @@ static whit_status parse_search(reader *r, char *path)
     last_hunk(r)->is_block = true;
     first = n_lines(r);
     while (next_line(r, &line, &n) && !(found = is_middle(line, n))) WHIT_TRY(add_line(r, '-', line, n));
-    if (!found) return bad(r, "SEARCH without =======");
+    if (!found) return bad(r, "the SEARCH block has no =======");
     size_t n_old = n_lines(r) - first;
     found = false;
     while (next_line(r, &line, &n) &&
@@ -277,7 +277,7 @@ static whit_status parse_added(reader *r)
             unread(r, line);
             break;
         }
-        if (!n || *line != '+') return bad(r, "a line of a new file begins with +");
+        if (!n || *line != '+') return bad(r, "each line of a new file must begin with +");
         WHIT_TRY(add_line(r, '+', line + 1, n - 1));
     }
     end_hunk(r);
@@ -315,7 +315,7 @@ static whit_status parse_changes(reader *r)
         else if (*line == ' ' || *line == '-' || *line == '+')
             WHIT_TRY(add_line(r, *line, line + 1, n - 1));
         else
-            return bad(r, "a line of a hunk begins with a blank, - or +");
+            return bad(r, "each line of a hunk must begin with a space, - or +");
     }
     if (in_hunk) end_hunk(r);
     return WHIT_OK;
@@ -330,7 +330,7 @@ static whit_status parse_envelope(reader *r)
         if (begins(line, n, "*** End Patch")) return WHIT_OK;
         bool adds = begins(line, n, add), changes = begins(line, n, change), deletes = begins(line, n, delete);
         if (!adds && !changes && !deletes) {
-            if (n) return bad(r, "neither a file (*** Add, Update or Delete File: PATH) nor the end");
+            if (n) return bad(r, "expected a file (*** Add, Update or Delete File: PATH) or *** End Patch");
             continue;
         }
         size_t skip;
@@ -341,7 +341,7 @@ static whit_status parse_envelope(reader *r)
         else
             skip = sizeof delete - 1;
         char *path = path_of(line + skip, n - skip, false);
-        if (!path) return bad(r, "a file without a name");
+        if (!path) return bad(r, "this line names no file");
         whit_patch_action action = WHIT_PATCH_CHANGE;
         if (adds)
             action = WHIT_PATCH_ADD;
@@ -351,7 +351,7 @@ static whit_status parse_envelope(reader *r)
         if (adds) WHIT_TRY(parse_added(r));
         if (changes) WHIT_TRY(parse_changes(r));
     }
-    return bad(r, "*** End Patch is missing: the patch is cut short");
+    return bad(r, "*** End Patch is missing: the patch is truncated");
 }
 
 /* ---- unified diffs -------------------------------------------------------------------------- */
@@ -482,12 +482,13 @@ static whit_status parse_diff(reader *r)
         } else if (is_signature(line, n) || begins(line, n, "diff ")) {
             in_file = false; /* the next mail of a series, or the next file, begins */
         } else if (in_file && is_of_no_hunk(line, n)) {
-            status = bad(r, "a line is changed behind one that ends its hunk: context begins with a space");
+            status = bad(
+                r, "a changed line follows a line that ends the hunk: each line of context must begin with a space");
         }
     }
     free(from);
     if (status == WHIT_OK && is_bare)
-        status = bad(r, "an empty file of a diff is not made or deleted: use *** Add File or *** Delete File");
+        status = bad(r, "a diff cannot create or delete an empty file: use *** Add File or *** Delete File");
     return status;
 }
 
@@ -519,8 +520,9 @@ whit_status whit_patch_parse(const char *text, size_t n_bytes, whit_patch *patch
         }
     }
     if (status == WHIT_OK && (!known || !whit_patch_n_files(patch)))
-        status = whit_fail(error, WHIT_ERROR_FORMAT,
-                           "this is no patch: neither SEARCH/REPLACE blocks, nor *** Begin Patch, nor a unified diff");
+        status =
+            whit_fail(error, WHIT_ERROR_FORMAT,
+                      "this is not a patch: neither SEARCH/REPLACE blocks, nor *** Begin Patch, nor a unified diff");
     if (status != WHIT_OK) whit_patch_free(patch);
     return status;
 }

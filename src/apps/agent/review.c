@@ -531,7 +531,7 @@ static const char *find_new_use(const side *before, const side *after)
     if (!reason) reason = whit_review_forms(&before->raw, &after->raw);
     whit_buf_free(&old);
     whit_buf_free(&new);
-    return ok ? reason : "its calls are too many to be looked at";
+    return ok ? reason : "it has more calls than can be reviewed";
 }
 
 /* ---- tests ------------------------------------------------------------------------------------- */

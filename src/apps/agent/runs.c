@@ -149,9 +149,9 @@ void whit_runner_tell(const whit_sandbox_result *result, size_t n_bytes, whit_bu
     if (result->was_cancelled)
         whit_buf_append_str(out, "interrupted by the person");
     else if (*result->over)
-        whit_buf_printf(out, "ended: %s; the copy begins anew", result->over);
+        whit_buf_printf(out, "ended: %s; the project's copy is made again", result->over);
     else if (result->timed_out)
-        whit_buf_append_str(out, "ended for its time limit");
+        whit_buf_append_str(out, "ended because it reached its time limit");
     else if (result->status < 0)
         whit_buf_printf(out, "ended by signal %d", result->signal);
     else

@@ -398,7 +398,9 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     (void)whit_walk(project, &how, visit, &u);
     if (u.status == WHIT_OK) remove_gone(&u);
     if (u.status == WHIT_OK && scratch->removes_strangers && !whit_walk(scratch->tree, &all, remove_stranger, &u))
-        u.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be cleaned for the checks; remove it", scratch->tree);
+        u.status = whit_fail(error, WHIT_ERROR_LIMIT,
+                             "%s: this copy of the project cannot be cleaned for the checks; remove the folder",
+                             scratch->tree);
     scratch->removes_strangers = false;
     if (u.status == WHIT_OK) u.status = put_staged(&u, staged);
     snprintf(path, sizeof path, "%s/list", scratch->folder);
@@ -495,13 +497,18 @@ whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS
         unlink(path);
         empty_folder(scratch->tree);
         if (!is_empty(scratch->tree))
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be emptied for the checks; remove it", scratch->tree);
+            return whit_fail(
+                error, WHIT_ERROR_LIMIT,
+                "%s: this folder of a copy of the project cannot be emptied for the checks; remove the folder",
+                scratch->tree);
     }
     empty_folder(scratch->home);
     if (!is_empty(scratch->home))
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: cannot be emptied for the checks; remove it", scratch->home);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: this folder of a copy of the project cannot be emptied for the checks; remove the folder",
+                         scratch->home);
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return whit_fail_errno(error, scratch->folder, "number a pass in");
+        return whit_fail_errno(error, scratch->folder, "draw a random number for a run in");
     snprintf(number, WHIT_PASS_BYTES, "%016" PRIx64, random);
     scratch->removes_strangers = true;
     return write_pass(scratch, number, "", error);

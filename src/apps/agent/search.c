@@ -37,7 +37,7 @@ whit_search *whit_search_open(const char *pattern, char *why, size_t why_bytes)
     int number;
     PCRE2_SIZE at;
     if (strlen(pattern) > WHIT_SEARCH_PATTERN_MAX) {
-        snprintf(why, why_bytes, "it is over %d bytes long", WHIT_SEARCH_PATTERN_MAX);
+        snprintf(why, why_bytes, "it is longer than %d bytes", WHIT_SEARCH_PATTERN_MAX);
         whit_search_close(search);
         return NULL;
     }

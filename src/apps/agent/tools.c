@@ -97,7 +97,7 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
     uint32_t mode;
     const whit_change *staged = whit_changes_find(place->staged, path);
     if (whit_light_secret(place->project, path)) {
-        whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
+        whit_buf_printf(result, "error: %s: may contain keys or belongs to version control, so it is not read", path);
         return;
     }
     if (!staged &&
@@ -120,9 +120,9 @@ static void tool_read(const whit_tool_place *place, const json_t *arguments, whi
         }
         size_t key = 0, key_end;
         if (whit_guard_find_key(n ? text : "", n, &key, &key_end))
-            whit_buf_printf(result, "error: %s: holds a key or a token, and is not read", path);
+            whit_buf_printf(result, "error: %s: contains a key or a token, so it is not read", path);
         else if (n && memchr(text, 0, n < 4096 ? n : 4096))
-            whit_buf_printf(result, "error: %s: is no text (%zu bytes)", path, n);
+            whit_buf_printf(result, "error: %s: is not text (%zu bytes)", path, n);
         else if (from == to)
             whit_buf_printf(result, n ? "(no such lines: %s has %zu bytes)" : "(%s has %zu bytes)", path, n);
         else
@@ -254,7 +254,7 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     if (status != WHIT_OK) {
         whit_buf_printf(result, "error: %s", error.message);
     } else if (whit_light_secret(place->project, path)) {
-        whit_buf_printf(result, "error: %s: may hold keys or belongs to version control, and is not read", path);
+        whit_buf_printf(result, "error: %s: may contain keys or belongs to version control, so it is not read", path);
     } else if (!folder && !there) {
         whit_buf_printf(result, "error: %s: there is no such file or folder", path);
     } else if (grep && !(w.pattern = whit_search_open(pattern, why, sizeof why))) {
@@ -268,7 +268,9 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
             whit_buf_printf(result, "%s\n", path);
         if (!result->size_bytes) whit_buf_append_str(result, grep ? "(no match)" : "(empty)");
         if (w.n_entries >= ENTRIES_MAX) whit_buf_printf(result, "(stopped after %d names)\n", ENTRIES_MAX);
-        if (w.n_costly) whit_buf_printf(result, "(%zu lines take too many steps and are not decided)\n", w.n_costly);
+        if (w.n_costly)
+            whit_buf_printf(result, "(%zu lines were skipped, because the pattern takes too many steps on them)\n",
+                            w.n_costly);
         if (w.is_spent) whit_buf_append_str(result, "(stopped: the pattern takes too many steps)\n");
         if (whit_flag_is_set(place->cancel)) whit_buf_append_str(result, "(interrupted)\n");
         whit_search_close(w.pattern);
@@ -392,7 +394,7 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     char *shown = arguments ? json_dumps(arguments, JSON_COMPACT) : NULL;
     snprintf(begin, sizeof begin, "a server's tool, outside the sandbox: %.120s ", name);
     if (!json_is_object(arguments) || !shown)
-        whit_buf_printf(result, "error: the arguments of %s are no JSON object", name);
+        whit_buf_printf(result, "error: the arguments of %s are not a JSON object", name);
     else if (!is_red || is_agreed(place, begin, shown, "the tool was not called", result))
         whit_mcp_call(place->mcp, name, arguments, result);
     free(shown);
@@ -473,8 +475,8 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
     }
     json_t *arguments = json_loads(*arguments_text ? arguments_text : "{}", JSON_REJECT_DUPLICATES, &wrong);
     if (!json_is_object(arguments)) {
-        whit_buf_printf(result, "error: the arguments of %s are no JSON object: %s", name,
-                        arguments ? "it is of another type" : wrong.text);
+        whit_buf_printf(result, "error: the arguments of %s are not a JSON object: %s", name,
+                        arguments ? "they are another JSON value" : wrong.text);
     } else if (check_arguments(&tools[i], arguments, result)) {
         const char *path = json_string_value(json_object_get(arguments, "path"));
         switch (i) {
@@ -491,7 +493,9 @@ bool whit_tool_call(const whit_tool_place *place, const char *name, const char *
             whit_ask_graph(place->project, json_string_value(json_object_get(arguments, "query")),
                            json_string_value(json_object_get(arguments, "name")), result);
             break;
-        case TOOL_AGENT: whit_buf_append_str(result, "error: this agent has no agents of its own"); break;
+        case TOOL_AGENT:
+            whit_buf_append_str(result, "error: an agent that another agent started cannot start agents");
+            break;
         case TOOL_RUN: tool_run(place, arguments, result); break;
         default:
             if (!place->ask(place->user, json_string_value(json_object_get(arguments, "question")), result))

@@ -94,9 +94,9 @@ static whit_status resolve_path(const char *project, const char *path, char full
     char folder[PATH_MAX], real[PATH_MAX];
     size_t n = strlen(project);
     if (!*path || *path == '/' || snprintf(full, PATH_MAX, "%s/%s", project, path) >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a path below the project", path);
     if (!whit_agent_path_is_plain(path))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no plain path below the project", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a plain path below the project", path);
     /* If folders are to be made, the nearest existing folder is checked. */
     snprintf(folder, sizeof folder, "%s", full);
     for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
@@ -113,7 +113,7 @@ static whit_status resolve_path(const char *project, const char *path, char full
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' cannot be created: %s is a file, not a folder", path,
                              real + n_real + (real[n_real] != 0));
         if (whit_guard_folder_of(real) == WHIT_GUARD_STATE)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' lies where this program keeps its own state, at %s",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is inside the folder of this program's own state, %s",
                              path, real);
         if (place) *place = hash_place(real, full + strlen(folder));
         return WHIT_OK;
@@ -232,7 +232,7 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
     if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is no path below the project", change->path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a path below the project", change->path);
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
     if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
@@ -243,8 +243,9 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
      * turn is the person's. */
     if (fd < 0 && errno == EEXIST && !after && unlink(beside) == 0) fd = open(beside, flags, 0666);
     if (fd < 0 && errno == EEXIST)
-        return whit_fail(error, WHIT_ERROR_IO, "%s is in the way of a file that is written beside it: move it away",
-                         beside);
+        return whit_fail(
+            error, WHIT_ERROR_IO,
+            "%s: a temporary file of this name must be created, but the name is taken: move that file away", beside);
     if (fd < 0) return whit_fail_errno(error, full, "create a file beside it");
     int old = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     struct stat about;
@@ -315,9 +316,9 @@ static whit_status is_side(const whit_turns *journal, const whit_change *change,
     const char *text = after ? change->after : change->before;
     whit_status status = read_inside(journal->project, change->path, &content, &exists, &mode, &place, error);
     if (status == WHIT_OK && change->place && change->place != place)
-        status =
-            whit_fail(error, WHIT_ERROR_ARGUMENT,
-                      "%s: leads elsewhere than when it was shown; nothing is written: look at it again", change->path);
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT,
+                           "%s: leads to another place than when it was shown; nothing is written: look at it again",
+                           change->path);
     *same = status == WHIT_OK && exists == wanted &&
         (!exists || (content.size_bytes == n && (!n || memcmp(content.data, text, n) == 0)));
     whit_buf_free(&content);
@@ -385,7 +386,7 @@ static void loaded_free(loaded *l)
 
 static whit_status bad_frame(const whit_turns *journal, uint32_t frame, whit_error *error)
 {
-    return whit_ndf_log_bad(&journal->log, frame, "it does not hold a turn", error);
+    return whit_ndf_log_bad(&journal->log, frame, "it does not contain a turn", error);
 }
 
 static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
@@ -657,7 +658,7 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
 {
     size_t done = 0, n_bytes = 0;
     if (!n || n > MAX_CHANGES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn of %zu files (1 to %u are possible)", n, MAX_CHANGES);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn has %zu files, but 1 to %u are possible", n, MAX_CHANGES);
     for (size_t i = 0; i < n; i++) {
         WHIT_TRY(need_before(journal, &changes[i], head.of, error));
         n_bytes += changes[i].before_bytes + changes[i].after_bytes;
@@ -687,8 +688,8 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
     end_folders(&made, status != WHIT_OK);
     if (why.status != WHIT_OK) /* the next opening of the journal rolls the turn back */
         return whit_fail(error, WHIT_ERROR_IO,
-                         "%s, and what was written of the turn could not be taken back (%s): it will be when the "
-                         "project is opened next",
+                         "%s, and the files of the turn that were written could not be restored (%s); they are "
+                         "restored when the project is opened next",
                          first, why.message);
     if (status != WHIT_OK) (void)flush_files(journal, changes, n, &inner);
     whit_status ended = append_frame(journal, &end, NULL, 0, status == WHIT_OK ? error : &inner);
@@ -726,7 +727,7 @@ static uint32_t undone_last(const whit_turns *journal)
  * that was undone last. */
 static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, uint32_t *index, whit_error *error)
 {
-    const char *verb = undo ? "undone" : "made again";
+    const char *verb = undo ? "undone" : "redone";
     if (!undo && !*number) *number = undone_last(journal);
     for (uint32_t i = whit_turns_count(journal); i-- > 0;) {
         const whit_turn *turn = turn_at(journal, i);

@@ -308,7 +308,7 @@ static whit_status do_task(whit_panel_agent *a, whit_error *error)
     uint32_t n_turns = r->n_turns;
     WHIT_TRY(whit_agent_run(&how, &a->model.answering, &a->messages, r, error));
     n_turns = r->n_turns - n_turns;
-    if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "not finished after %d answers", TURNS_MAX);
+    if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "the task is not finished after %d answers", TURNS_MAX);
     snprintf(line, sizeof line, "done: %u turn%s; %s%llu tokens in, %llu out so far", n_turns, whit_plural(n_turns),
              r->tokens_are_guessed ? "about " : "", (unsigned long long)r->tokens_in,
              (unsigned long long)r->tokens_out);
@@ -400,7 +400,7 @@ static whit_status choose_rewrite(whit_panel_agent *a, const whit_buf *text, whi
         whit_changes_copy(&staged, &change) ? WHIT_OK : whit_fail_memory(error, "a text", text->size_bytes);
     if (status == WHIT_OK) whit_changes_settle(&staged);
     if (status == WHIT_OK && !whit_changes_count(&staged))
-        post_line(a, EVENT_DONE, "the model would leave it as it is");
+        post_line(a, EVENT_DONE, "the model would leave the text unchanged");
     else if (status == WHIT_OK)
         status = ask_rewrite(a, &staged, error);
     whit_changes_free(&staged);
@@ -474,9 +474,9 @@ static whit_status do_undo(whit_panel_agent *a, bool redo, whit_error *error)
         from->size_bytes -= sizeof *turn;
     }
     if (number)
-        snprintf(line, sizeof line, "turn %u is %s", number, redo ? "made again" : "undone");
+        snprintf(line, sizeof line, "turn %u is %s", number, redo ? "redone" : "undone");
     else
-        snprintf(line, sizeof line, "the turn in open texts is %s", redo ? "made again" : "undone");
+        snprintf(line, sizeof line, "the turn in open texts is %s", redo ? "redone" : "undone");
     post_line(a, EVENT_DONE, line);
     return WHIT_OK;
 }
@@ -507,7 +507,8 @@ static void *work(void *user)
         whit_flag_put(&a->cancel, a->ending);
         pthread_mutex_unlock(&a->lock);
         if (status != WHIT_OK)
-            post_line(a, EVENT_FAILED, cancelled ? "stopped; what was agreed to before stays" : error.message);
+            post_line(a, EVENT_FAILED,
+                      cancelled ? "stopped; changes that were approved before are kept" : error.message);
         pthread_mutex_lock(&a->lock);
     }
     pthread_mutex_unlock(&a->lock);

@@ -185,7 +185,7 @@ whit_status whit_graph_open(const char *folder, const char *cache_folder, whit_g
     *graph = NULL;
     if (stat(folder, &about)) return whit_fail_errno(error, folder, "open");
     if (!S_ISDIR(about.st_mode))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a code graph wants a folder", folder);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a code graph needs a folder, and this is not one", folder);
     if (open_cached(folder, cache_folder, graph, NULL) == WHIT_OK) {
         if (whit_graph_refresh(*graph, folder, cache_folder)) return WHIT_OK;
         whit_graph_close(*graph);

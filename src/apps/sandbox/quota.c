@@ -310,7 +310,7 @@ bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_b
     const bool stays_over = is_over && quota->was_over;
     quota->was_over = is_over;
     if (n > limits->n_processes)
-        snprintf(over, over_bytes, "over %u processes", limits->n_processes);
+        snprintf(over, over_bytes, "it runs more than %u processes", limits->n_processes);
     else if (stays_over)
         snprintf(over, over_bytes, "its processes use over %" PRIu64 " MiB of memory together",
                  limits->total_memory_bytes >> 20);

@@ -317,7 +317,7 @@ const char *whit_sandbox_misses(const whit_sandbox_support *support)
     if (!whit_quota_is_counted())
         return "there is no /proc here: what the processes of a command use together is not limited";
     if (support->namespaces) return NULL;
-    return "this user gets no name spaces: commands are held by Landlock and filters alone, without a second wall";
+    return "this user gets no name spaces: commands are confined by Landlock and filters only";
 }
 
 whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *error)
