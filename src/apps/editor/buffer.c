@@ -307,8 +307,8 @@ whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, b
             if (fits) return WHIT_OK;
         }
     return whit_fail(error, WHIT_ERROR_LIMIT,
-                     "what you type here is not kept until it is saved: %d texts without a "
-                     "name wait already (`whit edit` without a file offers them)",
+                     "what you type here cannot be recovered until it is saved: there are already %d recoverable texts "
+                     "without a name (`whit edit` without a file offers them)",
                      NAMELESS_MAX);
 }
 
@@ -586,7 +586,8 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
     WHIT_TRY(must_be_decided(buffer, error));
     if (!force && whit_buffer_is_conflicting(buffer))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s was changed by another program", buffer->name);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s was changed by another program and is not saved: save it alone to choose", buffer->name);
     char other[PATH_MAX];
     const char *spare = buffer->spare;
     if (!spare) {

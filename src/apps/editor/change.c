@@ -94,7 +94,7 @@ void ed_paste(ed *e, const char *text, size_t n)
     size_t kept = 0, n_ending = strlen(ending);
     char *copy = n <= SIZE_MAX / 2 ? malloc(n_ending * n) : NULL;
     if (!copy) {
-        ed_complain(e, "no memory for a paste of %zu bytes", n);
+        ed_complain(e, "there is not enough memory for a paste of %zu bytes", n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -119,7 +119,7 @@ void ed_copy_range(ed *e, whit_range range, bool lines)
     size_t n = (size_t)(range.end - range.begin);
     char *copy = malloc(n + 1);
     if (!copy) {
-        ed_complain(e, "no memory to copy %zu bytes", n);
+        ed_complain(e, "there is not enough memory to copy %zu bytes", n);
         return;
     }
     n = whit_text_read(ed_text(e), range.begin, copy, n);
@@ -292,7 +292,7 @@ void ed_save(ed *e, struct ed_doc *doc, bool force)
     if (!force && whit_buffer_is_conflicting(buffer)) {
         const char *label = "changed by another program: o overwrite, r read again, Esc cancel";
         if (whit_file_is_lost(&buffer->file))
-            label = "cut short by another program: r read again, Esc cancel";
+            label = "truncated by another program: r read again, Esc cancel";
         else if (access(buffer->path, F_OK))
             label = "removed by another program: o write it again, Esc cancel";
         ed_prompt_open(e, ED_PROMPT_CONFLICT, label, "");
@@ -342,7 +342,7 @@ void ed_save_under(ed *e, const char *path, bool force)
             ed_complain(e, "the path is too long");
             return;
         }
-        ed_prompt_open(e, ED_PROMPT_OVERWRITE, "it exists: o overwrite, Esc cancel: ", path);
+        ed_prompt_open(e, ED_PROMPT_OVERWRITE, "the file exists: o overwrite, Esc cancel: ", path);
         return;
     }
     if (other) {
@@ -378,7 +378,7 @@ void ed_save_copy(ed *e, const char *path, bool force)
     if (ed_doc_find(e, path))
         ed_complain(e, "%s is open in another buffer", path);
     else if (there.exists && !force)
-        ed_complain(e, "%s exists; :w! writes over it", path);
+        ed_complain(e, "%s exists; :w! replaces it", path);
     else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else

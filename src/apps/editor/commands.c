@@ -61,7 +61,7 @@ static uint64_t to_bracket(ed *e, struct ed_cursor *cursor)
 {
     uint64_t at = ed_bracket(e, cursor->offset, BRACKET_BYTES);
     if (at == ED_NONE && cursor->offset) at = ed_bracket(e, cursor->offset - 1, BRACKET_BYTES);
-    if (at == ED_NONE) ed_complain(e, "no bracket here, or none that matches it");
+    if (at == ED_NONE) ed_complain(e, "there is no bracket here, or it has no partner");
     return at == ED_NONE ? cursor->offset : at;
 }
 
@@ -151,7 +151,7 @@ static void select_all(ed *e)
 static void jump_back(ed *e)
 {
     if (!e->n_jumps) {
-        ed_complain(e, "nowhere to go back to");
+        ed_complain(e, "there is no earlier place to go back to");
         return;
     }
     struct ed_jump jump = e->jumps[--e->n_jumps];
@@ -197,7 +197,7 @@ static void cursor_next(ed *e)
         while (from && ed_is_word(whit_layout_byte(ed_layout(e), from - 1))) from--;
         while (ed_is_word(whit_layout_byte(ed_layout(e), to))) to++;
         if (from == to)
-            ed_complain(e, "no word here");
+            ed_complain(e, "there is no word at the cursor");
         else
             *cursor = (struct ed_cursor){to, from, -1};
         return;
@@ -212,7 +212,7 @@ static void cursor_next(ed *e)
     if (!ed_search_set(e, word, false, why, sizeof why)) return;
     bool found = ed_search_forward(e, ed_text(e), range.end, ED_NONE, &match) ||
         ed_search_forward(e, ed_text(e), 0, range.begin, &match);
-    if (!found || !ed_add_cursor(e, match.end, match.begin)) ed_complain(e, "no other '%s'", word);
+    if (!found || !ed_add_cursor(e, match.end, match.begin)) ed_complain(e, "the text has no other '%s'", word);
 }
 
 /* ---- files, windows, views ----------------------------------------------------------------- */
@@ -315,7 +315,7 @@ static void toggle_vi(ed *e)
     if (e->vi.on) ed_vi_hold(e, false);
     e->vi.on = !e->vi.on;
     e->vi.mode = ED_VI_NORMAL;
-    ed_say(e, e->vi.on ? "vi's keys" : "the usual keys");
+    ed_say(e, e->vi.on ? "the keys are vi's now" : "the keys are the usual ones now");
 }
 
 /* Folds the following lines that are indented deeper, or unfolds them. */
@@ -336,10 +336,10 @@ static void fold(ed *e)
         last = whit_layout_line_end(layout, at);
     }
     if (!last) {
-        ed_complain(e, "no deeper lines below this one");
+        ed_complain(e, "the line below is not indented deeper than this one");
         return;
     }
-    if (!whit_layout_fold(layout, (whit_range){line_end, last})) ed_complain(e, "too many folds");
+    if (!whit_layout_fold(layout, (whit_range){line_end, last})) ed_complain(e, "the text has too many folds");
     ed_only_main(e);
     *ed_cursor(e) = (struct ed_cursor){begin, ED_NONE, -1};
 }
@@ -399,7 +399,7 @@ static void record_macro(ed *e)
 static void play_macro(ed *e)
 {
     if (e->macro.recording || e->macro.playing || !e->macro.n) {
-        ed_complain(e, e->macro.n ? "a macro cannot play itself" : "no macro was recorded");
+        ed_complain(e, e->macro.n ? "a macro cannot play itself" : "no macro was recorded yet");
         return;
     }
     e->macro.playing = true;

@@ -385,7 +385,7 @@ bool ed_steps(ed *e, bool back, uint32_t n, whit_range *changed)
             ed_say(e, back ? "nothing to undo" : "nothing to redo");
         return false;
     }
-    if (n_ways > 1) ed_say(e, "one of %zu ways to go on; undo, then undo-branch takes another", n_ways);
+    if (n_ways > 1) ed_say(e, "redid 1 of %zu branches; undo, then undo-branch picks another", n_ways);
     return true;
 }
 

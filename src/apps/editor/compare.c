@@ -13,7 +13,7 @@ void ed_compare(ed *e, struct ed_doc *a, struct ed_doc *b)
 {
     if (a == b || whit_text_size(a->buffer->text) > COMPARED_BYTES ||
         whit_text_size(b->buffer->text) > COMPARED_BYTES) {
-        ed_complain(e, "two different texts of at most %u MiB are compared", COMPARED_BYTES >> 20);
+        ed_complain(e, "only two different texts of at most %u MiB can be compared", COMPARED_BYTES >> 20);
         return;
     }
     ed_compare_forget(a);

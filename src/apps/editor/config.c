@@ -133,7 +133,7 @@ static bool set_option(ed *e, const char *name, const char *value, char *why, si
         snprintf(why, why_bytes, "there is no option '%.40s'", name);
         return false;
     }
-    if (!ok) snprintf(why, why_bytes, "%s wants %s, not '%.40s'", name, wanted, value);
+    if (!ok) snprintf(why, why_bytes, "%s must be %s, not '%.40s'", name, wanted, value);
     return ok;
 }
 
@@ -172,7 +172,8 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         if (!known)
             snprintf(why, why_bytes, "there is no language '%.40s'; the status line shows their names", language);
         else
-            snprintf(why, why_bytes, *command ? "too many servers" : "server %.40s wants a command", language);
+            snprintf(why, why_bytes, *command ? "there are too many servers" : "server %.40s needs a command",
+                     language);
         return false;
     }
     if (!strncmp(name, "color ", 6)) {

@@ -355,7 +355,7 @@ void whit_editor_draw(whit_editor *e, whit_screen *screen)
             style = WHIT_STYLE_PROMPT;
         else if (e->message_is_error)
             style = WHIT_STYLE_ERROR;
-        const char *message = waits ? "the agent asks something: the command 'agent' (F9) shows it" : e->message;
+        const char *message = waits ? "the agent asks a question: the command 'agent' (F9) shows it" : e->message;
         whit_screen_put(screen, 0, y, screen->n_columns, style, message);
         return;
     }

@@ -409,7 +409,7 @@ void whit_editor_arrange(whit_editor *e, whit_arrangement how, int n_columns, in
     e->n_rows = n_rows;
     if (how == WHIT_ARRANGE_COMPARED) {
         if (!first->next || first->next->next) {
-            ed_complain(e, "two files are compared");
+            ed_complain(e, "only two files can be compared");
             return;
         }
         ed_compare(e, first, first->next);
@@ -530,7 +530,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     e->git_wish = ED_GIT_NOTHING;
     if (e->macro.recording && !e->macro.playing && key.code < WHIT_KEY_PASTE) record(e, key);
     if (key.code == WHIT_KEY_PASTE && !paste) {
-        ed_complain(e, "a paste of more than %u MiB is not taken", WHIT_PASTE_LIMIT_BYTES >> 20);
+        ed_complain(e, "a paste of more than %u MiB is ignored", WHIT_PASTE_LIMIT_BYTES >> 20);
         return;
     }
     bool stops = key.code == WHIT_KEY_ESCAPE || (key.code == 'c' && key.mods == WHIT_MOD_CTRL && e->vi.on);
@@ -543,7 +543,7 @@ void whit_editor_key(whit_editor *e, whit_key key, const char *paste, size_t n_p
     uint64_t version = doc->buffer->version, offset = ed_cursor(e)->offset;
     ed_take_key(e, key, paste, n_paste);
     if (e->done) return;
-    if (key.code == WHIT_KEY_PASTE && e->macro.recording) ed_complain(e, "the macro leaves out what was pasted");
+    if (key.code == WHIT_KEY_PASTE && e->macro.recording) ed_complain(e, "pasted text is not recorded in the macro");
     if (e->vi.on) ed_vi_settle(e, key);
     ed_suggest_key(e, doc, version, offset);
     bool opens = (key.code == '(' || key.code == ',') && !key.mods && doc->buffer->version != version;
@@ -635,7 +635,7 @@ static void check_file(ed *e, struct ed_doc *doc)
     }
     const char *deed = "changed";
     if (lost)
-        deed = "cut short";
+        deed = "truncated";
     else if (access(doc->buffer->path, F_OK))
         deed = "removed";
     ed_complain(e, "%s was %s by another program; saving will ask", doc->buffer->name, deed);

@@ -99,7 +99,8 @@ static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_
     for (;;) {
         if (!whit_buf_reserve(&text, 4096)) {
             whit_buf_free(&text);
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has no end within 1 MiB", path);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than 1 MiB, the limit for what is not a regular file",
+                             path);
         }
         ssize_t n = read(fd, text.data + text.size_bytes, 4096);
         if (n < 0 && errno == EINTR) continue;
@@ -163,7 +164,7 @@ whit_status whit_file_open(const char *path, whit_file *file, whit_error *error)
     } else if (!S_ISREG(about.st_mode)) {
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s", path,
                            S_ISDIR(about.st_mode) ? "a folder cannot be edited; M-T (:Ex) shows the project's files"
-                                                  : "what is no regular file cannot be edited");
+                                                  : "only regular files can be edited");
     } else {
         file->identity = identity_of(&about);
         status = file->identity.size_bytes > WHIT_FILE_COPIED_BYTES ? map_it(fd, path, file, error)
@@ -275,7 +276,9 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
     }
     if (status == WHIT_OK) status = write_text(writer.fd, path, text, source && source->has_mark, error);
     if (status == WHIT_OK && source && whit_file_is_lost(source))
-        status = whit_fail(error, WHIT_ERROR_IO, "%s: parts of it were lost when it was cut short; not saved", path);
+        status =
+            whit_fail(error, WHIT_ERROR_IO,
+                      "%s: parts of its text were lost because another program truncated the file; not saved", path);
     if (status == WHIT_OK) return whit_writer_commit(&writer, error);
     whit_writer_discard(&writer);
     return status;
@@ -331,8 +334,8 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
     char real[PATH_MAX];
     struct stat about;
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* saving would replace a device by a file */
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s cannot be written over", path,
-                         S_ISDIR(about.st_mode) ? "a folder" : "what is no regular file");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s", path,
+                         S_ISDIR(about.st_mode) ? "a folder cannot be replaced" : "only regular files can be replaced");
     if (!realpath(path, real)) {
         char target[PATH_MAX];
         ssize_t n = readlink(path, target, sizeof target - 1);

@@ -222,7 +222,7 @@ bool ed_search_next(ed *e, bool back, uint64_t from)
     if (!found) {
         found = back ? ed_search_backward(e, ed_text(e), size + 1, &match)
                      : ed_search_forward(e, ed_text(e), 0, ED_NONE, &match);
-        if (found) ed_say(e, back ? "went on from the end" : "went on from the beginning");
+        if (found) ed_say(e, back ? "continued from the end" : "continued from the beginning");
     }
     if (!found) {
         ed_complain(e, "'%s' was not found", e->find.pattern);
@@ -318,7 +318,7 @@ bool ed_replace_step(ed *e)
             return true;
         }
         if (next_file(e)) continue;
-        ed_say(e, e->find.n_files ? "replaced %zu in the project; save-all keeps it" : "replaced %zu",
+        ed_say(e, e->find.n_files ? "replaced %zu in the project; save-all saves the files" : "replaced %zu",
                e->find.n_replaced);
         ed_replace_forget(e);
         return false;

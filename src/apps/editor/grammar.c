@@ -135,7 +135,7 @@ static bool read_query(const struct ed_tree_sitter *ts, struct ed_grammar *g, co
     g->match = pcre2_match_data_create(1, NULL);
     g->limits = pcre2_match_context_create(NULL);
     if (!g->styles || !g->predicates || !g->match || !g->limits) {
-        snprintf(why, why_bytes, "no memory for the grammar of %s", g->name);
+        snprintf(why, why_bytes, "there is not enough memory for the grammar of %s", g->name);
         return false;
     }
     pcre2_set_match_limit(g->limits, STEPS_MAX);
@@ -174,7 +174,7 @@ static bool open_grammar(const struct ed_tree_sitter *ts, struct ed_grammar *g, 
     const TSLanguage *(*language)(void) = NULL;
     if (library) *(void **)&language = dlsym(library, symbol);
     if (!language) {
-        snprintf(why, why_bytes, "%.200s: is no grammar; run make grammars again", path);
+        snprintf(why, why_bytes, "%.200s: is not a grammar; run make grammars again", path);
         return false;
     }
     g->language = language();

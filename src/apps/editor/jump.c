@@ -116,7 +116,7 @@ static bool word_here(ed *e, char *word, size_t room)
     }
     size_t n = (size_t)(range.end - range.begin);
     if (!n || n >= room) {
-        ed_complain(e, "no word here");
+        ed_complain(e, "there is no word at the cursor");
         return false;
     }
     word[whit_text_read(ed_text(e), range.begin, word, n)] = 0;
@@ -129,7 +129,7 @@ static void offer(ed *e, const char *word, const char *what)
     size_t n = e->prompt.n_items;
     if (!n) {
         ed_prompt_close(e);
-        ed_complain(e, "no %s of '%s' in the project", what, word);
+        ed_complain(e, "the project has no %s of '%s'", what, word);
         return;
     }
     /* A list of symbols does not become the last list of results. */

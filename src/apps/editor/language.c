@@ -296,7 +296,9 @@ static void go(ed *e, bool back)
     uint64_t offset = ed_selection(ed_cursor(e)).begin;
     size_t n = language->n_diagnostics, chosen = back ? n - 1 : 0;
     if (!n) {
-        ed_say(e, ed_server_of(e, e->window->doc) ? "no errors or warnings" : "no language server for this text");
+        ed_say(e,
+               ed_server_of(e, e->window->doc) ? "the language server reports no errors or warnings"
+                                               : "there is no language server for this text");
         return;
     }
     for (size_t i = 0; i < n; i++) {

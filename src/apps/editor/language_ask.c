@@ -42,7 +42,8 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
     struct ed_server *server = ed_server_of(e, doc);
     struct ed_asked *asked = &e->asked;
     if (!server) {
-        ed_complain(e, "no language server for this text; 'server LANGUAGE COMMAND' in the settings names one");
+        ed_complain(e,
+                    "there is no language server for this text; 'server LANGUAGE COMMAND' in the settings names one");
         return;
     }
     bool has_text = ed_server_has_text(e, doc, true);
@@ -94,7 +95,7 @@ void ed_rename(ed *e)
     uint64_t begin = word_begin(e, ed_cursor(e)->offset), end = begin;
     while (ed_is_word(whit_layout_byte(ed_layout(e), end)) && end - begin < sizeof word - 1) end++;
     if (end == begin) {
-        ed_complain(e, "no word here");
+        ed_complain(e, "there is no word at the cursor");
         return;
     }
     word[whit_text_read(ed_text(e), begin, word, end - begin)] = 0;
@@ -244,13 +245,13 @@ void ed_language_answer(ed *e, const json_t *message)
         if (here)
             ed_language_apply(e, result, "renamed", "rename");
         else
-            ed_complain(e, "not renamed: the text has changed meanwhile");
+            ed_complain(e, "nothing was renamed, because the text has changed meanwhile");
         break;
     case ED_ASK_FORMAT:
         if (here)
             ed_language_format(e, result);
         else
-            ed_complain(e, "not formatted: the text has changed meanwhile");
+            ed_complain(e, "nothing was formatted, because the text has changed meanwhile");
         break;
     case ED_ASK_ACTIONS:
         if (same_place) ed_language_offer_actions(e, result);

@@ -36,7 +36,7 @@ static int last_first(const void *a, const void *b)
 
 static void refuse_edit(struct edits *edits, const char *why, const char *path)
 {
-    if (!*edits->why) snprintf(edits->why, sizeof edits->why, "not %s: %s%.200s", edits->done, why, path);
+    if (!*edits->why) snprintf(edits->why, sizeof edits->why, "nothing was %s: %s%.200s", edits->done, why, path);
 }
 
 /* Opens a file that is not open yet. Returns NULL, with the reason, if the file's links lead out of the project. */
@@ -48,7 +48,7 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     const char *folder = e->options.project ? e->options.project : ".";
     size_t n = realpath(folder, project) ? strlen(project) : 0;
     if (!real || !n || strncmp(real, project, n) != 0 || real[n] != '/' || strstr(real, "/../"))
-        refuse_edit(edits, "outside of the project: ", path);
+        refuse_edit(edits, "this file is outside the project: ", path);
     /* the file is named as a person would name it */
     else if (!(doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error)))
         refuse_edit(edits, "", error.message);
@@ -61,11 +61,11 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
 {
     char path[PATH_MAX];
     if (!uri || !whit_lsp_path(uri, path, sizeof path)) {
-        refuse_edit(edits, "the server names no file: ", whit_or_empty(uri));
+        refuse_edit(edits, "the language server names no file: ", whit_or_empty(uri));
         return;
     }
     if (++edits->n_docs > FILES_MAX) {
-        refuse_edit(edits, "more than 64 files", "");
+        refuse_edit(edits, "the change needs more than 64 files", "");
         return;
     }
     struct ed_doc *doc = ed_doc_find(e, path);
@@ -77,11 +77,11 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
     bool stale =
         doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
     if (doc->buffer->read_only || stale || doc->buffer->recovered) {
-        const char *reason = "changed meanwhile: ";
+        const char *reason = "this file has changed meanwhile: ";
         if (doc->buffer->read_only)
             reason = "read-only: ";
         else if (doc->buffer->recovered)
-            reason = "unsaved text of an earlier run waits: ";
+            reason = "this file has unsaved text of an earlier run: ";
         refuse_edit(edits, reason, path);
         return;
     }
@@ -89,12 +89,12 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
         const char *new_text = json_string_value(json_object_get(one, "newText"));
         if (!new_text || !range || edits->n == EDITS_MAX) {
-            refuse_edit(edits, "the server's answer contains a malformed edit, or too many", "");
+            refuse_edit(edits, "the language server's answer contains a malformed edit, or too many edits", "");
             return;
         }
         uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
         uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse_edit(edits, "the server's answer contains a malformed edit", "");
+        if (end < begin) refuse_edit(edits, "the language server's answer contains a malformed edit", "");
         edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
         edits->n++;
     }
@@ -106,13 +106,14 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     const json_t *changes = json_object_get(result, "documentChanges"), *list;
     const char *uri;
     if (!edits.list) {
-        ed_complain(e, "no memory to %s", verb);
+        ed_complain(e, "there is not enough memory to %s", verb);
         return;
     }
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
         list = json_object_get(one, "edits");
-        if (!list) refuse_edit(&edits, "the server wants to make or delete files", "");
+        if (!list)
+            refuse_edit(&edits, "the language server asks to create or delete files, which is not supported", "");
         if (list && !*edits.why)
             take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
     }
@@ -126,7 +127,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     if (edits.n) qsort(edits.list, edits.n, sizeof *edits.list, last_first);
     for (size_t i = 1; i < edits.n; i++)
         if (edits.list[i].doc == edits.list[i - 1].doc && edits.list[i].end > edits.list[i - 1].begin)
-            refuse_edit(&edits, "the server's changes overlap", "");
+            refuse_edit(&edits, "the language server's changes overlap", "");
     whit_error error = {0};
     size_t n_files = 0;
     bool ok = !*edits.why;
@@ -144,7 +145,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     else if (!ok)
         ed_complain_error(e, &error);
     else if (!edits.n)
-        ed_say(e, "nothing to %s here", verb);
+        ed_say(e, "there is nothing to %s here", verb);
     else
         ed_say(e, "%s %zu time%s in %zu file%s; not saved yet", done, edits.n, whit_plural(edits.n), n_files,
                whit_plural(n_files));
@@ -260,7 +261,7 @@ void ed_language_offer_actions(ed *e, const json_t *result)
         return;
     }
     ed_prompt_close(e);
-    ed_say(e, "nothing is offered here");
+    ed_say(e, "the language server offers no action here");
 }
 
 void ed_language_act(ed *e, uint64_t number)
@@ -278,7 +279,7 @@ void ed_language_act(ed *e, uint64_t number)
         if (!e->acting_number) e->acting = NULL; /* the request was not sent */
         whit_lsp_pump(server->lsp);
     }
-    if (!edit && !command) ed_complain(e, "the action says nothing that could be done");
+    if (!edit && !command) ed_complain(e, "the language server's action contains neither an edit nor a command");
     json_decref(e->actions);
     e->actions = NULL;
 }

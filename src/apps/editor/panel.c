@@ -135,7 +135,7 @@ static void ask_all(ed *e)
     uint64_t from = panel_end(e);
     for (size_t i = panel->shown; i < panel->n_hunks; i++) append_hunk(e, i);
     show_from(e, from);
-    snprintf(label, sizeof label, "all are shown now. a all, d none, y n one by one: %zu to %zu", panel->at + 1,
+    snprintf(label, sizeof label, "all hunks are shown: a all, d none, y n one by one: %zu to %zu", panel->at + 1,
              panel->n_hunks);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
     panel->asked_ns = whit_now_ns();
@@ -146,7 +146,7 @@ static void finish_hunks(ed *e)
     struct ed_panel *panel = &e->panel;
     size_t n_taken = 0;
     for (size_t i = 0; i < panel->n_hunks; i++) n_taken += panel->taken[i];
-    ed_say(e, "%zu of %zu hunks agreed to", n_taken, panel->n_hunks);
+    ed_say(e, "%zu of %zu hunks approved", n_taken, panel->n_hunks);
     panel->hunks = NULL;
     e->options.panel->choose(e->options.panel->user, panel->taken, panel->n_hunks);
 }
@@ -207,7 +207,7 @@ void ed_panel_reply(ed *e, const char *text)
     const whit_panel *agent = e->options.panel;
     if (!*e->panel.question) return;
     e->panel.question[0] = 0;
-    append_line(e, "> ", text ? text : "(no answer)");
+    append_line(e, "> ", text ? text : "(the model gave no answer)");
     agent->reply(agent->user, text);
 }
 
@@ -265,13 +265,13 @@ void ed_agent_stop(ed *e)
 {
     if (!is_there(e)) return;
     if (!e->panel.working) {
-        ed_say(e, "the agent does nothing");
+        ed_say(e, "the agent is idle");
         return;
     }
     e->options.panel->stop(e->options.panel->user);
     e->panel.hunks = NULL;
     e->panel.question[0] = 0;
-    ed_say(e, "the agent is told to stop");
+    ed_say(e, "the agent was asked to stop");
 }
 
 static void take_back(ed *e, whit_panel_kind kind)

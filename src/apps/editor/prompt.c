@@ -289,7 +289,7 @@ static void accept_prompt(ed *e)
         char *behind;
         unsigned long line = strtoul(text, &behind, 10), column = *behind == ':' ? strtoul(behind + 1, NULL, 10) : 1;
         if (!line)
-            ed_complain(e, "a line is a number from 1 on, as in 120 or 120:8");
+            ed_complain(e, "a line must be a number from 1 on, as in 120 or 120:8");
         else
             ed_place(e, line, column);
         break;
@@ -390,7 +390,7 @@ static void answer_letter(ed *e, uint32_t letter)
             if (e->quitting && !whit_buffer_is_modified(doc->buffer)) ed_quit_next(e);
         } else if (letter == 'r' && access(doc->buffer->path, F_OK) == 0) {
             ed_prompt_close(e);
-            if (ed_read_again(e)) ed_say(e, "read again");
+            if (ed_read_again(e)) ed_say(e, "the file was read again");
         }
         break;
     case ED_PROMPT_OVERWRITE:
@@ -408,8 +408,8 @@ static void answer_letter(ed *e, uint32_t letter)
             ed_prompt_close(e);
             ed_say(e,
                    whit_buffer_is_conflicting(doc->buffer)
-                       ? "recovered; another program has changed the file since: saving will ask"
-                       : "recovered; undo goes back step by step");
+                       ? "the text was recovered; another program has changed the file since: saving will ask"
+                       : "the text was recovered; undo goes back step by step");
         } else if (letter == 'd') {
             whit_buffer_forget(doc->buffer);
             ed_prompt_close(e);
@@ -422,8 +422,8 @@ static void answer_letter(ed *e, uint32_t letter)
                 ed_complain_error(e, &error);
             else
                 ed_say(e,
-                       has_file ? "read-only: the file as it is; close and open it to choose"
-                                : "the text waits for the next start without a file");
+                       has_file ? "the file is open read-only, without the unsaved text; close and open it to choose"
+                                : "the text is kept until the next start without a file");
         }
         break;
     default: break;
@@ -596,7 +596,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             changed = true;
         } else if (key.code == 'r' && key.mods == WHIT_MOD_ALT) {
             e->find.regex = !e->find.regex;
-            ed_say(e, e->find.regex ? "a regular expression" : "the words themselves");
+            ed_say(e, e->find.regex ? "the pattern is a regular expression" : "the pattern is plain text");
             changed = prompt->kind == ED_PROMPT_FIND;
         } else if (key.code < WHIT_KEY_NONE && key.code >= 32 && !(key.mods & (WHIT_MOD_ALT | WHIT_MOD_CTRL))) {
             uint8_t text[5] = {0};

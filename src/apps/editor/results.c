@@ -136,7 +136,7 @@ void ed_results_go(ed *e, size_t at)
     struct ed_results *results = &e->results;
     if (!has_results(e)) return;
     if (at >= results->n) {
-        ed_complain(e, at == SIZE_MAX ? "this is the first of the list" : "this is the last of the list");
+        ed_complain(e, at == SIZE_MAX ? "this is the first place of the list" : "this is the last place of the list");
         return;
     }
     results->at = at;

@@ -100,7 +100,8 @@ static whit_status keep_answer(const char *project, bool yes, whit_error *error)
     char path[PATH_MAX];
     whit_buf text = {0};
     whit_writer writer;
-    if (!answers_path(path)) return whit_fail(error, WHIT_ERROR_IO, "the answer is not kept: HOME names no folder");
+    if (!answers_path(path))
+        return whit_fail(error, WHIT_ERROR_IO, "the answer cannot be stored: HOME names no folder");
     for (char *at = path + 1; (at = strchr(at, '/')); at++) {
         *at = 0;
         mkdir(path, 0700);

@@ -44,7 +44,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
     }
     while (*command == ' ') command++;
     if (!*command) {
-        ed_complain(e, "which command?");
+        ed_complain(e, "give a command after the '!'");
         return;
     }
     if ((size_t)snprintf(shell->command, sizeof shell->command, "%s", command) >= sizeof shell->command) {
@@ -193,7 +193,7 @@ static void put_output(ed *e)
     struct ed_shell *shell = &e->shell;
     struct ed_doc *doc = shell->doc;
     if (!doc || doc->buffer->version != shell->version) {
-        ed_complain(e, "the text has changed meanwhile: what '%.100s' printed was not put in", shell->command);
+        ed_complain(e, "the text has changed meanwhile: the output of '%.100s' was not inserted", shell->command);
         return;
     }
     if (shell->kind == ED_SHELL_FORMAT) {

@@ -185,7 +185,8 @@ bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char
             taken.ink = color;
             has_ink = true;
         } else {
-            snprintf(why, why_bytes, "a look is as '#808080 on black bold italic', without '%.30s'", word);
+            snprintf(why, why_bytes,
+                     "'%.30s' is not known in a style, which is written as '#808080 on black bold italic'", word);
             return false;
         }
     }

@@ -207,7 +207,7 @@ static void begin_macro(ed *e, uint32_t letter)
 {
     struct ed_vi *vi = &e->vi;
     if (letter >= 128 || !isalpha((int)letter)) {
-        ed_vi_fail(e, "a macro's name is a letter");
+        ed_vi_fail(e, "a macro's name must be a letter");
         return;
     }
     vi->recording = letter;
@@ -245,7 +245,7 @@ void ed_vi_play_macro(ed *e, struct ed_vi_call call)
     }
     struct ed_vi_keys *macro = letter < 128 && isalpha((int)letter) ? &vi->macros[tolower((int)letter) - 'a'] : NULL;
     if (!macro || !macro->n) {
-        ed_vi_fail(e, "no macro of that name");
+        ed_vi_fail(e, "there is no macro of that name");
         finish_command(e);
         return;
     }
@@ -268,7 +268,7 @@ void ed_vi_record_macro(ed *e, struct ed_vi_call call)
     if (e->vi.recording)
         end_macro(e);
     else if (e->macro.recording)
-        ed_vi_fail(e, "a macro is being recorded");
+        ed_vi_fail(e, "a macro cannot be played while one is recorded");
     else
         begin_macro(e, call.given);
 }
@@ -284,7 +284,7 @@ void ed_vi_choose_register(ed *e, struct ed_vi_call call)
         if (!vi->repeating && vi->typed.n >= 2) vi->typed.n -= 2;
         return;
     }
-    ed_vi_fail(e, "no register of that name");
+    ed_vi_fail(e, "there is no register of that name");
     finish_command(e);
 }
 
@@ -370,7 +370,7 @@ static void take_object(ed *e, const struct ed_vi_row *row, bool inner)
         span.end = vi->anchor;
     }
     if (!row->run.object(e, row->how, inner, more, &span)) {
-        ed_vi_fail(e, "no such text here");
+        ed_vi_fail(e, "there is no such text object here");
         return;
     }
     if (!selecting) {
@@ -398,7 +398,7 @@ static void take_operator(ed *e, uint32_t code)
         uint32_t count = ed_vi_count(e);
         for (uint32_t n = count; --n && (next = ed_vi_next_line(e, last)) != ED_NONE;) last = next;
         if (count > 1 && last == at) { /* the operator fails if there is no line below */
-            ed_vi_fail(e, "no line below");
+            ed_vi_fail(e, "there is no line below");
             finish_command(e);
             return;
         }
@@ -452,9 +452,9 @@ static uint8_t mode_of_rows(const ed *e)
 static void refuse_key(ed *e, uint32_t prefix)
 {
     if (prefix == 'i' || prefix == 'a')
-        ed_vi_fail(e, "no such text object");
+        ed_vi_fail(e, "this key is not a text object; :help lists them");
     else if (e->vi.operator)
-        ed_vi_fail(e, "no such motion");
+        ed_vi_fail(e, "this key is not a motion; :help lists them");
     else if (prefix & ED_VI_CTRL)
         ed_vi_fail(e, "C-%c has no such key; :help lists them", (char)prefix);
     else if (prefix)

@@ -100,7 +100,7 @@ void ed_vi_turn_case(ed *e, uint64_t begin, uint64_t end, uint32_t how)
     uint8_t *text = n > CASE_BYTES ? NULL : malloc(n);
     whit_buf out = {0};
     if (!text) {
-        ed_vi_fail(e, "that is too much at once");
+        ed_vi_fail(e, "the text is too long to change at once");
         return;
     }
     n = whit_text_read(ed_text(e), begin, text, n);
@@ -260,7 +260,7 @@ void ed_vi_join(ed *e, uint64_t first, uint32_t n_lines, bool with_space)
     for (; n_lines > 1; n_lines--) {
         uint64_t next = ed_vi_next_line(e, first);
         if (next == ED_NONE) {
-            if (cursor == ED_NONE) ed_vi_fail(e, "no line below");
+            if (cursor == ED_NONE) ed_vi_fail(e, "there is no line below");
             break;
         }
         uint64_t end = ed_vi_line_end(e, first), from = with_space ? ed_skip_blanks(e, next) : next;
@@ -301,7 +301,7 @@ void ed_vi_change_number(ed *e, struct ed_vi_call call)
         begin = from + 2;
     }
     if (begin >= end) {
-        ed_vi_fail(e, "no number in the line from here on");
+        ed_vi_fail(e, "there is no number in the line from here on");
         return;
     }
     uint64_t to = begin;
@@ -386,7 +386,7 @@ void ed_vi_set_mark(ed *e, struct ed_vi_call call)
     if (call.given >= 'a' && call.given <= 'z')
         e->window->doc->marks[call.given - 'a'] = ed_cursor(e)->offset;
     else
-        ed_vi_fail(e, "a mark is a letter from a to z");
+        ed_vi_fail(e, "a mark must be a letter from a to z");
 }
 
 void ed_vi_put_text(ed *e, struct ed_vi_call call)

@@ -52,7 +52,7 @@ static void open_file(ed *e, const char *name)
 static void read_again(ed *e)
 {
     if (!e->window->doc->buffer->path) return;
-    if (ed_read_again(e)) ed_say(e, "read again");
+    if (ed_read_again(e)) ed_say(e, "the file was read again");
 }
 
 /* Closes the window. With the last window of a text it also closes the text, and asks a question if that is not
@@ -86,8 +86,8 @@ void ed_vi_set(ed *e, const char *option)
     } else if (sscanf(name, "sw=%d", &value) == 1 || sscanf(name, "shiftwidth=%d", &value) == 1) {
         if (value >= 1 && value <= 16) doc->indent_columns = value;
     } else {
-        ed_vi_fail(e,
-                   "':set' knows number, wrap, expandtab, tabstop and shiftwidth; other options are set in edit.conf");
+        ed_vi_fail(
+            e, "':set' supports number, wrap, expandtab, tabstop and shiftwidth; other options are set in edit.conf");
     }
 }
 
@@ -118,7 +118,7 @@ bool ed_vi_files(ed *e, const char *at)
         else if (!strncmp(from, "save", 4) && !isalpha((uint8_t)from[4])) /* the word is the editor's own command */
             ed_save(e, e->window->doc, force);
         else
-            ed_vi_fail(e, "':saveas FILE' wants a name");
+            ed_vi_fail(e, "':saveas FILE' needs a name");
     } else if (TAKES("wq", "wq") || TAKES("x", "xit")) {
         struct ed_doc *doc = e->window->doc;
         bool saved = from[0] == 'x' && !*at && !whit_buffer_is_modified(doc->buffer);
@@ -145,7 +145,7 @@ bool ed_vi_files(ed *e, const char *at)
         else if (force)
             read_again(e);
         else
-            ed_vi_fail(e, "':e FILE' opens one, ':e!' reads this one again and drops what is not saved");
+            ed_vi_fail(e, "':e FILE' opens a file, ':e!' reads this file again and drops unsaved changes");
     } else if (TAKES("on", "only")) {
         ed_window_only(e);
     } else if (TAKES("bn", "bnext")) {
@@ -275,7 +275,7 @@ bool ed_vi_shell(ed *e, whit_range lines, bool has_range, const char *at)
         else if (*at)
             read_file(e, at, lines);
         else
-            ed_vi_fail(e, "':r FILE' puts a file in, ':r !COMMAND' what a command prints");
+            ed_vi_fail(e, "':r FILE' inserts a file, ':r !COMMAND' inserts a command's output");
     } else if (TAKES("w", "write") && *at == '!' && at > from + strspn(from, "write")) {
         start_shell(e, ED_SHELL_SHOW, at + 1, has_range ? lines : (whit_range){0, whit_text_size(ed_text(e))});
     } else if (has_range) {

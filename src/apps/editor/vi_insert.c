@@ -149,7 +149,7 @@ void ed_vi_typed_register(ed *e, struct ed_vi_call call)
 {
     struct ed_vi_register reg;
     if (!ed_vi_register_read(e, call.given, &reg))
-        ed_complain(e, "nothing is in that register");
+        ed_complain(e, "that register is empty");
     else
         ed_paste(e, reg.text, reg.n_bytes);
 }
@@ -159,7 +159,7 @@ static void insert_code(ed *e, uint32_t code)
 {
     uint8_t text[4];
     if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
-        ed_complain(e, "U+%X is no character", code);
+        ed_complain(e, "U+%X is not a character", code);
     } else if (e->vi.mode == ED_VI_REPLACE && e->window->n_cursors == 1) {
         overwrite(e, code);
     } else {

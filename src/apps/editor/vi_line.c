@@ -214,7 +214,7 @@ static void substitute(ed *e, struct range range, const char *arguments)
     }
     for (const char *flag = flags; *flag; flag++)
         if (!strchr("gciIne& ", *flag)) {
-            ed_vi_fail(e, "':s' knows the flags g, c, i, I and n, not '%c'", *flag);
+            ed_vi_fail(e, "':s' supports the flags g, c, i, I and n, not '%c'", *flag);
             return;
         }
     bool all = strchr(flags, 'g'), counts = strchr(flags, 'n');
@@ -271,7 +271,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
     struct ed_vi *vi = &e->vi;
     char pattern[PATTERN_BYTES], delimiter = *arguments;
     if (vi->global || !delimiter || isalnum((uint8_t)delimiter) || delimiter == ' ') {
-        ed_vi_fail(e, vi->global ? "':g' cannot run another ':g'" : "it is written as :g/pattern/command");
+        ed_vi_fail(e, vi->global ? "':g' cannot run another ':g'" : "':g' is written as :g/pattern/command");
         return;
     }
     arguments++;
@@ -302,7 +302,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         if (vi->lines.n == room) {
             uint64_t *grown = room < GLOBAL_LINES_MAX ? realloc(vi->lines.begins, 2 * room * sizeof *grown) : NULL;
             if (!grown) {
-                ed_vi_fail(e, "too many lines for ':g': nothing was done");
+                ed_vi_fail(e, "':g' matches too many lines: nothing was done");
                 vi->lines.n = 0;
                 return;
             }
@@ -312,7 +312,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         vi->lines.begins[vi->lines.n++] = line;
     }
     if (!vi->lines.n) {
-        ed_vi_fail(e, without ? "'%s' is in every line" : "'%s' was not found", e->find.pattern);
+        ed_vi_fail(e, without ? "every line contains '%s'" : "'%s' was not found", e->find.pattern);
         return;
     }
     struct ed_doc *doc = e->window->doc;
@@ -332,7 +332,8 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
     vi->lines.doc = NULL;
     vi->global = false;
     if (!vi->failed && !e->done)
-        ed_say(e, vi->n_substituted ? "%zu lines, %zu replaced" : "%zu lines", n, vi->n_substituted);
+        ed_say(e, vi->n_substituted ? "the command ran in %zu lines and replaced %zu" : "the command ran in %zu lines",
+               n, vi->n_substituted);
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
@@ -539,7 +540,7 @@ static void run_command(ed *e, struct range range, const char *at)
         return;
     }
     if (range.beyond) {
-        ed_vi_fail(e, "there are not so many lines");
+        ed_vi_fail(e, "the text does not have that many lines");
         return;
     }
     uint64_t end = whit_text_line_end(ed_text(e), range.last), size = whit_text_size(ed_text(e));
@@ -551,12 +552,12 @@ static void run_command(ed *e, struct range range, const char *at)
     }
     if (ed_vi_shell(e, lines, range.n_given > 0, at) || of_lines(e, range, at) || e->done) return;
     if (range.n_given)
-        ed_vi_fail(e, "no such command for lines: %s", at);
+        ed_vi_fail(e, "there is no command for lines '%s'", at);
     else if (!ed_vi_files(e, at)) {
         if (ed_command_find(at) >= 0)
             ed_vi_run(e, at);
         else
-            ed_vi_fail(e, "no such command: %s", at);
+            ed_vi_fail(e, "there is no command '%s'", at);
     }
 }
 

@@ -77,13 +77,13 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
     mapping.n_typed = (uint8_t)read_keys(typed, mapping.typed, ED_MAP_TYPED_MAX);
     mapping.n_played = (uint8_t)read_keys(to, mapping.played, ED_MAP_PLAYED_MAX);
     if (!mapping.n_typed || !*to) {
-        snprintf(why, why_bytes, "it is written as: %s jj <Esc>", commands[command].name);
+        snprintf(why, why_bytes, "a mapping is written as: %s jj <Esc>", commands[command].name);
         return true;
     }
     struct ed_mapping *grown = realloc(e->vi.mappings, (e->vi.n_mappings + 1) * sizeof *grown);
     if (!grown || e->vi.n_mappings == ED_MAPPINGS_MAX) {
         if (grown) e->vi.mappings = grown;
-        snprintf(why, why_bytes, "at most %u mappings", ED_MAPPINGS_MAX);
+        snprintf(why, why_bytes, "there are more than %u mappings", ED_MAPPINGS_MAX);
         return true;
     }
     e->vi.mappings = grown;

@@ -344,7 +344,7 @@ bool ed_vi_search(ed *e, bool back, uint64_t at, struct ed_vi_span *span)
     if (!ok) {
         ok = back ? ed_search_backward(e, text, whit_text_size(text) + 1, &found)
                   : ed_search_forward(e, text, 0, ED_NONE, &found);
-        if (ok) ed_say(e, back ? "went on from the end" : "went on from the beginning");
+        if (ok) ed_say(e, back ? "continued from the end" : "continued from the beginning");
     }
     if (ok)
         span->end = found.begin;
@@ -378,7 +378,7 @@ bool ed_vi_search_word(ed *e, struct ed_vi_call call, struct ed_vi_span *span)
     if (signs)
         for (begin = at; begin < end && !ed_vi_class(e, begin, true);) begin = ed_vi_behind(e, begin);
     if (begin >= end) {
-        ed_vi_fail(e, "no word here");
+        ed_vi_fail(e, "there is no word at the cursor");
         return false;
     }
     uint64_t line = ed_vi_line_begin(e, at);

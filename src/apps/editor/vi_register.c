@@ -180,11 +180,11 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
     uint32_t n = ed_vi_count(e);
     if (!ed_vi_may_change(e)) return;
     if (!ed_vi_register_read(e, e->vi.wanted_register, &reg)) {
-        ed_vi_fail(e, "nothing is in that register");
+        ed_vi_fail(e, "that register is empty");
         return;
     }
     if (reg.n_bytes > ED_VI_BYTES_MAX / n) {
-        ed_vi_fail(e, "that would be more than %u MiB", ED_VI_BYTES_MAX >> 20);
+        ed_vi_fail(e, "the pasted text would be larger than %u MiB", ED_VI_BYTES_MAX >> 20);
         return;
     }
     bool of_line = line != ED_NONE;
@@ -198,7 +198,7 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
     size_t total = reg.n_bytes * n;
     char *text = malloc(total + 4);
     if (!text) {
-        ed_vi_fail(e, "no memory for %zu bytes", total);
+        ed_vi_fail(e, "there is not enough memory for %zu bytes", total);
         return;
     }
     for (uint32_t i = 0; i < n; i++) memcpy(text + i * reg.n_bytes, reg.text, reg.n_bytes);

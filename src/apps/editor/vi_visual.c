@@ -274,7 +274,7 @@ void ed_vi_visual_put(ed *e, struct ed_vi_call call)
     uint32_t name = vi->wanted_register;
     if (!ed_vi_may_change(e)) return;
     if (!ed_vi_register_read(e, name, &reg)) {
-        ed_vi_fail(e, "nothing is in that register");
+        ed_vi_fail(e, "that register is empty");
         return;
     }
     uint64_t a = vi->anchor, b = ed_cursor(e)->offset, first = a < b ? a : b;
@@ -401,7 +401,7 @@ void ed_vi_visual_replace(ed *e, struct ed_vi_call call)
         whit_range range;
         ed_vi_selection(e, 0, ED_NONE, &range, 1);
         if (range.end - range.begin > FILL_BYTES)
-            ed_vi_fail(e, "that is too much at once");
+            ed_vi_fail(e, "the selection is too long to change at once");
         else
             block_fill(e, range, code);
         at = range.begin;

@@ -90,7 +90,7 @@ bool ed_window_split(ed *e, bool beside)
     if (!inner || !added) {
         free(inner);
         ed_window_free(added);
-        ed_complain(e, "no memory for another window");
+        ed_complain(e, "there is not enough memory for another window");
         return false;
     }
     added->cursors[0] = *ed_cursor(e);

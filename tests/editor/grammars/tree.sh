@@ -25,7 +25,7 @@ refused() { # WHY
 refused 'others may write to it, so it is not loaded'
 chmod o-w grammars/c.so
 echo no >grammars/c.so
-refused 'is no grammar; run make grammars again'
+refused 'is not a grammar; run make grammars again'
 expect 2 "$SOURCE/tools/grammars" "$PWD/other" nothing
 one_line "there is no grammar 'nothing'"
 finish
