@@ -114,7 +114,7 @@ def test_zero_bytes(server):
             ("/api/generate", {"prompt": zero}, "prompt"), ("/api/embed", {"input": zero}, "input"), ("/api/show", {"x": zero}, "x")):
         error = server.post(path, body, 400)["error"]
         message = error if path.startswith("/api/") else error["message"]
-        check(place + ": a text with a zero byte" in message and "leave it out" in message, path, error)
+        check(place + ": a text contains a zero byte" in message and "leave it out" in message, path, error)
         check("messages" in path or path.startswith("/api/") or error["param"].endswith(place), path, error)
     deep = zero
     for _ in range(200):
@@ -122,7 +122,7 @@ def test_zero_bytes(server):
     error = server.post("/v1/completions", {"prompt": "a", "x": deep}, 400)["error"]
     check(error["param"] == "..." + ".k[0]" * 4, error)
     message = server.post(CHAT, {"messages": [hi], zero: 1}, 400)["error"]["message"]
-    check("line 1 of the request: a key with a zero byte" in message, message)
+    check("line 1 of the request: a key contains a zero byte" in message, message)
 
 
 def test_bytes():
@@ -132,7 +132,7 @@ def test_bytes():
     server = Server("-c", "512", "--log", "habits.log")
     for path in ("/v1/models/x" + "%C3%A9" * 80, "/v1/models/%FF%FEname", "/%FF%80"):
         status, text = server.ask("GET", path)
-        check(status == 404 and "there is no " in json.loads(text)["error"]["message"], path, status, text)
+        check(status == 404 and json.loads(text)["error"]["message"].startswith(("there is no model ", "this server has no route ")), path, status, text)
     server.end()
     with open("habits.log", encoding="utf-8") as log:
         lines = [json.loads(line) for line in log]
@@ -533,18 +533,18 @@ def test_origins():
     check({line.get("name") for line in lines if line["status"] == 403} == {"anna"}, [line for line in lines if line["status"] == 403])
     check(all("key" in line and "name" not in line for line in lines if line["status"] == 429), "a key without a name")
     check(not any("key" in line for line in lines if line["status"] == 401), "a key that is not the server's")
-    for line, reason in (("a b c d e", "more than KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key"),
-                         ("anna sk-1", "'anna' is in the place of a key"), ("k n no-such-model", "called 'no-such-model'"), ("k n one,two", "called 'two'")):
+    for line, reason in (("a b c d e", "more than the four words KEY NAME MODELS RATE"), ("a b c d", "requests a minute"), ("a b c -1", "requests a minute"), ("#", "no key"),
+                         ("anna sk-1", "'anna' is not a key"), ("k n no-such-model", "called 'no-such-model'"), ("k n one,two", "called 'two'")):
         with open("keys", "w", encoding="ascii") as keys:
             keys.write(line + "\n")
         check(reason in client.refused("--keys", "keys", "-c", "512", "-m", "one=tales"), line)
     for line in ("sk-1 anna", "production-of-the-northern-town short"):
         with open("keys", "w", encoding="ascii") as keys:
             keys.write(line + "\n")
-        check("in the place of a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
+        check("is not a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
     # An origin that no browser sends would let nobody in.
     for origin in ("chat.example.org", "https://chat.example.org/", "https://", "https://a.example,https://b.example"):
-        check("is no origin" in client.refused("--cors", origin, "-c", "512"), origin)
+        check("is not an origin" in client.refused("--cors", origin, "-c", "512"), origin)
     with open("keys", "w", encoding="ascii") as keys:
         keys.write("secret\n")
     server = Server("-c", "512", "--api-key-file", "keys")

@@ -78,7 +78,7 @@ def test_swapping():
     server.text(model="one")
     os.utime("two.gguf")
     server.process.send_signal(signal.SIGHUP)
-    server.wait_for_line("two is the new file now")
+    server.wait_for_line("two was replaced by the new version of its file")
     check(server.metric("slots", "two") == 0 and server.text(model="two") == two, "a new file of a closed model")
     server.end()
     check("max-memory" in refused("-m", "one.ndf", "--max-memory", "1", "-c", "256", "-np", "64"), "--max-memory")
@@ -225,7 +225,7 @@ def test_replaced():
         out.write("nothing" * 100)
     os.replace("next.ndf", "served.ndf")
     server.process.send_signal(signal.SIGHUP)
-    server.wait_for_line("stays as it was")
+    server.wait_for_line("is unchanged")
     check(run_alone("one.ndf").endswith(server.text()), "a damaged file is taken", server.said)
     server.end()
 
@@ -254,17 +254,17 @@ def test_new_keys():
     check(statuses("sk-anna", "sk-slow", "sk-slow", "sk-cora") == [200, 200, 429, 401], "keys of the start")
     with open("shared", "a", encoding="ascii") as out:
         out.write("cora sk-cora\n")
-    reload("3 keys are read again")
+    reload("read 3 keys again")
     check(statuses("sk-anna", "sk-cora", "sk-slow") == [200, 200, 429], "a key that was added")
     write("shared", "cora sk-cora\n")
-    reload("2 keys are read again")
+    reload("read 2 keys again")
     check(statuses("sk-anna", "sk-cora") == [401, 200], "a file that was replaced")
     for text in ("a b c\n", "# nobody\n", None):
         if text:
             write("shared", text)
         else:
             os.remove("shared")
-        reload("the keys stay as they were: shared: ")
+        reload("the keys are unchanged: shared: ")
         check(statuses("sk-anna", "sk-cora") == [401, 200], text)
     server.end()
 

@@ -882,7 +882,7 @@ def test_programs():
                           ("logits = logits * 1e300 * 1e300", "not finite (step 0"),
                           ("logits = logits * 0.0 / 0.0", "not finite (step 0"),
                           ("logits = [1.0]", ""), ("end = 1.5", "program:1:"), ("nobody()", "program:1:"),
-                          (nested, "nested over"), ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
+                          (nested, "nested more than"), ("(" * 60000, "program:1:"), ("x" * 70000, "65536"), (7, "a text")):
         error = post("/v1/completions", {**asked, "program": program}, 400)["error"]
         check(says in error["message"], str(program)[:40], error)
     broken = {**asked, "program": "let y = 1 / (3 - step)"}
@@ -991,7 +991,7 @@ def test_named_keys():
     check(server.wait(60) == 0, "the server did not end well")
     lines = [json.loads(line) for line in open("named.log", encoding="utf-8")]
     check([line.get("name") for line in lines if line["status"] == 200] == ["anna", None, None, None, None], lines)
-    for text, word in (("a b c\n", b"more than a name and a key"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"no key in it")):
+    for text, word in (("a b c\n", b"more than two words, a name and a key"), ("n" * 50 + " key\n", b"name has at most"), ("# none\n", b"contains no key")):
         with open("bad_keys", "w", encoding="ascii") as out:
             out.write(text)
         done = subprocess.run([*os.environ.get("SERVER", os.environ["WHIT"] + " serve").split(), "--port", "0", "--api-key-file", "bad_keys"],

@@ -21,7 +21,7 @@ def answer(server, model):
     return ask(server, "POST", "/api/generate", {"model": model, "prompt": "the land", "stream": False, "options": {"num_predict": 4, "temperature": 0}})
 
 
-check("wants a key" in client.refused("--allow-pull", "-c", "128"), "a store without a key")
+check("needs a key" in client.refused("--allow-pull", "-c", "128"), "a store without a key")
 plain = Server("-c", "128", "--api-key", "secret")
 for method, path in (("POST", "/api/pull"), ("POST", "/api/copy"), ("POST", "/api/create"), ("DELETE", "/api/delete")):
     check(ask(plain, method, path, {"model": "x", "source": "x", "destination": "y", "from": "x"})[0] == 403, path, "without --allow-pull")

@@ -61,7 +61,7 @@ static bool are_exchanged(const char *name, size_t n_name, const char *key, size
 static whit_status refuse_exchanged(const char *path, const char *name, size_t n_name, const char *wanted,
                                     whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.*s' is in the place of a key: lines are %s", path,
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%.*s' is not a key: lines are %s", path,
                      (int)(n_name < 40 ? n_name : 40), name, wanted);
 }
 
@@ -76,7 +76,7 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
     size_t n_second = strcspn(second, " \t\r\n");
     if (!n || *word == '#') return WHIT_OK;
     if (second[n_second + strspn(second + n_second, " \t\r\n")])
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than a name and a key", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than two words, a name and a key", path);
     if (n_second && are_exchanged(word, n, second, n_second))
         return refuse_exchanged(path, second, n_second, "NAME KEY (--keys has KEY NAME MODELS RATE)", error);
     return n_second ? add_key(keys, path, word, n, second, n_second, error)
@@ -116,7 +116,8 @@ static whit_status add_row(whit_keys *keys, const whit_server_options *options, 
         at += strspn(at, " \t\r\n");
         if (!*at || (!n_words && *at == '#')) break;
         if (n_words == 4)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than KEY NAME MODELS RATE", path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than the four words KEY NAME MODELS RATE",
+                             path);
         words[n_words] = at;
         n[n_words] = strcspn(at, " \t\r\n");
         at += n[n_words];
@@ -158,7 +159,7 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     if (status == WHIT_OK && ferror(file)) status = whit_fail_errno(error, path, "read");
     sodium_memzero(line, sizeof line);
     WHIT_TRY(status);
-    return keys->n > n_before ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is no key in it", path);
+    return keys->n > n_before ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key", path);
 }
 
 /* These are the files of keys that the options may name. */
@@ -200,7 +201,8 @@ static whit_status read_keys(const whit_site *site, bool again, whit_keys *keys,
             if (n) WHIT_TRY(add_key(keys, "--api-key", "", 0, at, n, error));
             at += n;
         }
-    if (options->n_keys && !keys->n) return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: there is no key in it");
+    if (options->n_keys && !keys->n)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--api-key: the value contains no key");
     return WHIT_OK;
 }
 
@@ -219,9 +221,9 @@ static whit_status check_origin(const char *origin, whit_error *error)
     const char *host = strstr(origin, "://");
     if (!strcmp(origin, "*") || !strcmp(origin, "null") || (host && host[3] && !strpbrk(host + 3, "/ ,")))
         return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "--cors: '%s' is no origin: give scheme and name without a path, as in https://chat.example.org",
-                     origin);
+    return whit_fail(
+        error, WHIT_ERROR_ARGUMENT,
+        "--cors: '%s' is not an origin: give scheme and name without a path, as in https://chat.example.org", origin);
 }
 
 whit_status whit_access_read(whit_site *site, whit_error *error)
@@ -257,7 +259,7 @@ void whit_access_reload(whit_site *site)
     whit_error error;
     if (!options->key_file && !options->key_table) return;
     if (read_keys(site, true, &keys, &error) != WHIT_OK) {
-        fprintf(stderr, "whit: the keys stay as they were: %s\n", error.message);
+        fprintf(stderr, "whit: the keys are unchanged: %s\n", error.message);
         free_keys(&keys);
         return;
     }
@@ -271,7 +273,7 @@ void whit_access_reload(whit_site *site)
     before = site->keyring->keys;
     site->keyring->keys = keys;
     pthread_rwlock_unlock(&site->keyring->lock);
-    fprintf(stderr, "whit: %zu keys are read again; there were %zu\n", keys.n, before.n);
+    fprintf(stderr, "whit: read %zu keys again; there were %zu before\n", keys.n, before.n);
     free_keys(&before);
 }
 

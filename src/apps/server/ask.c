@@ -46,7 +46,8 @@ static bool read_breakers(const json_t *body, const whit_sampler_options *s, whi
     }
     return (same && found == (1u << (sizeof fixed - 1)) - 1) ||
         whit_field_refuse(reply, "dry_sequence_breakers",
-                          "only line feed, colon, double quote and asterisk together; leave it out");
+                          "only the four breakers line feed, colon, double quote and asterisk together are supported; "
+                          "leave the field out");
 }
 
 static bool read_sampling(const json_t *body, whit_sampler_options *s, whit_web_reply *reply)
@@ -118,7 +119,8 @@ static bool add_bias(whit_job *job, uint32_t n_vocab, int64_t id, const json_t *
     if (id < 0 || (uint64_t)id >= n_vocab || !(bias >= -100 && bias <= 100))
         return whit_field_refuse(reply, "logit_bias",
                                  "expected token ids or texts with numbers from -100 to 100, or false, which forbids");
-    if (job->sampling.n_biases == MOST_BIASES) return whit_field_refuse(reply, "logit_bias", "at most 1024 tokens");
+    if (job->sampling.n_biases == MOST_BIASES)
+        return whit_field_refuse(reply, "logit_bias", "expected at most 1024 tokens");
     size_t at = job->sampling.n_biases++;
     ((int32_t *)job->sampling.bias_ids)[at] = (int32_t)id;
     ((float *)job->sampling.bias_values)[at] = bias <= -100 ? -INFINITY : (float)bias;
@@ -192,7 +194,7 @@ static bool read_stops(const whit_ask *ask, const json_t *body, whit_job *job, w
     const json_t *stop = json_object_get(body, "stop");
     size_t n = json_is_array(stop) ? json_array_size(stop) : stop && !json_is_null(stop);
     job->stops = calloc(n + 1, sizeof *job->stops);
-    if (!job->stops || n > MOST_STOPS) return whit_field_refuse(reply, "stop", "at most 16 stop strings");
+    if (!job->stops || n > MOST_STOPS) return whit_field_refuse(reply, "stop", "expected at most 16 stop strings");
     for (size_t i = 0; i < n; i++) {
         const json_t *one = json_is_array(stop) ? json_array_get(stop, i) : stop;
         if (!json_is_string(one) || strlen(json_string_value(one)) > 1024)
@@ -424,7 +426,7 @@ static bool read_prompt(whit_ask *ask, const json_t *prompt, struct prompts *to,
         if (ask->echo && !whit_buf_append(&ask->prompt_texts[at], text, n_bytes)) return whit_api_fail_memory(reply);
         return tokenize(ask, text, n_bytes, ids, n, reply);
     }
-    if (ask->infill) return whit_field_refuse(reply, "prompt", "expected a text in front of the suffix");
+    if (ask->infill) return whit_field_refuse(reply, "prompt", "expected a text before the suffix");
     return read_list(ask, prompt, ids, n, reply) &&
         (!ask->echo || append_text_of(ask->api, *ids, *n, &ask->prompt_texts[at]) || whit_api_fail_memory(reply));
 }
@@ -472,8 +474,7 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
         job->logprobs = true;
     }
     if (!whit_field_count(body, "top_logprobs", 0, MOST_TOP, &n_more, reply)) return false;
-    if (n_more > 0 && !job->logprobs)
-        return whit_field_refuse(reply, "top_logprobs", "there are none without logprobs");
+    if (n_more > 0 && !job->logprobs) return whit_field_refuse(reply, "top_logprobs", "top_logprobs needs logprobs");
     job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
     if (!whit_field_switch(body, "post_sampling_probs", &job->logs_drawn, reply)) return false;
     return !job->logs_drawn || api->options->drawn ||
@@ -545,20 +546,20 @@ static bool submit_jobs(whit_ask *ask, whit_web_reply *reply)
 /* Refuses members of OpenAI's and vLLM's requests that would change the answer. */
 static bool check_served(const json_t *body, whit_web_reply *reply)
 {
-    static const char held[] = "this form of constraint is not served: send response_format or grammar";
+    static const char held[] = "this field is not supported: send response_format or grammar";
     static const whit_field_unserved members[] = {
-        {"audio", "answers are texts: leave it out"},
+        {"audio", "answers are only texts: leave the field out"},
         {"guided_json", held},
         {"guided_regex", held},
         {"guided_choice", held},
         {"guided_grammar", held},
         {"structured_outputs", held},
-        {"min_tokens", "an answer has no least length; ignore_eos lets it go on to max_tokens"},
+        {"min_tokens", "a minimum length is not supported; ignore_eos makes the answer as long as max_tokens"},
         {"stop_token_ids", "token ids do not end an answer: send texts as stop"},
-        {"bad_words", "not served: logit_bias forbids tokens"},
-        {"allowed_token_ids", "not served: logit_bias forbids tokens"},
-        {"use_beam_search", "beams are not searched"},
-        {"prompt_logprobs", "not served: /v1/completions gives them with echo and logprobs"},
+        {"bad_words", "this field is not supported: forbid tokens by logit_bias"},
+        {"allowed_token_ids", "this field is not supported: forbid tokens by logit_bias"},
+        {"use_beam_search", "beam search is not supported: leave the field out"},
+        {"prompt_logprobs", "not supported: /v1/completions gives them with echo and logprobs"},
         {NULL, NULL}};
     const json_t *kinds = json_object_get(body, "modalities");
     for (size_t i = 0; i < json_array_size(kinds); i++) {

@@ -82,21 +82,22 @@ json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web
 {
     struct place place = {.n = 0};
     char text[MOST_STEPS * (MOST_KEY_BYTES + 1) + 4];
-    json_error_t reason = {.text = "there is none"};
+    json_error_t reason = {.text = "the body is empty"};
     whit_json_forget();
     if (request->body_claim != WHIT_CLAIM_TAKEN) {
         whit_reply_unclaimed(reply, request->body_claim);
         return NULL;
     }
     if (request->is_too_long) {
-        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is over %u MiB",
+        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body is larger than %u MiB",
                       WHIT_WEB_MAX_BODY_BYTES >> 20);
         return NULL;
     }
     size_t n_values = request->body ? count_values(request->body, request->body_bytes) : 0;
     if (n_values > MOST_VALUES) {
-        whit_api_fail(reply, 413, "invalid_request_error", NULL, "the body has over %d values, or %d lists and objects",
-                      MOST_VALUES, MOST_VALUES / HOLDER_VALUES);
+        whit_api_fail(reply, 413, "invalid_request_error", NULL,
+                      "the body has more than %d values, or more than %d lists and objects", MOST_VALUES,
+                      MOST_VALUES / HOLDER_VALUES);
         return NULL;
     }
     if (!whit_reply_claim(reply, n_values * VALUE_BYTES + request->body_bytes)) return NULL;
@@ -104,15 +105,15 @@ json_t *whit_body_read(const whit_web_request *request, json_type type, whit_web
     json_t *body = request->body ? whit_json_read(request->body, request->body_bytes, &reason) : NULL;
     if (!body && json_error_code(&reason) == json_error_null_byte_in_key) {
         whit_api_fail(reply, 400, "invalid_request_error", NULL,
-                      "line %d of the request: a key with a zero byte (\\u0000): leave it out", reason.line);
+                      "line %d of the request: a key contains a zero byte (\\u0000): leave it out", reason.line);
     } else if (!body || json_typeof(body) != type) {
         const char *wanted = type == JSON_OBJECT ? "object" : "list";
-        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is no JSON %s: %s", wanted,
+        whit_api_fail(reply, 400, "invalid_request_error", NULL, "the body is not a JSON %s: %s", wanted,
                       body ? "another value" : reason.text);
     } else if (find_zero(body, &place)) {
         write_place(&place, text, sizeof text);
         whit_api_fail(reply, 400, "invalid_request_error", text,
-                      "%s: a text with a zero byte (\\u0000), which no text may have here: leave it out", text);
+                      "%s: a text contains a zero byte (\\u0000): leave it out", text);
     } else {
         return body;
     }

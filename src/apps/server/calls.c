@@ -36,10 +36,11 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     const json_t *older = json_object_get(body, "functions"), *demanded = json_object_get(body, "function_call");
     bool none = false;
     if (json_array_size(older) || json_is_object(demanded))
-        return whit_field_refuse(reply, json_array_size(older) ? "functions" : "function_call",
-                                 "the older form of tools is not served: send tools and tool_choice");
+        return whit_field_refuse(
+            reply, json_array_size(older) ? "functions" : "function_call",
+            "the older fields functions and function_call are not supported: send tools and tool_choice");
     if (tools && !json_is_null(tools) && !json_is_array(tools)) return refuse_field(reply, "tools", "expected a list");
-    if (json_array_size(tools) > MOST_TOOLS) return refuse_field(reply, "tools", "at most 200 tools");
+    if (json_array_size(tools) > MOST_TOOLS) return refuse_field(reply, "tools", "expected at most 200 tools");
     if (parallel && !json_is_null(parallel) && !json_is_boolean(parallel))
         return refuse_field(reply, "parallel_tool_calls", "expected true or false");
     if (!read_choice(&calls, json_object_get(body, "tool_choice"), &none, reply)) return false;

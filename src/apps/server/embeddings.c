@@ -87,7 +87,7 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
     if (!text && (value < 0 || value >= whit_model_vocab_size(api->model)))
         return refuse_input(reply, "expected a text, token ids, or a list of either");
     if (text && json_string_length(text) == 0) return refuse_input(reply, "a text is empty");
-    if (prompt && !text) return refuse_input(reply, "a prompt goes before texts, not before token ids");
+    if (prompt && !text) return refuse_input(reply, "a prompt can be put before texts only, not before token ids");
     if (text) {
         whit_buf whole = {0};
         bool ok = (!prompt || whit_buf_append_str(&whole, prompt)) &&
@@ -126,7 +126,8 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     for (size_t i = 0; i < n_parts; i++)
         if (!append_tokens(api, json_array_get(one, i), prompt, i == 0, *ids, room, n, reply)) return false;
     if (*n <= n_ctx) return *n > 0 || refuse_input(reply, "a text has no tokens");
-    whit_api_fail(reply, 400, "invalid_request_error", "input", "a text has %zu tokens, the context %u", *n, n_ctx);
+    whit_api_fail(reply, 400, "invalid_request_error", "input",
+                  "input: a text has %zu tokens, but the context has only %u: shorten the text", *n, n_ctx);
     return false;
 }
 
@@ -145,7 +146,7 @@ bool whit_api_has_no_adapters(const whit_api *api, const json_t *body, whit_web_
     if (!whit_mounts_read(api, body, &job, reply)) return false;
     if (!job.n_mounts) return true;
     whit_api_fail(reply, 400, "invalid_request_error", "adapters",
-                  "adapters: vectors are computed without any; ask by the name of the model, %s", api->name);
+                  "adapters: vectors are computed without adapters; use the model's name, %s", api->name);
     return false;
 }
 
@@ -185,17 +186,17 @@ bool whit_api_embed(whit_api *api, const json_t *body, const char *key, size_t w
     *n = several ? json_array_size(input) : 1;
     *n_tokens = 0;
     *values = NULL;
-    if (whit_model_n_labels(api->model)) return refuse_input(reply, "the model gives scores: ask /v1/rerank");
+    if (whit_model_n_labels(api->model)) return refuse_input(reply, "the model computes scores: use /v1/rerank");
     if (!input_text(input) && !json_is_array(input))
         return refuse_input(reply, "expected a text, token ids, or a list of either");
-    if (*n > MOST_TEXTS) return refuse_input(reply, "at most 2048 texts");
+    if (*n > MOST_TEXTS) return refuse_input(reply, "expected at most 2048 texts");
     if (!whit_api_has_no_adapters(api, body, reply) || !find_prompt(api, body, &prompt, reply)) return false;
     if (!whit_reply_claim(reply, *n * width * sizeof **values)) return false;
     *values = malloc(*n * width * sizeof **values);
     bool ok = *values || whit_api_fail_memory(reply);
     for (size_t i = 0; i < *n && ok; i += WHIT_VECTOR_TEXTS) {
         const size_t n_some = *n - i < WHIT_VECTOR_TEXTS ? *n - i : WHIT_VECTOR_TEXTS;
-        if (whit_socket_peer_left(fd)) ok = refuse_input(reply, "the client left");
+        if (whit_socket_peer_left(fd)) ok = refuse_input(reply, "the client closed the connection");
         if (ok) ok = embed_some(api, input, &prompt, several, i, n_some, width, *values + i * width, n_tokens, reply);
     }
     if (!ok) {

@@ -478,7 +478,8 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     size_t n = s->n_held;
     if (s->job) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the slot is in use by a request; try again later");
     if (action->kind == WHIT_SLOT_SAVE && s->n_mounts)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the slot's tokens were computed with an adapter");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "a slot whose tokens were computed with an adapter cannot be saved");
     if (action->kind == WHIT_SLOT_SAVE) {
         return whit_keep_write(e->session, action->id_slot, action->path, &action->n_tokens, error);
     }

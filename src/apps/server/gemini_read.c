@@ -247,11 +247,12 @@ static bool read_part(struct content *c, const json_t *part, size_t k, whit_web_
     for (size_t n = 0; n < sizeof server_run / sizeof server_run[0]; n++)
         if (whit_gemini_get(part, server_run[n]))
             return refuse_part(reply, c->i, k,
-                               "a program that another server ran, or what came of it: send it as text");
+                               "parts executableCode and codeExecutionResult are not supported: send them as text");
     if (whit_gemini_get(part, "fileData"))
-        return refuse_part(reply, c->i, k, "a stored file, and nothing is stored here: send its text");
+        return refuse_part(reply, c->i, k, "this server stores no files: send the file's text");
     if (json_is_string(whit_gemini_get(part, "thoughtSignature"))) return true;
-    return refuse_part(reply, c->i, k, "a kind of part that is not served; text, calls and their responses are");
+    return refuse_part(reply, c->i, k,
+                       "this kind of part is not supported; text, function calls and their responses are");
 }
 
 static bool read_content(const json_t *content, size_t i, json_t *open, json_t *messages, whit_web_reply *reply)

@@ -228,9 +228,9 @@ static const char *find_oddity(const whit_web_server *server, struct MHD_Connect
     bool is_newer = !strcmp(version, "HTTP/1.1");
     server->api.each_value(connection, MHD_HEADER_KIND, see_header, &f);
     if (f.is_odd || f.n_lengths + f.n_codings > 1 || (f.n_codings && !is_newer))
-        return "The length of the request's body is not said in one plain way.\n";
-    if (f.n_hosts > 1 || (is_newer && !f.n_hosts)) return "A request names its host once.\n";
-    return f.is_encoded ? "Bodies are read as they are: send this one without a Content-Encoding.\n" : NULL;
+        return "The request must give the length of its body exactly once.\n";
+    if (f.n_hosts > 1 || (is_newer && !f.n_hosts)) return "The request must name its host exactly once.\n";
+    return f.is_encoded ? "Compressed bodies are not supported: send the body without a Content-Encoding.\n" : NULL;
 }
 
 /* Returns whether the fields after a body contain one that is only allowed before the body. */
@@ -349,7 +349,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         return x->n_dropped < DROPPED_BYTES_MAX ? MHD_YES : MHD_NO;
     }
     if (has_odd_trailer(server, connection))
-        return refuse_framing(server, connection, "A field after the body says how long the body is.\n");
+        return refuse_framing(server, connection,
+                              "The request gives the length of its body in a trailer, which is not supported.\n");
     if (x->refusal.status) return send_reply(server, connection, &x->refusal);
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     whit_web_request request = {.method = method,

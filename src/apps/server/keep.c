@@ -102,7 +102,7 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     /* The file may be in use by another server, or belong to a larger context, and then it stays; a damaged file is
      * useless and is removed. */
     if (status == WHIT_ERROR_FORMAT) unlink(path);
-    complain(keep, "a beginning is not taken from the cache", error.message);
+    complain(keep, "a stored prefix was not restored", error.message);
     return NULL;
 }
 
@@ -111,8 +111,9 @@ whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path,
     uint32_t n;
     *n_saved = 0;
     if (whit_session_position(session, i) <= LEAST_TOKENS)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot is saved in blocks of %d tokens, and it holds %u",
-                         LEAST_TOKENS, whit_session_position(session, i));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "a slot is saved in whole blocks of %d tokens, but has only %u tokens", LEAST_TOKENS,
+                         whit_session_position(session, i));
     WHIT_TRY(whit_session_snapshot(session, i, path, purpose, &n, error));
     *n_saved = n;
     return WHIT_OK;
@@ -126,5 +127,5 @@ void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i)
     if (!keep->prefix || whit_session_position(session, i) <= LEAST_TOKENS) return;
     path_of(keep, i, path);
     if (whit_keep_write(session, i, path, &n_saved, &error) != WHIT_OK)
-        complain(keep, "beginnings are not kept in the cache", error.message);
+        complain(keep, "prefixes cannot be stored in --cache-dir", error.message);
 }

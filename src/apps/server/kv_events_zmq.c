@@ -168,7 +168,8 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     pthread_mutex_init(&e->lock, NULL);
     whit_status status = WHIT_OK;
     if (!open_library(&e->zmq))
-        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "KV events need libzmq (libzmq.so.5), which is not here");
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                           "KV events need libzmq (libzmq.so.5), which is not on this machine");
     if (status == WHIT_OK) status = open_channels(e, options, address, error);
     if (status == WHIT_OK) status = listen_on(options->kv_events, &e->publisher_fd, error);
     if (status == WHIT_OK && options->kv_replay) status = listen_on(options->kv_replay, &e->router_fd, error);

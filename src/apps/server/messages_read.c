@@ -78,12 +78,12 @@ static const struct {
     const char *type, *why;
 } unreadable[] = {
     {"image", "an image, but only text is supported: leave the part out"},
-    {"container_upload", "an uploaded file, and nothing is stored here: send its text"},
-    {"server_tool_use", "a call that another server ran: send what came of it as text"},
+    {"container_upload", "an uploaded file, but this server stores no files: send its text"},
+    {"server_tool_use", "a call that another server ran: send its result as text"},
     {"web_search_tool_result", "the result of another server's search: send it as text"},
     {"web_fetch_tool_result", "a page that another server fetched: send it as text"},
     {"code_execution_tool_result", "the result of another server's program: send it as text"},
-    {"mcp_tool_use", "a call that another server ran: send what came of it as text"},
+    {"mcp_tool_use", "a call that another server ran: send its result as text"},
     {"mcp_tool_result", "the result of another server's call: send it as text"},
     {"bash_code_execution_tool_result", "the result of another server's program: send it as text"},
     {"text_editor_code_execution_tool_result", "the result of another server's program: send it as text"},
@@ -118,7 +118,7 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
     if (has_type(block, "tool_reference")) return append_string(json_object_get(block, "tool_name"), out);
     for (size_t k = 0; k < sizeof unreadable / sizeof unreadable[0]; k++)
         if (has_type(block, unreadable[k].type)) return refuse_block(reply, at, i, unreadable[k].why);
-    return refuse_block(reply, at, i, "a kind of content that is not served; text, documents and search results are");
+    return refuse_block(reply, at, i, "this kind of content is not supported; text, documents and search results are");
 }
 
 /* Returns the text of a content: a string, or blocks with text. NULL means that the content was refused. */
@@ -370,7 +370,7 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
     } else if (!strcmp(type, "tool")) {
         if (!json_is_string(name)) return refuse_request(reply, "tool_choice: expected the name of a tool");
         if (!has_tool(list, name))
-            return refuse_request(reply, "tool_choice: there is no tool of that name that the client runs");
+            return refuse_request(reply, "tool_choice: tools has no tool of that name that the client runs");
         json_object_set_new(own, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     } else if (!strcmp(type, "auto") || !strcmp(type, "none")) {

@@ -235,7 +235,9 @@ static whit_status check_adapters(const whit_site *site, whit_api *const *apis, 
         whit_adapter *adapter;
         whit_status status = whit_adapter_open(apis[0]->model, site->options->adapters[k].path, &adapter, error);
         whit_adapter_close(adapter);
-        return status != WHIT_OK ? status : whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter changed meanwhile");
+        return status != WHIT_OK
+            ? status
+            : whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter's file changed while its model was opened; try again");
     }
     return WHIT_OK;
 }
@@ -405,7 +407,8 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     /* another request may have added the model meanwhile */
     if (status == WHIT_OK) place = find_locked_entry(site, options->name);
     if (status == WHIT_OK && !place && models->n == models->n_places)
-        status = whit_fail(error, WHIT_ERROR_LIMIT, "over %d models were used; restart the server", MOST_ADDED);
+        status =
+            whit_fail(error, WHIT_ERROR_LIMIT, "more than %d models have been used; restart the server", MOST_ADDED);
     if (status == WHIT_OK && !place) {
         place = &models->entries[models->n];
         *place = next;
@@ -546,7 +549,8 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
     entry->used_ns = whit_now_ns();
     pthread_mutex_unlock(&models->lock);
     if (api) return api;
-    whit_api_fail(reply, 503, "server_error", "model", "%s", status != WHIT_OK ? error.message : "try again later");
+    whit_api_fail(reply, 503, "server_error", "model", "%s",
+                  status != WHIT_OK ? error.message : "the model could not be opened now; try again later");
     reply->headers[2 * reply->n_headers] = "Retry-After";
     reply->headers[2 * reply->n_headers++ + 1] = "2";
     return NULL;
@@ -640,7 +644,7 @@ static bool reload(whit_site *site, whit_entry *entry)
     }
     if (status == WHIT_OK && was_open) status = whit_api_start(api, &error);
     if (status != WHIT_OK) {
-        fprintf(stderr, "whit: %s stays as it was: %s\n", entry->options->name, error.message);
+        fprintf(stderr, "whit: the model %s is unchanged: %s\n", entry->options->name, error.message);
         close_api(api);
         return true;
     }
@@ -661,7 +665,7 @@ static bool reload(whit_site *site, whit_entry *entry)
         close_api(api);
     else if (!in_use)
         close_api(before);
-    if (done) fprintf(stderr, "whit: %s is the new file now\n", next.options->name);
+    if (done) fprintf(stderr, "whit: the model %s was replaced by the new version of its file\n", next.options->name);
     return done;
 }
 

@@ -37,7 +37,8 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
         return whit_field_refuse(reply, "adapters", "expected strengths from -16 to 16");
     for (size_t i = 0; i < job->n_mounts; i++)
         if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
-    if (job->n_mounts == WHIT_MOUNTS_MAX) return whit_field_refuse(reply, "adapters", "too many for one request");
+    if (job->n_mounts == WHIT_MOUNTS_MAX)
+        return whit_field_refuse(reply, "adapters", "too many adapters for one request");
     job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
     return true;
 }

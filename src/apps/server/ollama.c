@@ -99,11 +99,11 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
 static bool has_place(const json_t *body, bool raw, whit_web_reply *reply)
 {
     static const whit_field_unserved always[] = {
-        {"template", "the model's own is used; with raw the prompt is taken as it is"},
-        {"context", "answers give none; send what came before as messages to /api/chat"},
+        {"template", "the model's own template is used; with raw the prompt is used unchanged"},
+        {"context", "this server gives no context; send the earlier messages to /api/chat"},
         {NULL, NULL}};
     static const whit_field_unserved bare[] = {
-        {"system", "a prompt that goes through no chat template has no place for it"}, {NULL, NULL}};
+        {"system", "a prompt without a chat template cannot contain a system message"}, {NULL, NULL}};
     return whit_fields_lack(body, always, reply) && (!raw || whit_fields_lack(body, bare, reply));
 }
 
@@ -319,8 +319,8 @@ static void embed_call(whit_call *call, bool older)
     double wanted = json_number_value(dimensions); /* 0: all dimensions */
     const bool fits = json_is_number(dimensions) && wanted >= 0 && wanted <= (double)width;
     if (whit_field_is_given(dimensions) && !(fits && wanted == (double)(size_t)wanted)) {
-        whit_api_fail(reply, 400, "invalid_request_error", "dimensions", "dimensions: the model's vectors have %zu",
-                      width);
+        whit_api_fail(reply, 400, "invalid_request_error", "dimensions",
+                      "dimensions: expected a whole number up to %zu, which the model's vectors have", width);
         return;
     }
     if (wanted > 0) width = (size_t)wanted;

@@ -111,7 +111,7 @@ static bool read_request(struct ranking *r, const json_t *body, double *n_top, b
     if (!r->query) return refuse_member(reply, "query", "expected a text");
     if (!json_array_size(r->documents)) return refuse_member(reply, "documents", "expected a list of texts");
     r->n = json_array_size(r->documents);
-    if (r->n > DOCUMENTS_MAX) return refuse_member(reply, r->key, "at most 2048 documents");
+    if (r->n > DOCUMENTS_MAX) return refuse_member(reply, r->key, "expected at most 2048 documents");
     for (size_t i = 0; i < r->n; i++)
         if (!document_text(json_array_get(r->documents, i)))
             return refuse_member(reply, r->key, "a document is a text or {\"text\": TEXT}");
@@ -145,7 +145,8 @@ void whit_rerank_post(whit_call *call)
     if (ok) ok = whit_reply_claim(reply, tokenizing_bytes(&r));
     if (ok && !(r.scores = calloc(r.n, sizeof *r.scores))) ok = whit_api_fail_memory(reply);
     for (size_t i = 0; ok && i < r.n; i += WHIT_VECTOR_TEXTS) {
-        if (whit_socket_peer_left(call->request->fd)) ok = refuse_member(reply, r.key, "the client left");
+        if (whit_socket_peer_left(call->request->fd))
+            ok = refuse_member(reply, r.key, "the client closed the connection");
         if (ok) ok = score_some(&r, i, r.n - i < WHIT_VECTOR_TEXTS ? r.n - i : WHIT_VECTOR_TEXTS, reply);
     }
     json_t *results = ok ? results_json(&r, (size_t)n_top, with_texts) : NULL;

@@ -94,8 +94,7 @@ bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json
     const json_t *before = json_object_get(kinds, json_string_value(name));
     if (!offered(list, name) || (!before && !kind) || json_equal(before, kind)) return true;
     whit_api_fail(reply, 400, "invalid_request_error", "tools",
-                  "tools: two of them would be offered as %.100s: give one of them another name",
-                  json_string_value(name));
+                  "tools: two tools would have the name %.100s: rename one of them", json_string_value(name));
     return false;
 }
 
@@ -242,7 +241,7 @@ static bool read_choice(const json_t *body, json_t **list, json_t *chat, whit_we
         json_object_set_new(chat, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     json_decref(name);
-    return ok || refuse_field(reply, "tool_choice", "there is no such tool that the client runs");
+    return ok || refuse_field(reply, "tool_choice", "tools has no tool of that name that the client runs");
 }
 
 bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply)

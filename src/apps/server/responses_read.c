@@ -37,7 +37,7 @@ static bool append_part(const json_t *part, size_t i, size_t k, whit_buf *out, w
         return ok || whit_api_fail_memory(reply);
     }
     if (type && !strcmp(type, "input_image")) why = "an image, but only text is supported: leave the part out";
-    if (type && !strcmp(type, "input_file")) why = "a file, and only text can be read here: send its text";
+    if (type && !strcmp(type, "input_file")) why = "a file, but only text is supported: send its text";
     if (type && !strcmp(type, "input_audio")) why = "a sound, but only text is supported: leave the part out";
     whit_api_fail(reply, 400, "invalid_request_error", "input", "input[%zu].content[%zu]: %s", i, k, why);
     return false;
@@ -196,11 +196,11 @@ json_t *whit_responses_read(const json_t *body, json_t **kinds, whit_web_reply *
     *kinds = json_object();
     const json_t *most = json_object_get(body, "max_output_tokens"), *reasoning, *effort_text;
     static const whit_field_unserved missing[] = {
-        {"previous_response_id", "nothing is stored here; send what came before in input"},
-        {"conversation", "nothing is stored here; send what came before in input"},
-        {"prompt", "no prompts are stored here; send its text in input or instructions"},
-        {"background", "an answer comes with its own request; leave it out, or stream"},
-        {"top_logprobs", "not given here; /v1/chat/completions has log-probabilities"},
+        {"previous_response_id", "this server stores no conversations; send the earlier messages in input"},
+        {"conversation", "this server stores no conversations; send the earlier messages in input"},
+        {"prompt", "this server stores no prompts; send the prompt's text in input or instructions"},
+        {"background", "answers in the background are not supported; leave the field out, or stream"},
+        {"top_logprobs", "this API gives no log-probabilities; /v1/chat/completions does"},
         {NULL, NULL}};
     bool ok = whit_fields_lack(body, missing, reply) && check_included(body, reply) &&
         whit_field_object(body, "reasoning", &reasoning, reply) &&

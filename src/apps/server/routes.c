@@ -156,7 +156,8 @@ static void refuse_route(const whit_site *site, const struct match *found, const
         return;
     }
     if (!methods) {
-        whit_api_fail(reply, 404, "not_found_error", NULL, "there is no %.20s %.100s", request->method, request->path);
+        whit_api_fail(reply, 404, "not_found_error", NULL, "this server has no route %.20s %.100s", request->method,
+                      request->path);
         return;
     }
     whit_api_fail(reply, 405, "invalid_request_error", NULL, "%.100s takes %s, not %.20s", request->path,

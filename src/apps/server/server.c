@@ -155,9 +155,10 @@ whit_status whit_server_run(const whit_server_options *options, const atomic_int
     if (status == WHIT_OK && !options->is_unconfined) status = whit_access_start(&site, error);
     if (status == WHIT_OK) status = whit_models_open(&site, error);
     if (status == WHIT_OK)
-        status = options->socket_path ? whit_listen_unix(options->socket_path, &fd, error)
-                                      : whit_listen_tcp(options->host, options->port, "--port takes another, 0 any",
-                                                        &fd, address, sizeof address, error);
+        status = options->socket_path
+            ? whit_listen_unix(options->socket_path, &fd, error)
+            : whit_listen_tcp(options->host, options->port, "choose another port by --port (0: any)", &fd, address,
+                              sizeof address, error);
     site.is_local = !options->socket_path && whit_socket_is_local(fd);
     if (status == WHIT_OK) status = whit_events_open(options, address, &site.events, error);
     if (status == WHIT_OK) status = whit_site_open(&site, error);

@@ -26,8 +26,8 @@ whit_status whit_site_open(whit_site *site, whit_error *error)
     if (site->options->cache_dir) site->i_server = whit_keep_join(site->options->cache_dir, &site->keep_fd);
     if (site->i_server)
         fprintf(stderr,
-                "whit: another server keeps its slots in %s: this one has files of its own there, as number %u, and "
-                "finds them again when it starts as the same number\n",
+                "whit: another server also uses %s: this one keeps its own files there as number %u, and finds them "
+                "again if it starts with the same number\n",
                 site->options->cache_dir, site->i_server + 1);
     WHIT_TRY(whit_access_read(site, error));
     return whit_request_log_open(site->options->log_path, site->options->log_texts, &site->log, error);

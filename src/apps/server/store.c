@@ -52,7 +52,7 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
     struct errand *e = text ? calloc(1, sizeof *e) : NULL;
     json_decref(request);
     if (e && pthread_mutex_trylock(&site->store_lock) != 0) {
-        whit_api_fail(call->reply, 503, "server_error", NULL, "another change of the models is under way");
+        whit_api_fail(call->reply, 503, "server_error", NULL, "another request is changing the models");
         whit_reply_header(call->reply, "Retry-After", "10");
         free(e);
         e = NULL;
@@ -173,7 +173,8 @@ void whit_ollama_create(whit_call *call)
         const json_t *value = json_object_get(call->body, others[i]);
         if (!value || json_is_null(value) || (json_is_string(value) && !json_string_length(value))) continue;
         whit_api_fail(call->reply, 400, "invalid_request_error", others[i],
-                      "%s: a model here is a file under a name, made `from` another; send this with each request",
+                      "%s: a model can only be created as a copy, `from` another one; send system, parameters and "
+                      "template with each request",
                       others[i]);
         return;
     }

@@ -60,7 +60,7 @@ static void serve_request(struct helper *h, const char *text)
     const char *what = json_string_value(json_object_get(request, "do"));
     const char *name = json_string_value(json_object_get(request, "name"));
     const char *to = json_string_value(json_object_get(request, "to"));
-    whit_error error = {.message = "the request is incomplete"};
+    whit_error error = {.message = "the request to the download process is incomplete"};
     whit_status status = WHIT_ERROR_ARGUMENT;
     if (what && name && !strcmp(what, "pull")) {
         say_line(h, json_pack("{s:s}", "status", "pulling manifest"));

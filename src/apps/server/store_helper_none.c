@@ -7,5 +7,5 @@ whit_status whit_store_open(const whit_server_store *store, int *fd, whit_error 
     (void)store;
     *fd = -1;
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "--allow-pull: not in the program for this system; use `whit pull`, then serve the model by -m");
+                     "--allow-pull is not supported on this system; use `whit pull`, then serve the model by -m");
 }
