@@ -45,7 +45,8 @@ static size_t n_nodes_of(const whit_json *json)
 static whit_status add_node(parser *p, whit_json_node node)
 {
     node.next = (uint32_t)n_nodes_of(p->json) + 1;
-    if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1) return fail_at(p->json, node.start, p->error, "too many values");
+    if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1)
+        return fail_at(p->json, node.start, p->error, "the text has too many values");
     if (!whit_buf_append(&p->json->nodes, &node, sizeof node))
         return whit_fail_memory(p->error, "JSON", p->json->nodes.size_bytes + sizeof node);
     return WHIT_OK;
@@ -90,12 +91,13 @@ static whit_status read_escape(parser *p)
             bool paired = code < 0xDC00 && p->n - p->at >= 2 && p->text[p->at] == '\\' && p->text[p->at + 1] == 'u';
             if (paired) p->at += 2;
             if (!paired || !read_hex4(p, &low) || low < 0xDC00 || low > 0xDFFF)
-                return fail_at(p->json, start, p->error, "a surrogate without its partner");
+                return fail_at(p->json, start, p->error,
+                               "this \\u escape is half of a surrogate pair: its partner is missing");
             code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00));
         }
         n_bytes = whit_utf8_encode(code, bytes);
     } else {
-        return fail_at(p->json, start, p->error, "unknown escape in a string");
+        return fail_at(p->json, start, p->error, "this escape is not known in JSON");
     }
     if (!whit_buf_append(&p->json->strings, bytes, n_bytes))
         return whit_fail_memory(p->error, "JSON strings", p->json->strings.size_bytes + n_bytes);
@@ -109,10 +111,10 @@ static whit_status read_string(parser *p)
     whit_json_node node = {.type = WHIT_JSON_STRING};
     size_t decoded = json->strings.size_bytes;
     for (;;) {
-        if (p->at >= p->n) return fail_at(json, quote, p->error, "this string never ends");
+        if (p->at >= p->n) return fail_at(json, quote, p->error, "this string is not closed");
         uint8_t c = p->text[p->at];
         if (c == '"') break;
-        if (c < 0x20) return fail_at(json, p->at, p->error, "a control character in a string");
+        if (c < 0x20) return fail_at(json, p->at, p->error, "a string must not contain a control character: escape it");
         if (c == '\\') {
             if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
                 return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
@@ -125,14 +127,14 @@ static whit_status read_string(parser *p)
         } else {
             size_t length;
             if (whit_utf8_decode(p->text + p->at, p->n - p->at, &length) == WHIT_UTF8_INVALID)
-                return fail_at(json, p->at, p->error, "not UTF-8");
+                return fail_at(json, p->at, p->error, "this byte is not UTF-8");
             p->at += length;
         }
     }
     if (node.escaped) {
         if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
             return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
-        if (json->strings.size_bytes > UINT32_MAX) return fail_at(json, quote, p->error, "too much text");
+        if (json->strings.size_bytes > UINT32_MAX) return fail_at(json, quote, p->error, "the text is too long");
         node.start = (uint32_t)decoded;
         node.end = (uint32_t)json->strings.size_bytes;
     } else {
@@ -171,10 +173,10 @@ static whit_status read_number(parser *p)
             at = skip_digits(p, at);
             ok = at > exponent;
         }
-        if (!ok) return fail_at(p->json, start, p->error, "not a number");
+        if (!ok) return fail_at(p->json, start, p->error, "this is not a number");
     }
     if (at - start > MAX_NUMBER_BYTES)
-        return fail_at(p->json, start, p->error, "a number of more than 1,024 characters");
+        return fail_at(p->json, start, p->error, "this number has more than 1,024 characters");
     p->at = at;
     return add_node(p, (whit_json_node){.start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
 }
@@ -253,7 +255,8 @@ static whit_status read_document(parser *p)
         if (p->at >= p->n) return fail_at(p->json, p->at, p->error, "the text ends too early");
         uint8_t c = p->text[p->at];
         if (c == '{' || c == '[') {
-            if (++depth > WHIT_JSON_MAX_DEPTH) return fail_at(p->json, p->at, p->error, "nested more than 256 deep");
+            if (++depth > WHIT_JSON_MAX_DEPTH)
+                return fail_at(p->json, p->at, p->error, "the values are nested more than 256 deep");
             WHIT_TRY(add_node(
                 p, (whit_json_node){.start = (uint32_t)p->at, .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
             uint32_t self = (uint32_t)n_nodes_of(p->json) - 1;
@@ -272,7 +275,7 @@ static whit_status read_document(parser *p)
         }
     } while (open != WHIT_JSON_NONE);
     skip_space(p);
-    if (p->at < p->n) return fail_at(p->json, p->at, p->error, "more text after the value");
+    if (p->at < p->n) return fail_at(p->json, p->at, p->error, "the text must end after its value");
     return WHIT_OK;
 }
 
@@ -284,7 +287,8 @@ whit_status whit_json_parse(const char *name, const char *text, size_t text_byte
                         .text_bytes = text_bytes,
                         .nodes = {.allocator = allocator},
                         .strings = {.allocator = allocator}};
-    if (text_bytes >= UINT32_MAX) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: JSON of more than 4 GiB", name);
+    if (text_bytes >= UINT32_MAX)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the JSON text is larger than 4 GiB", name);
     parser p = {.json = json, .error = error, .text = (const uint8_t *)text, .n = text_bytes};
     whit_status status = read_document(&p);
     if (status != WHIT_OK) whit_json_close(json);

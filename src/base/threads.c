@@ -465,7 +465,9 @@ whit_status whit_pool_open_on(uint32_t n_threads, const whit_topology *topology,
     *pool = NULL;
     WHIT_TRY(check_threads(n_threads, error));
     if (!n_threads || n_threads > topology->n_cores)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads on %u cores", n_threads, topology->n_cores);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%u threads cannot run on %u cores: give at least one thread, and at most one for each core",
+                         n_threads, topology->n_cores);
     whit_cpu cpu;
     whit_cpu_detect(&cpu);
     return open_pool(n_threads, cpu.n_cores, topology, callers_core, allocator, pool, error);

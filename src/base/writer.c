@@ -76,7 +76,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
         memcpy(folder, resolved, sizeof folder);
         int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)
                                     : snprintf(resolved, PATH_MAX, "%s/%s", dirname(folder), target);
-        if (used >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: leads to too long a name", path);
+        if (used >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a name that is too long", path);
     }
     return whit_fail(error, WHIT_ERROR_IO, "%s: too many links to links", path);
 }
@@ -325,7 +325,7 @@ whit_status whit_writer_beside(const char *path, char *resolved, char *beside, w
 {
     struct stat info;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: is no regular file", path);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file", path);
     WHIT_TRY(follow_links(path, resolved, error));
     WHIT_TRY(check_name(path, resolved, error));
     size_t n = strlen(resolved);

@@ -64,19 +64,19 @@ static void errors_name_the_place(void **state)
         {"{\"a\":1,}", "t:1:8: a key in quotes was expected here"},
         {"[1 2]", "t:1:4: ',' or ']' was expected here"},
         {"{\"a\":1]", "t:1:7: ',' or '}' was expected here"},
-        {"\"abc", "t:1:1: this string never ends"},
-        {"\"\\ud800\"", "t:1:2: a surrogate without its partner"},
-        {"\"\\ud800\\u0041\"", "t:1:2: a surrogate without its partner"},
-        {"\"\\x\"", "t:1:2: unknown escape in a string"},
+        {"\"abc", "t:1:1: this string is not closed"},
+        {"\"\\ud800\"", "t:1:2: this \\u escape is half of a surrogate pair: its partner is missing"},
+        {"\"\\ud800\\u0041\"", "t:1:2: this \\u escape is half of a surrogate pair: its partner is missing"},
+        {"\"\\x\"", "t:1:2: this escape is not known in JSON"},
         {"\"\\u12g4\"", "t:1:2: \\u needs four hexadecimal digits"},
-        {"\"a\tb\"", "t:1:3: a control character in a string"},
-        {"\"\xC0\x80\"", "t:1:2: not UTF-8"},
-        {"01", "t:1:1: not a number"},
-        {"1.", "t:1:1: not a number"},
-        {"-", "t:1:1: not a number"},
-        {"1e", "t:1:1: not a number"},
+        {"\"a\tb\"", "t:1:3: a string must not contain a control character: escape it"},
+        {"\"\xC0\x80\"", "t:1:2: this byte is not UTF-8"},
+        {"01", "t:1:1: this is not a number"},
+        {"1.", "t:1:1: this is not a number"},
+        {"-", "t:1:1: this is not a number"},
+        {"1e", "t:1:1: this is not a number"},
         {"tru", "t:1:1: a value was expected here"},
-        {"1 1", "t:1:3: more text after the value"},
+        {"1 1", "t:1:3: the text must end after its value"},
         {"[", "t:1:2: the text ends too early"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -106,7 +106,7 @@ static void depth_is_bounded(void **state)
     whit_json_close(&json);
     memset(deep, '[', 600);
     assert_int_equal(whit_json_parse("t", deep, 600, NULL, &json, &error), WHIT_ERROR_FORMAT);
-    assert_string_equal(error.message, "t:1:257: nested more than 256 deep");
+    assert_string_equal(error.message, "t:1:257: the values are nested more than 256 deep");
 }
 
 static void strings_are_written(void **state)
