@@ -276,7 +276,7 @@ static void belongs_to_its_model(void **state)
     whit_error error;
     whit_model *other = open_model("b.ndf"), *same = open_model("a.ndf"), *again = open_model("a.ndf");
     refused(other, in_folder("first.ndf"), WHIT_ERROR_ARGUMENT, "made for the model");
-    refused(other, in_folder("a.ndf"), WHIT_ERROR_FORMAT, "no adapter");
+    refused(other, in_folder("a.ndf"), WHIT_ERROR_FORMAT, "not an adapter");
     whit_model *model;
     assert_int_equal(whit_model_open(in_folder("first.ndf"), NULL, &model, &error), WHIT_ERROR_FORMAT);
     assert_non_null(strstr(error.message, "an adapter without a model"));

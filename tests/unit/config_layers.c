@@ -164,9 +164,9 @@ static void nonsense_is_refused(void **state)
     (void)state;
     refused(bad_kind, "layer 2 is of kind 2 of 2");
     refused(bad_mixer, "layer kind 0: its mixer is not known");
-    refused(bad_rope, "layer kind 1: its RoPE table is not there");
-    refused(bad_dims, "layer kind 1: its RoPE table turns another number of dimensions");
-    refused(bad_heads, "layer kind 1: its heads do not divide");
+    refused(bad_rope, "layer kind 1: its RoPE table is missing");
+    refused(bad_dims, "layer kind 1: its RoPE table rotates another number of dimensions");
+    refused(bad_heads, "layer kind 1: its key/value heads do not divide its heads");
     refused(bad_width, "layer kind 0: it is too wide");
     refused(bad_theta, "RoPE table 1: its theta is not in [1, 1e12)");
     refused(bad_factor, "RoPE table 1: its factor is not in [1e-3, 1e9)");

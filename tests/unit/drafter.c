@@ -448,7 +448,7 @@ static void a_reading_draft_model_changes_no_text(void **state)
     assert_int_equal(whit_session_open_drafting(other, &options, drafter, &session, &error), WHIT_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "the draft model reads rows of 48"));
     assert_int_equal(whit_session_open(drafter, &options, &session, &error), WHIT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "only guesses tokens for another model"));
+    assert_non_null(strstr(error.message, "only predicts tokens for another model"));
     whit_model_close(other);
     whit_ndf_writer_close(other_writer);
     assert_ok(random_model_make_drafter(true, &other_writer, &error), error);

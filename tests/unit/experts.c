@@ -196,7 +196,7 @@ static void damaged_folders_are_refused(void **state)
         const char *folder, *file, *from, *to, *word; /* from and to have one length */
     } cases[] = {
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 0", "of 0 experts"},
-        {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 7", "of a model of 7 experts"},
+        {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 7", "but the model has 7 experts"},
         {"qwen3-moe", "config.json", "\"num_experts\": 8", "\"num_experts\": 9", "of expert 8 of 9 is missing"},
         {"qwen3-moe", "config.json", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9", "9 of 8 experts"},
         {"qwen3-moe", "config.json", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 0", "0 of 8 experts"},

@@ -196,27 +196,27 @@ static void programs_reach_nothing_else(void **state)
     refused(HEAD QKV "x = attention(0, \"a\", q, k, v, 8, 0, 0.25)\n" TAIL, "heads have at least rope_dim");
     refused(HEAD QKV
             "x = attention(0, \"a\", q, k, v, 16, 0, 0.25)\nx = attention(0, \"b\", q, k, v, 16, 0, 0.25)\n" TAIL,
-            "'layers.0.b': a layer attends once");
+            "'layers.0.b': a layer can attend only once");
     refused(HEAD "x = selected(\"s\", x)\n" QKV "x = attention(0, \"a\", q, k, v, 16, 0, 0.25)\n" TAIL,
-            "attention is in front of selected()");
+            "attention must come before selected()");
     refused(HEAD QKV "x = attention(0, \"a\", q, k, v, 16, 0, 0.25)\nx = selected(\"t\", x)\n" TAIL,
-            "any: 's': rows are selected once");
+            "any: 's': rows can be selected only once");
     refused(HEAD "x = rope(0, \"r\", x, 32, 32)\n" TAIL, "all of rope_dim is rotated, or nothing");
     refused(HEAD "x = rope(0, \"r\", x, 32, 8)\n" TAIL, "all of rope_dim is rotated, or nothing");
-    refused(HEAD "x = rms_norm(7, \"r\", x, \"norm\", 1e-5)\n" TAIL, "the model has not so many layers");
+    refused(HEAD "x = rms_norm(7, \"r\", x, \"norm\", 1e-5)\n" TAIL, "the model does not have that many layers");
     refused("let x = embed(\"e\", \"norm\", 1)\n", "any:1:9: ");
-    refused("let x = embed(\"e\", \"embed\", -1)\n", "any:1:9: 'embed': -1 is no size");
-    refused("let x = embed(\"e\", \"embed\", 1 << 40)\n", "any:1:9: 'embed': 1099511627776 is no size");
-    refused(HEAD "for i in 0..1000000 { x = scaled(0, \"x\", x, 1) }\n", "any:2:27: the graph has over");
-    refused("fn f(x) { return f(x + 1) + 1\n}\nlet y = f(1)\n", "any:1:18: what 'f' gives is not known");
+    refused("let x = embed(\"e\", \"embed\", -1)\n", "any:1:9: 'embed': -1 is not a size");
+    refused("let x = embed(\"e\", \"embed\", 1 << 40)\n", "any:1:9: 'embed': 1099511627776 is not a size");
+    refused(HEAD "for i in 0..1000000 { x = scaled(0, \"x\", x, 1) }\n", "any:2:27: the graph has more than");
+    refused("fn f(x) { return f(x + 1) + 1\n}\nlet y = f(1)\n", "any:1:18: the type of 'f' is not known here yet");
     refused("while 1 { }\n", "any:1:1: stopped after");
     refused("let v = vec(1 << 30, 0)\n", "any:1:9: ");
-    refused("let t = \"no end\n", "any:1:16: a text ends with");
-    refused("let t = \"a\" + \"b\"\n", "any:1:9: an operator wants a value, not a text");
-    refused(HEAD "print x\n", "any:2:7: only values are printed, not a value of the host");
-    refused(HEAD "let y = x == x\n", "any:2:9: an operator wants a value, not a value of the host");
-    refused(HEAD "let y = -x\n", "any:2:10: '-' wants a value");
-    refused("let y = [\"a\"]\n", "any:1:10: an element is a number, not a text");
+    refused("let t = \"no end\n", "any:1:16: a text must end with");
+    refused("let t = \"a\" + \"b\"\n", "any:1:9: an operator needs a value, not a text");
+    refused(HEAD "print x\n", "any:2:7: only values can be printed, not a value of the host");
+    refused(HEAD "let y = x == x\n", "any:2:9: an operator needs a value, not a value of the host");
+    refused(HEAD "let y = -x\n", "any:2:10: '-' needs a value");
+    refused("let y = [\"a\"]\n", "any:1:10: an element must be a number, not a text");
     refused("let y = gated(0, \"g\", 0, 1, 2)\n",
             "any:1:9: 'gated' takes an integer, a text, an integer, a value of the host");
 }

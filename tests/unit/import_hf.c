@@ -352,7 +352,7 @@ static void describing_fields_are_noted(void **state)
          "\"training_args\": {\"rope\": 1}");
     assert_ok(whit_source_open(in_root("noted"), NULL, &source, &error), error);
     static const whit_source_options strict = {.is_strict = true};
-    static const char note[] = "not read: license, base_model, is_llama_config, neftune_noise_alpha, kv_cache_dtype, "
+    static const char note[] = "ignored: license, base_model, is_llama_config, neftune_noise_alpha, kv_cache_dtype, "
                                "attn_implementation, training_args\n";
     assert_non_null(memmem(source.notes.data, source.notes.size_bytes, note, strlen(note)));
     whit_source_close(&source);
@@ -425,7 +425,7 @@ static void windows(void **state)
          "\"use_cache\": true, \"layer_types\": [\"sliding_attention\", \"full_attention\"]");
     has_windows("mixed", 1024, 0);
     edit("mixed/config.json", "[\"sliding_attention\", ", "[");
-    assert_refused("mixed", "layer_types has 1 entries for 2 layers", "config.json");
+    assert_refused("mixed", "layer_types has 1 entries, but the model has 2 layers", "config.json");
 }
 
 /* Qwen's classes have a window of 4,096 from layer 28 on, once it is switched on. */

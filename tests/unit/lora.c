@@ -202,7 +202,7 @@ static void fields_that_change_the_maths(void **state)
         {"\"peft_type\": \"IA3\"", "peft_type"},
         {"\"r\": 5", "rank 4"},
         {"\"rank_pattern\": {\"q_proj\": 3}", "rank 4"},
-        {"\"alpha_pattern\": {\"q_proj\": \"x\"}", "no number"},
+        {"\"alpha_pattern\": {\"q_proj\": \"x\"}", "not a number"},
         {"\"alpha_pattern\": {\"(q_proj\": 1}", ""},
         {"\"lora_alpha\": null", "lora_alpha"},
     };
@@ -214,7 +214,7 @@ static void fields_that_change_the_maths(void **state)
         snprintf(config, sizeof config, "{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8, %s}", cases[i].fields);
         refused(model, write_lora(&l, config), cases[i].words);
     }
-    refused(model, write_lora(&l, "[]"), "no object");
+    refused(model, write_lora(&l, "[]"), "not an object");
     refused(model, write_lora(&l, "{"), "adapter_config.json");
     refused(model, in_folder("nowhere"), "nowhere");
     lora_free(&l);
@@ -232,7 +232,7 @@ static void tensors_that_do_not_fit(void **state)
         {"lm_head", 310, 64, "head"},
         {"model.embed_tokens", 310, 64, "embedding"},
         {"model.layers.7.self_attn.q_proj", 64, 64, "no such matrix"},
-        {"model.layers.0.self_attn.rotary", 64, 64, "names no matrix"},
+        {"model.layers.0.self_attn.rotary", 64, 64, "does not name a matrix"},
         {"model.layers.0.self_attn.q_proj", 64, 63, "inputs"},
         {"model.layers.0.self_attn.q_proj", 65, 64, "outputs"},
     };
@@ -263,7 +263,7 @@ static void tensors_that_do_not_fit(void **state)
     l.tensors[1].values[3] = NAN;
     refused(model, write_lora(&l, config), "not finite");
     lora_free(&l);
-    refused(model, write_lora(&l, config), "holds no factors");
+    refused(model, write_lora(&l, config), "contains no factors");
     whit_model_close(model);
 }
 

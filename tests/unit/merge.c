@@ -92,8 +92,8 @@ static void low_bits_are_refused(void **state)
     first = open_adapter(model, "low-adapter.ndf");
     whit_merge_adapter adapter = {&first->weights, 1};
     assert_int_equal(merge(model, &adapter, 1, NULL, "no.ndf", &heard, &error), WHIT_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(error.message,
-                           "i4, which cannot hold the sum; choose a codec for the changed matrices (--codec i8, say)"));
+    assert_non_null(strstr(
+        error.message, "i4, which cannot store the sum; choose a codec for the changed matrices (--codec i8, say)"));
     assert_int_equal(access(in_folder("no.ndf"), F_OK), -1);
     assert_int_equal(merge(model, &adapter, 1, "t5", "no.ndf", &heard, &error), WHIT_ERROR_ARGUMENT);
     float *expected = run(model, options_of(WHIT_ACT_F32), &(whit_mount){first, 1}, 1, N_TOKENS);

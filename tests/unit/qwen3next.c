@@ -391,8 +391,8 @@ static void damaged_files_are_refused(void **state)
         {"old.gguf", "qwen3next.ssm.group_count", 4, 4, "with 384 rows"},
         {"new.gguf", "qwen3next.ssm.state_size", 4, 16, "mixed"},
         {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 8, "with 8 rows"},
-        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 0, "make no sense"},
-        {"new.gguf", "qwen3next.full_attention_interval", 4, 0, "make no sense"},
+        {"new.gguf", "qwen3next.ssm.time_step_rank", 4, 0, "contradict each other"},
+        {"new.gguf", "qwen3next.full_attention_interval", 4, 0, "contradict each other"},
         {"new.gguf", "blk.0.ssm_ba.weight", 12, 4, "with 4 rows"},
         {"old.gguf", "blk.0.ssm_in.weight", 12, 192, "with 192 rows"},
     };

@@ -162,11 +162,11 @@ static const char *fixed_fault(const whit_tensor_type *type)
     const float scales[2] = {type->scale, type->scale_b};
     const bool is_plain = type->codec == WHIT_CODEC_I8 || type->codec == WHIT_CODEC_I4 || type->codec == WHIT_CODEC_T2;
     if (!is_plain || type->scale_kind != WHIT_SCALE_ROW || type->has_offset)
-        return "fixed scales of activations, which need i8, i4 or t2 with a scale per row and no offset";
+        return "fixed scales of activations need i8, i4 or t2 with a scale per row and no offset";
     for (int i = 0; i < 2; i++)
         if (!(scales[i] >= 0) || whit_f32_bits(scales[i]) >= whit_f32_bits(INFINITY))
-            return "a fixed scale of activations that is not a positive number";
-    return scales[0] > 0 || scales[1] > 0 ? NULL : "no fixed scale of activations";
+            return "its fixed scale of activations is not a positive number";
+    return scales[0] > 0 || scales[1] > 0 ? NULL : "its fixed scale of activations is missing";
 }
 
 static const char *scales_fault(const whit_tensor_type *type, const whit_codec_info *codec)
@@ -175,36 +175,36 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
         if (type->scale_kind != WHIT_SCALE_NONE) return "a float codec has no scales";
         if (type->act != WHIT_TENSOR_ACT_AUTO) return "a float codec takes float activations";
     } else if (type->scale_kind == WHIT_SCALE_NONE || type->scale_kind > WHIT_SCALE_GROUP) {
-        return "unknown scale kind for integer codes";
+        return "its kind of scales is not known for integer codes";
     }
-    if (type->scale_type >= WHIT_SCALE_TYPE_COUNT) return "unknown scale type";
-    if (!(codec->scale_types >> type->scale_type & 1)) return "a scale type that this codec has not";
+    if (type->scale_type >= WHIT_SCALE_TYPE_COUNT) return "its type of scales is not known";
+    if (!(codec->scale_types >> type->scale_type & 1)) return "its codec does not have its type of scales";
     if (type->has_offset > 1) return "the offset flag is neither 0 nor 1";
-    if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S)) return "this codec has no offset";
+    if (type->has_offset && (codec->is_float || type->codec == WHIT_CODEC_I8S)) return "its codec has no offset";
 
     bool per_tensor = type->scale_kind == WHIT_SCALE_TENSOR, is_fixed = type->act == WHIT_TENSOR_ACT_FIXED;
     if (is_fixed && fixed_fault(type)) return fixed_fault(type);
     if ((codec->is_float || per_tensor) && type->scale_type != WHIT_SCALE_F32)
-        return "a scale type without stored scales";
+        return "it has a type of scales, but no stored scales";
     if (whit_scale_in_bytes(type->scale_type) && type->scale_kind != WHIT_SCALE_GROUP)
         return "scales of bytes need groups";
     if (type->scale_type > WHIT_SCALE_U8 && type->has_offset != whit_scale_has_minima(type->scale_type))
-        return "an offset that this scale type has not, or lacks";
+        return "its offset does not fit its type of scales";
     if (whit_scale_in_superblocks(type->scale_type) && type->n_cols % WHIT_SUPER_COLS)
-        return "columns that are not a multiple of 256";
+        return "its columns are not a multiple of 256";
     if (type->scale_kind == WHIT_SCALE_GROUP) {
         bool power = (type->group & (type->group - 1)) == 0;
         bool few = whit_scale_in_superblocks(type->scale_type) && type->group > 32;
         if (!codec->group_min || !power || type->group < codec->group_min || type->group > 256 || few)
-            return "group size does not exist for this codec";
+            return "its group size does not exist for its codec";
     } else if (type->group) {
-        return "a group size without group scales";
+        return "it has a group size, but no scales per group";
     }
     if (type->scale_type == WHIT_SCALE_E4 ? type->scale == 0 : !per_tensor && !is_fixed && whit_f32_bits(type->scale))
-        return "a tensor scale beside other scales, or none where it is a factor of them";
+        return "its tensor scale does not fit its other scales";
     if (whit_f32_bits(type->scale_b) && !is_fixed && !(per_tensor && type->codec == WHIT_CODEC_Q2))
-        return "a second scale that nothing uses";
-    if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset)) return "an offset that nothing uses";
+        return "it has a second scale, which nothing uses";
+    if (whit_f32_bits(type->offset) && !(per_tensor && type->has_offset)) return "it has an offset, which nothing uses";
     return NULL;
 }
 
@@ -218,11 +218,12 @@ whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *err
         return whit_fail(error, WHIT_ERROR_FORMAT, "unknown activation rule %u", type->act);
     const char *fault = scales_fault(type, codec);
     if (!fault && type->layout == WHIT_LAYOUT_PLAIN && !codec->is_float)
-        fault = "the plain layout holds float elements only";
+        fault = "the plain layout is for float elements only";
     if (!fault && type->reserved) fault = "a reserved field is not zero";
-    if (!fault && (!type->n_rows || !type->n_cols)) fault = "no rows or no columns";
-    if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS) fault = "more than 65536 columns";
-    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX)) fault = "too many rows or columns";
+    if (!fault && (!type->n_rows || !type->n_cols)) fault = "it has no rows or no columns";
+    if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS)
+        fault = "it has more than 65536 columns";
+    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX)) fault = "it has too many rows or columns";
     uint64_t bytes;
     if (!fault && !whit_codec_total_bytes(type, &bytes)) fault = "its size overflows";
     if (fault)

@@ -87,9 +87,9 @@ static const char *plane_fault(const whit_tensor *w)
 {
     uint64_t bytes = w->part_bytes[WHIT_PART_PLANE];
     if (!bytes) return NULL;
-    if (bytes <= HEAD) return "its sign plane is cut";
+    if (bytes <= HEAD) return "its sign plane is truncated";
     uint32_t n = whit_load_u32(w->part[WHIT_PART_PLANE]);
-    if (!n || n > w->type.n_cols) return "its sign plane has more columns than it, or none";
+    if (!n || n > w->type.n_cols) return "its sign plane has no columns, or more than the tensor";
     whit_tensor_type type = whit_plane_type(&w->type, n);
     return bytes != columns_bytes(n) + matrix_bytes(&type) ? "its sign plane is not as long as it says" : NULL;
 }
@@ -114,9 +114,9 @@ static const char *outliers_fault(const whit_tensor *w)
     uint32_t n_tiles = tiles_of(&w->type);
     if (!bytes) return NULL;
     uint64_t head = whit_outliers_head_bytes(n_tiles);
-    if (bytes <= head) return "its outliers are cut";
+    if (bytes <= head) return "its outliers are truncated";
     if ((bytes - head) / 2 > (uint64_t)n_tiles * (WHIT_OUTLIERS_HEAD_UNITS + 2 * ROWS * UINT8_MAX))
-        return "more outliers than its rows have room for";
+        return "it has more outliers than its rows can contain";
     if (head + 2 * (uint64_t)whit_load_u32(part + 4 * (uint64_t)n_tiles) != bytes)
         return "its outliers do not end where they say";
     return NULL;
@@ -125,7 +125,7 @@ static const char *outliers_fault(const whit_tensor *w)
 const char *whit_corrections_fault(const whit_tensor *w)
 {
     if (!whit_is_corrected(w) && !w->part_bytes[WHIT_PART_FACTOR_B]) return NULL;
-    if (!whit_may_be_corrected(&w->type)) return "corrections beside a codec that has none";
+    if (!whit_may_be_corrected(&w->type)) return "it has corrections, but its codec supports none";
     const char *fault = plane_fault(w);
     if (!fault) fault = outliers_fault(w);
     return fault ? fault : low_rank_fault(w);

@@ -90,9 +90,10 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
     *view = (whit_adapter_view){.data = data, .size_bytes = size_bytes, .identity = data};
     if (size_bytes < sizeof *header || header->reserved || header->reserved_too || header->n_pairs == 0 ||
         !whit_in_bounds(sizeof *header, (uint64_t)header->n_pairs * sizeof(image_pair), size_bytes))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the adapter's header is damaged or cut short", place);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the adapter's header is damaged or truncated", place);
     if (header->meta_offset % 8 || !whit_in_bounds(header->meta_offset, header->meta_bytes, size_bytes))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the adapter's metadata lies outside", place);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the adapter's metadata is outside its frame: the file is damaged", place);
     WHIT_TRY(whit_table_open(view->data + header->meta_offset, header->meta_bytes, place, &view->meta, error));
     for (uint32_t i = 0; i < header->n_pairs; i++) {
         WHIT_TRY(check_pair(view, i, size_bytes, place, error));
@@ -139,8 +140,9 @@ whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *mod
         char belongs[2 * WHIT_HASH_BYTES + 1], is[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(view->identity, belongs);
         whit_hash_hex(whit_ndf_identity(model), is);
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: made for the model %.16s, not for %s, which is %.16s", place,
-                         belongs, whit_ndf_path(model), is);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the adapter was made for the model %.16s, not for %s, which is %.16s", place, belongs,
+                         whit_ndf_path(model), is);
     }
     weights->pairs = whit_zalloc_array(allocator, weights->n_pairs, sizeof *weights->pairs);
     weights->of_tensor = whit_zalloc_array(allocator, weights->n_tensors, sizeof *weights->of_tensor);

@@ -62,10 +62,11 @@ whit_status whit_config_set_kind(whit_config *c, uint32_t layer, const whit_laye
 {
     uint32_t i = 0;
     if (layer >= WHIT_MAX_LAYERS)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: over %u layers are too many", path, WHIT_MAX_LAYERS);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the model has more than %u layers", path, WHIT_MAX_LAYERS);
     while (i < c->n_kinds && memcmp(&c->kinds[i], kind, sizeof *kind) != 0) i++;
     if (i == WHIT_KINDS_MAX)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: its layers are of over %u kinds", path, WHIT_KINDS_MAX);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has more than %u kinds of layers", path,
+                         WHIT_KINDS_MAX);
     c->kinds[i] = *kind;
     if (i == c->n_kinds) c->n_kinds++;
     c->kind_of_layer[layer] = (uint8_t)i;
@@ -151,7 +152,8 @@ static whit_status load_kinds(const whit_table *table, const char *path, whit_co
     c->n_kinds = (uint32_t)(kinds.count / N_KIND);
     for (uint32_t i = 0; i < kinds.count; i++) {
         if (kinds.u64s[i] > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field 'kinds' is out of range", path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field 'kinds' must have numbers below 2^32",
+                             path);
         *field_at(&c->kinds[i / N_KIND], i % N_KIND) = (uint32_t)kinds.u64s[i];
     }
     memcpy(c->kind_of_layer, layers.bytes, layers.count);
@@ -197,13 +199,13 @@ void whit_config_save_layers(const whit_config *c, whit_table_builder *table)
 static whit_status check_rope(const whit_rope *r, uint32_t i, const char *path, whit_error *error)
 {
     const char *why = NULL;
-    if (r->dims > 1024 || r->dims % 2) why = "it cannot turn so many dimensions";
+    if (r->dims > 1024 || r->dims % 2) why = "it cannot rotate that many dimensions";
     if (!(r->magnitude > 0 && r->magnitude < 1e3)) why = "its magnitude is not in (0, 1e3)";
     if (r->scaling >= WHIT_ROPE_SCALING_COUNT) why = "its scaling is not known";
     if (r->scaling != WHIT_ROPE_PLAIN && !(r->factor >= 1e-3 && r->factor < 1e9))
         why = "its factor is not in [1e-3, 1e9)";
     if (r->scaling > WHIT_ROPE_LINEAR && !(r->length >= 1 && r->length < 1e9)) why = "its length is not in [1, 1e9)";
-    if (r->scaling == WHIT_ROPE_DYNAMIC && r->dims < 4) why = "it turns too few dimensions";
+    if (r->scaling == WHIT_ROPE_DYNAMIC && r->dims < 4) why = "it rotates too few dimensions";
     if (r->scaling == WHIT_ROPE_YARN &&
         !(r->beta_fast > 0 && r->beta_slow > 0 && r->beta_fast < 1e9 && r->beta_slow < 1e9 && r->theta > 1))
         why = "its ramp needs beta_fast and beta_slow in (0, 1e9) and a theta above 1";
@@ -219,16 +221,16 @@ static whit_status check_kind(const whit_config *c, uint32_t i, const char *path
     bool attends = k->mixer == WHIT_MIXER_ATTENTION;
     if (k->mixer >= WHIT_MIXER_COUNT) why = "its mixer is not known";
     if (k->rope >= whit_config_n_ropes(c))
-        why = "its RoPE table is not there";
+        why = "its RoPE table is missing";
     else if (k->rope_dim && k->rope_dim != whit_config_rope(c, k->rope).dims)
-        why = "its RoPE table turns another number of dimensions";
+        why = "its RoPE table rotates another number of dimensions";
     if (k->n_heads > 4096 || k->n_kv_heads > 4096 || k->head_dim > WHIT_KV_MAX_HEAD_DIM || k->n_ff > 65536)
         why = "it is too wide";
     else if ((uint64_t)k->n_heads * k->head_dim > 65536)
         why = "its heads are too wide";
     if (attends && (!k->n_heads || !k->n_kv_heads || k->head_dim < 2 || k->n_heads % k->n_kv_heads))
-        why = "its heads do not divide";
-    if (k->rope_dim > k->head_dim) why = "it turns more than a head";
+        why = "its key/value heads do not divide its heads";
+    if (k->rope_dim > k->head_dim) why = "its RoPE rotates more dimensions than a head has";
     return why ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer kind %u: %s", path, i, why) : WHIT_OK;
 }
 

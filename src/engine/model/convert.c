@@ -352,7 +352,7 @@ static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t
         for (uint32_t k = 0; k < t->to.n_cols; k++)
             if (!isfinite(scratch->values[k]))
                 return whit_fail(error, WHIT_ERROR_NUMERIC,
-                                 "%s: tensor '%s': row %u, column %u is no number; the source is damaged",
+                                 "%s: tensor '%s': row %u, column %u is not a number; the source is damaged",
                                  t->job->source->path, t->from->name, chunk->begin + i, k);
         whit_requantise_row(&t->to, scratch->values, &row);
         if (!whit_requantise_is_finite(&t->to, &row))

@@ -103,7 +103,7 @@ static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *m
             if (mounting->mounts[k].weights->of_tensor[step->weight])
                 return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                                  "an adapter changes matrices of layer %u, which is computed only for tokens whose "
-                                 "outputs are wanted: that is not supported",
+                                 "outputs are requested: this is not supported",
                                  step->layer);
     }
     return WHIT_OK;

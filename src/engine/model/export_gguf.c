@@ -243,11 +243,10 @@ static whit_status choose_type(struct export *e, struct target *target)
                          "a type to export the weights alone",
                          e->source->path, target->from->name);
     if (type->act == WHIT_TENSOR_ACT_TOKEN && strncmp(e->architecture, "bitnet", 6) != 0)
-        return whit_fail(
-            e->error, WHIT_ERROR_UNSUPPORTED,
-            "%s: tensor '%s' is W1.58A8, which a GGUF file of architecture %s cannot say in a type that is "
-            "written here; name a type to export the weights alone",
-            e->source->path, target->from->name, e->architecture);
+        return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%s' is W1.58A8, which no GGUF type that whit writes can store for architecture "
+                         "%s; name a type to export the weights alone",
+                         e->source->path, target->from->name, e->architecture);
     if (type->codec == WHIT_CODEC_T2 || type->codec == WHIT_CODEC_T5)
         return choose_kind(e, target, ternary, sizeof ternary / sizeof *ternary);
     if (type->codec == WHIT_CODEC_B1) return choose_kind(e, target, signs, sizeof signs / sizeof *signs);

@@ -37,7 +37,7 @@ static const struct form {
 
 static whit_status refuse_model(const whit_source *source, const char *what, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model of family %s with %s has no form in GGUF here",
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model of family %s with %s cannot be exported to GGUF",
                      source->path, source->config.family, what);
 }
 
@@ -157,7 +157,7 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
     const whit_config *c = &source->config;
     if (c->program)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: GGUF has no place for the program that states what this model computes", source->path);
+                         "%s: GGUF cannot store the program that defines this model's computation", source->path);
     *architecture = c->family;
     if (strcmp(c->family, "bitnet") == 0) {
         *architecture = c->gate == WHIT_GATE_RELU2 ? "bitnet-b1.58" : "bitnet";

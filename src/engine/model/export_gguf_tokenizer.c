@@ -136,7 +136,7 @@ static whit_status check_added(const whit_tokenizer_view *view, const char *path
         else if (flags & WHIT_ADDED_LSTRIP)
             flag = "lstrip";
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the added token '%.*s' has %s, for which GGUF has no place; export without the tokenizer",
+                         "%s: the added token '%.*s' has %s, which GGUF cannot store; export without the tokenizer",
                          path, n_shown, text ? (const char *)text : "", flag);
     }
     return WHIT_OK;
@@ -168,7 +168,7 @@ whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const ch
         whit_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", prefix);
     } else {
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: a tokenizer of this kind has no form in GGUF; export without the tokenizer", path);
+                         "%s: GGUF cannot store a tokenizer of this kind; export without the tokenizer", path);
     }
     WHIT_TRY(put_tokens(view, header->model == WHIT_TOKENIZER_SPM, writer, allocator, error));
     const bool has_defaults = header->model == WHIT_TOKENIZER_SPM;

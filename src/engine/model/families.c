@@ -147,8 +147,8 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     /* Every integer argument is a layer, a size or a value. */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is no size", whit_family_functions[function].name,
-                             (long long)a[s - begin].i);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a size",
+                             whit_family_functions[function].name, (long long)a[s - begin].i);
     if (whit_family_functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a layer", whit_family_functions[function].name,
                          (long long)a[0].i);
@@ -315,7 +315,7 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
         const whit_node *node = &graph->nodes[i];
         const char *made = VALUE(node->output).name, *why = NULL;
-        if (node->layer >= c->n_layers) why = "the model has not so many layers";
+        if (node->layer >= c->n_layers) why = "the model does not have that many layers";
         if (node->op == WHIT_OP_EMBED) {
             const uint32_t n_rows[] = {[WHIT_INDEX_ID] = c->n_vocab,
                                        [WHIT_INDEX_POSITION] = c->n_positions,
@@ -327,24 +327,25 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";
-        if (node->op == WHIT_OP_SELECT && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH) why = "rows are selected once";
+        if (node->op == WHIT_OP_SELECT && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH)
+            why = "rows can be selected only once";
         if (node->op == WHIT_OP_ATTENTION) {
             if (node->head_dim < 2 || node->head_dim < kind.rope_dim || node->head_dim > WHIT_KV_MAX_HEAD_DIM)
                 why = "heads have at least rope_dim and 2 dimensions, and not over 1,024";
             if (node->layer < c->n_layers) {
-                if (attends[node->layer]) why = "a layer attends once";
+                if (attends[node->layer]) why = "a layer can attend only once";
                 attends[node->layer] = true;
             }
             if (VALUE(node->output).width > WHIT_MAX_COLS) why = "the queries are too wide";
             if (node->is_bidirectional != c->bidirectional)
                 why = "all layers of a bidirectional model attend to both sides";
             for (int k = 0; k < 3; k++)
-                if (VALUE(node->input[k]).rows != WHIT_ROWS_BATCH) why = "attention is in front of selected()";
+                if (VALUE(node->input[k]).rows != WHIT_ROWS_BATCH) why = "attention must come before selected()";
         }
         if ((node->op == WHIT_OP_CONV || node->op == WHIT_OP_DELTA) && VALUE(node->input[0]).rows != WHIT_ROWS_BATCH)
-            why = "recurrent layers are before selected()";
+            why = "recurrent layers must come before selected()";
         if (node->op == WHIT_OP_ATTENTION_SHARED && node->layer < c->n_layers) {
-            if (attends[node->layer]) why = "a layer attends once";
+            if (attends[node->layer]) why = "a layer can attend only once";
             attends[node->layer] = true;
         }
         if (why) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s': %s", name, made, why);
@@ -353,7 +354,7 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
         if (!attends[i] && whit_config_kind(c, i).mixer == WHIT_MIXER_ATTENTION)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u has no attention", name, i);
     if (graph->vector && VALUE(graph->vector).rows != WHIT_ROWS_SELECTED)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector(x) takes a value of selected rows", name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector(x) needs a value of selected rows", name);
     if (!graph->output && graph->vector) return WHIT_OK;
     if (!graph->output)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the program ends without output(x, logits) or vector(x)", name);
@@ -431,9 +432,9 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                                   "model family '%s' is not known (known: " WHIT_KNOWN_FAMILIES ")", config->family);
     else if (family->is_plain && whit_config_is_extended(config))
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                      "a model of family '%s' has layers, RoPE tables or numbers of later families", config->family);
+        graph->status = whit_fail(
+            graph->error, WHIT_ERROR_FORMAT,
+            "a model of family '%s' has layers, RoPE tables or numbers that this family does not know", config->family);
     else {
         /* The graph's errors are reported without a source position: the program is built in. */
         whit_status status = run_compiled(family, config, graph, &error);

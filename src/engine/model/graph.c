@@ -69,7 +69,7 @@ static bool grow_array(whit_graph *graph, void **array, uint32_t *capacity, uint
     if (used < *capacity) return true;
     uint32_t wanted = *capacity ? *capacity * 2 : 256;
     if (wanted > MAX_NODES) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_LIMIT, "the graph has over %u operations", used);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_LIMIT, "the graph has more than %u operations", used);
         return false;
     }
     void *larger = whit_zalloc_array(graph->allocator, wanted, elem_bytes);
@@ -337,7 +337,7 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "graph: %s: cannot turn %u of %u dimensions per head", name, rotary, head_dim);
+                                  "graph: %s: cannot rotate %u of %u dimensions per head", name, rotary, head_dim);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_ROPE,
                                  .input = {x},
@@ -385,7 +385,7 @@ whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref atten
     if (graph->status != WHIT_OK) return 0;
     if (!node || node->output != attended || node->op != WHIT_OP_ATTENTION) {
         graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: sinks are not those of the attention before");
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: sinks do not belong to the preceding attention");
         return 0;
     }
     node->weight = vector_of(graph, layer, weight, graph->values[attended - 1].width / node->head_dim);
@@ -403,8 +403,8 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: layer %u has not attended", name, owner);
     if (graph->status == WHIT_OK &&
         (attends->head_dim != head_dim || graph->values[attends->output - 1].width != width))
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its heads are not those of layer %u", name, owner);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its heads differ from those of layer %u",
+                                  name, owner);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_ATTENTION_SHARED,
                                  .input = {q},
@@ -461,7 +461,7 @@ whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(cap > 0))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a cap of %g", name, cap);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a cap of %g is not possible", name, cap);
     return push_node(
         graph, layer, name, width,
         (whit_node){.op = WHIT_OP_SOFTCAP, .input = {x}, .weight = -1, .bias = -1, .constant = (float)cap});
@@ -517,7 +517,8 @@ whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, 
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !length)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a length of 0 tokens", name);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a length of 0 tokens is not possible", name);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_TEMPERATURE,
                                  .input = {x},
@@ -593,7 +594,8 @@ whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_r
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(limit > 0))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a limit of %g", name, limit);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a limit of %g is not possible", name, limit);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_CLAMP,
                                  .input = {x},
@@ -641,7 +643,7 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
     graph->n_experts = n;
     graph->n_used = shape.n_used;
     if (graph->values[route - 1].rows == WHIT_ROWS_BATCH) return route;
-    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts are before selected()", name);
+    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts must come before selected()", name);
     return 0;
 }
 
@@ -660,7 +662,8 @@ whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whi
     const uint32_t width = width_of(graph, x, name);
     if (!is_route(graph, name, route)) return 0;
     if (graph->values[x - 1].rows != WHIT_ROWS_BATCH) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts are before selected()", name);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: experts must come before selected()", name);
         return 0;
     }
     const whit_ref made = push_node(graph, layer, name, width,
@@ -681,7 +684,7 @@ whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name
     const uint32_t k = width_of(graph, x, name);
     whit_tensor_type type = {0};
     if (graph->status == WHIT_OK && graph->values[x - 1].rows != WHIT_ROWS_EXPERT)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s is not after dispatch()", name);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s must come after dispatch()", name);
     if (graph->status == WHIT_OK && (!width || width % WHIT_TILE_ROWS || width > WHIT_MAX_COLS))
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                                   "graph: %s: experts of %u rows (multiples of %d up to %d are supported)", name, width,
@@ -703,7 +706,7 @@ whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit
     const uint32_t width = width_of(graph, x, name);
     if (!is_route(graph, name, route)) return 0;
     if (graph->values[x - 1].rows != WHIT_ROWS_EXPERT) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s is not after dispatch()", name);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s must come after dispatch()", name);
         return 0;
     }
     for (uint32_t i = 0; i < graph->n_nodes; i++)

@@ -27,7 +27,7 @@ static whit_status check_numbers(const whit_config *c, const char *path, whit_er
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a token cannot take %u of %u experts (at most %u)", path,
                          c->n_experts_used, c->n_experts, WHIT_EXPERTS_MAX);
     if (!c->n_expert_ff || c->n_expert_ff > 65536)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: experts of width %u", path, c->n_expert_ff);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: experts of width %u are not supported", path, c->n_expert_ff);
     return WHIT_OK;
 }
 

@@ -31,7 +31,7 @@ whit_status whit_gguf_key_u32(const whit_gguf_keys *k, const char *suffix, bool 
         return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' is missing", k->path, name);
     WHIT_TRY(whit_gguf_u64(k->gguf, name, &number, k->error));
     if (number > UINT32_MAX)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' is out of range", k->path, name);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' must be below 2^32", k->path, name);
     *value = (uint32_t)number;
     return WHIT_OK;
 }
@@ -59,8 +59,8 @@ static whit_status get_largest(const whit_gguf_keys *k, const char *suffix, bool
     int64_t largest = 0, other;
     for (uint64_t i = 0; i < key->n_elems; i++) {
         if (!whit_gguf_element_i64(key, i, &other) || other < 0 || other > UINT32_MAX)
-            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' is out of range", k->path, k->architecture,
-                             suffix);
+            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' must have numbers from 0 to 2^32 - 1",
+                             k->path, k->architecture, suffix);
         if (other > largest) largest = other;
     }
     if (key->n_elems) *value = (uint32_t)largest;
@@ -190,7 +190,7 @@ static whit_status check_type(const whit_gguf *gguf, const char *path, whit_erro
     } types[] = {
         {"adapter", "is an adapter, as GGUF; take the PEFT folder that it was made of, and convert it for its model"},
         {"imatrix", "is an importance matrix, not a model; give it to whit compress"},
-        {"mmproj", "is the part of a model for images or sound; open the text model that it was published beside"},
+        {"mmproj", "is the part of a model for images or sound; open the text model that it was published with"},
     };
     const char *type = "";
     size_t n = 0;

@@ -236,7 +236,7 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
     if (n_drafts >= c->n_layers || !interval || !c->delta_heads || inner % c->delta_heads)
         return whit_fail(k->error, WHIT_ERROR_FORMAT,
                          "%s: %u layers of which %u predict further tokens, and %u value heads of %u elements "
-                         "together, make no sense",
+                         "together, contradict each other",
                          k->path, c->n_layers, n_drafts, c->delta_heads, inner);
     c->n_layers -= n_drafts;
     char name[64];
@@ -245,7 +245,7 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
     const whit_gguf_key *list = whit_gguf_key_find(k, "attention.recurrent_layers");
     if (list && (list->type != WHIT_GGUF_ARRAY || list->element_type != WHIT_GGUF_BOOL || list->n_elems < c->n_layers))
         return whit_fail(k->error, WHIT_ERROR_FORMAT,
-                         "%s: key '%s.attention.recurrent_layers' does not say of each of %u layers whether it is",
+                         "%s: key '%s.attention.recurrent_layers' does not have an entry for each of %u layers",
                          k->path, k->architecture, c->n_layers);
     whit_layer_kind of[WHIT_MAX_LAYERS];
     for (uint32_t i = 0; i < c->n_layers; i++) {

@@ -153,7 +153,7 @@ whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(gguf, "token_embd.weight");
     const bool is_table = embed && rotation->is_rotated[embed - gguf->tensors];
     if (is_tied != (version == 2) || (c->tied_head && is_table != is_tied) || (!c->tied_head && is_tied))
-        return refuse_key(&r, "tied_output", "does not fit the version, or the head that the file has or lacks");
+        return refuse_key(&r, "tied_output", "does not fit the version, or the presence of a head in the file");
     c->hadamard_block = (uint32_t)block;
     c->hadamard_signs = has_signs;
     return read_grouping(&r, c);

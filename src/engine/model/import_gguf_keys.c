@@ -185,7 +185,7 @@ whit_status whit_import_gguf_keys(const whit_gguf *gguf, whit_source *source,
         }
         const char *reason = is_causal_key(key, architecture->name)
             ? "says that tokens attend to both sides, which is not supported"
-            : "is not known, and it may change the result: this file wants a program that knows it";
+            : "is not known, and it may change the result: this file needs a program that knows the key";
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: key '%.*s' %s", path,
                          (int)(key->name_bytes < 80 ? key->name_bytes : 80), key->name, reason);
     }

@@ -36,7 +36,8 @@ static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
     WHIT_TRY(whit_gguf_key_f64(k, "rope.scaling.yarn_ext_factor", &ext));
     WHIT_TRY(whit_gguf_key_f64(k, "rope.scaling.yarn_log_multiplier", &all));
     if (ext != 1 && ext != -1)
-        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: yarn with an extrapolation factor of %g", k->path, ext);
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: yarn with an extrapolation factor of %g is not supported", k->path, ext);
     rope->magnitude = attn_factor * whit_rope_yarn_magnitude(rope->factor, 1);
     if (all != 0) rope->magnitude /= whit_rope_yarn_magnitude(rope->factor, all);
     rope->magnitude = as_float(rope->magnitude);
@@ -135,12 +136,13 @@ static whit_status read_per_layer(const whit_gguf_keys *k, const char *suffix, u
         int64_t number;
         bool is_bool = key->element_type == WHIT_GGUF_BOOL;
         if (key->n_elems < n_layers || (!is_bool && !whit_gguf_element_i64(key, i, &number)))
-            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' has no number for each of %u layers",
-                             k->path, k->architecture, suffix, n_layers);
+            return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                             "%s: key '%s.%s' does not have a number for each of %u layers", k->path, k->architecture,
+                             suffix, n_layers);
         if (is_bool) number = key->data[i] != 0;
         if (number < 0 || number > UINT32_MAX)
-            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' is out of range", k->path, k->architecture,
-                             suffix);
+            return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.%s' must have numbers from 0 to 2^32 - 1",
+                             k->path, k->architecture, suffix);
         values[i] = (uint32_t)number;
     }
     return WHIT_OK;
@@ -164,8 +166,8 @@ whit_status whit_import_gguf_layers(const whit_gguf_keys *k, const whit_gguf_arc
     static const char *const names[] = {"feed_forward_length", "attention.head_count", "attention.head_count_kv"};
     uint32_t numbers[3][WHIT_MAX_LAYERS], is_sliding[WHIT_MAX_LAYERS], window_dim = c->head_dim;
     if (c->n_layers > WHIT_MAX_LAYERS)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: n_layers is %u, over %u", k->path, c->n_layers,
-                         WHIT_MAX_LAYERS);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: n_layers is %u, but at most %u are supported", k->path,
+                         c->n_layers, WHIT_MAX_LAYERS);
     const uint32_t fallbacks[] = {c->n_ff, c->n_heads, c->n_kv_heads};
     for (int i = 0; i < 3; i++) WHIT_TRY(read_per_layer(k, names[i], fallbacks[i], c->n_layers, numbers[i]));
     WHIT_TRY(read_sliding(k, a, c, is_sliding));

@@ -243,8 +243,8 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     if (importer->n_tensors == importer->capacity)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
     if (file->n_dims > 2 && !(file->n_dims == 3 && row && whit_import_has_experts(row->rows)))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions", source->path, name,
-                         file->n_dims);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions, which is not supported",
+                         source->path, name, file->n_dims);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     struct whit_gguf_import *import = &importer->tensors[importer->n_tensors++];
@@ -272,7 +272,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
                              source->path, name, whit_ggml_kind_info(kind)->name);
         if (import->view.n_cols > WHIT_MAX_COLS)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has over %u elements", source->path, name,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has more than %u elements", source->path, name,
                              WHIT_MAX_COLS);
         tensor->type =
             (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};

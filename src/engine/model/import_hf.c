@@ -25,7 +25,7 @@ static whit_status add_templates(whit_source *source, const whit_hf_document *do
     for (uint32_t at = whit_json_first(json, node); at != WHIT_JSON_NONE; at = whit_json_next(json, node, at)) {
         name = whit_json_string(json, whit_json_get(json, at, "name"), &name_bytes);
         text = whit_json_string(json, whit_json_get(json, at, "template"), &n);
-        if (!name || !text) return whit_json_fail(json, at, error, "a chat template without name or text");
+        if (!name || !text) return whit_json_fail(json, at, error, "this chat template lacks its name or its text");
         WHIT_TRY(whit_source_add_template(source, name, name_bytes, text, n, error));
     }
     return WHIT_OK;

@@ -157,7 +157,8 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
     if (is_used) WHIT_TRY(whit_hf_bool(config, "use_pos_enc", &is_used, error));
     if (!is_used || !multiple || multiple > 65536 || !(multiplier > 0 && multiplier < 16) || c->n_ff > 1u << 20)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: an LFM2 without SwiGLU or RoPE, or with widths that make no sense", config->path);
+                         "%s: an LFM2 model without SwiGLU or RoPE, or with these widths, is not supported",
+                         config->path);
     if (adjusts) {
         c->n_ff = (uint32_t)(multiplier * (double)(2 * (uint64_t)c->n_ff / 3));
         c->n_ff = (c->n_ff + multiple - 1) / multiple * multiple;
@@ -537,7 +538,8 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
     name = whit_json_string(json, first, &n);
     WHIT_TRY(whit_hf_string(config, "model_type", &type, &type_bytes, error));
     if (!name && !type)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: neither architectures nor model_type says what model this is",
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the kind of model is not known, because architectures and model_type are both missing",
                          config->path);
     size_t bare = name ? class_name_bytes(name, n) : 0;
     *class = name ? find_nested(config, name, n) : find_type(type, type_bytes);
@@ -547,8 +549,8 @@ whit_status whit_hf_find_class(const whit_hf_document *config, bool any, const w
     if (*class) return WHIT_OK;
     if (name && !bare && !whit_family_needs(name, n))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: '%.*s' is not a model that continues a text (…ForCausalLM)", config->path,
-                         (int)(n < 60 ? n : 60), name);
+                         "%s: '%.*s' is not a model that continues a text, whose name ends in ForCausalLM",
+                         config->path, (int)(n < 60 ? n : 60), name);
     if (name) return whit_unknown_family(config->path, name, n, error);
     return whit_unknown_family(config->path, type, type_bytes, error);
 }

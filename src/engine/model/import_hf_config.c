@@ -16,7 +16,7 @@ whit_status whit_hf_read_u32(const whit_hf_document *config, const char *name, b
     uint64_t number = *value;
     WHIT_TRY(whit_hf_u64(config, name, &number, error));
     if (number > UINT32_MAX)
-        return whit_json_fail(&config->json, whit_hf_node(config, name), error, "%s is out of range", name);
+        return whit_json_fail(&config->json, whit_hf_node(config, name), error, "%s must be below 2^32", name);
     if (required && !number)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: field '%s' is missing", config->path, name);
     *value = (uint32_t)number;
@@ -143,9 +143,10 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
         snprintf(name, sizeof name, "%.*s", (int)(name_bytes < 63 ? name_bytes : 63), whit_or_empty(text));
         uint32_t group = whit_json_get(json, groups, name), weights = whit_json_get(json, group, "weights");
         if (!field_is(json, group, "format", formats[0]) && !field_is(json, group, "format", formats[1]))
-            return whit_json_fail(json, key, error, "a group of another format than pack-quantized or int-quantized");
+            return whit_json_fail(json, key, error,
+                                  "this group has another format than pack-quantized or int-quantized");
         if (!field_is(json, weights, "type", "int"))
-            return whit_json_fail(json, key, error, "a group whose packed weights are not integers");
+            return whit_json_fail(json, key, error, "this group's packed weights are not integers");
         WHIT_TRY(check_activations(json, whit_json_get(json, group, "input_activations"), q, error));
         WHIT_TRY(check_activations(json, whit_json_get(json, group, "output_activations"), q, error));
     }
@@ -235,7 +236,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     for (uint32_t key = whit_json_first(json, node); key != WHIT_JSON_NONE; key = whit_json_next(json, node, key)) {
         bool found = whit_hf_is_void(json, key);
         for (size_t i = 0; i < COUNT(known); i++) found |= whit_json_is(json, key, known[i]);
-        if (!found) return whit_json_fail(json, key, error, "a field of quantization_config that is not known");
+        if (!found) return whit_json_fail(json, key, error, "this field of quantization_config is not known");
     }
     WHIT_TRY(whit_hf_string(config, "quantization_config.linear_class", &linear, &linear_bytes, error));
     WHIT_TRY(whit_hf_string(config, "quantization_config.quantization_mode", &mode, &mode_bytes, error));

@@ -159,7 +159,7 @@ static const struct reason {
     {"num_experts", "mixtures of experts are not supported"},
     {"num_local_experts", "mixtures of experts are not supported"},
     {"n_routed_experts", "mixtures of experts are not supported"},
-    {"partial_rotary_factor", "heads that turn in part are not supported"},
+    {"partial_rotary_factor", "heads that RoPE rotates only in part are not supported"},
     {"query_pre_attn_scalar", "another scale of attention scores is not supported"},
     {"residual_multiplier", "scaled residuals are not supported"},
     {"scale_depth", "scaled residuals are not supported"},
@@ -290,7 +290,7 @@ static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t
         return WHIT_OK;
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     if (same_value(json, key + 1, whit_json_get(json, importer->text.root, name))) return WHIT_OK;
-    return whit_json_fail(json, key, error, "field '%s' stands beside text_config, which says otherwise", name);
+    return whit_json_fail(json, key, error, "field '%s' contradicts the same field in text_config", name);
 }
 
 static whit_status check_object(const struct whit_hf_importer *importer, uint32_t object, bool is_outside,

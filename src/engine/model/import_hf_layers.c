@@ -27,7 +27,8 @@ static whit_status read_types(const struct whit_hf_importer *importer, uint32_t 
         if (n < c->n_layers) windows->is_recurrent[n] = recurrent;
     }
     if (n != c->n_layers)
-        return whit_json_fail(json, types, error, "layer_types has %u entries for %u layers", n, c->n_layers);
+        return whit_json_fail(json, types, error, "layer_types has %u entries, but the model has %u layers", n,
+                              c->n_layers);
     return WHIT_OK;
 }
 
@@ -77,7 +78,8 @@ static whit_status read_turning(const struct whit_hf_importer *importer, const w
         if (n < c->n_layers) turns[n] = (uint8_t)one;
     }
     if (n != c->n_layers)
-        return whit_json_fail(json, list, error, "no_rope_layers has %u entries for %u layers", n, c->n_layers);
+        return whit_json_fail(json, list, error, "no_rope_layers has %u entries, but the model has %u layers", n,
+                              c->n_layers);
     return WHIT_OK;
 }
 

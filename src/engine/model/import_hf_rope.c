@@ -92,7 +92,7 @@ static whit_status check_fields(const struct reading *r, uint32_t node)
         for (size_t i = 0; i < COUNT(always); i++) known |= whit_json_is(json, key, always[i]);
         for (size_t i = 0; i < COUNT(r->scaling->fields) && r->scaling->fields[i]; i++)
             known |= whit_json_is(json, key, r->scaling->fields[i]);
-        if (!known) return whit_json_fail(json, key, r->error, "a field that this kind of RoPE scaling does not have");
+        if (!known) return whit_json_fail(json, key, r->error, "this kind of RoPE scaling does not have this field");
     }
     return WHIT_OK;
 }
@@ -162,7 +162,7 @@ static whit_status read_divisors(const struct reading *r, const char *field, con
     }
     if (i != n || whit_json_type_of(json, list) != WHIT_JSON_ARRAY)
         return whit_json_fail(json, list == WHIT_JSON_NONE ? whit_hf_node(r->config, r->object) : list, r->error,
-                              "%s has %u numbers for %u pairs", path, i, n);
+                              "%s has %u numbers, but a head has %u pairs", path, i, n);
     return WHIT_OK;
 }
 
@@ -191,7 +191,7 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
     WHIT_TRY(get_number(r, "partial_rotary_factor", &share));
     if (!(share >= 0 && share <= 1))
         return whit_json_fail(&r->config->json, whit_hf_node(r->config, r->object), r->error,
-                              "a share of %g of each head cannot turn", share);
+                              "RoPE cannot rotate a share of %g of each head", share);
     float *values;
     WHIT_TRY(new_divisors(r, "rope_factors", rope->dims / 2, &values));
     for (uint32_t i = 0; i < rope->dims / 2; i++) values[i] = i < (uint32_t)(share * rope->dims / 2) ? 1 : 1e30f;
@@ -301,8 +301,8 @@ static whit_status read_dims(const struct reading *r, uint32_t *dims)
     if (share == 0) share = 1;
     for (size_t i = 0; is_read && i < COUNT(names); i++) WHIT_TRY(whit_hf_f64(r->config, names[i], &share, r->error));
     if (!(share >= 0 && share <= 1))
-        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: a share of %g of each head cannot turn", r->config->path,
-                         share);
+        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: RoPE cannot rotate a share of %g of each head",
+                         r->config->path, share);
     *dims = (uint32_t)(share * r->head_dim) / 2 * 2;
     return WHIT_OK;
 }
@@ -327,7 +327,7 @@ static whit_status read_tables(struct reading *r)
     if (node == WHIT_JSON_NONE || whit_json_type_of(&r->config->json, node) == WHIT_JSON_NULL)
         r->object = NULL;
     else if (!is_object(r->config, r->object))
-        return whit_json_fail(&r->config->json, node, r->error, "%s is no object", r->object);
+        return whit_json_fail(&r->config->json, node, r->error, "%s is not an object", r->object);
     WHIT_TRY(whit_hf_f64(r->config, "rope_theta", &theta, r->error));
     WHIT_TRY(read_dims(r, &ropes[0].dims));
     ropes[0].theta = theta;

@@ -326,7 +326,7 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     if (!scale) return refuse_tensor(r, "its weight_scale is missing");
     bool one = true;
     for (uint32_t i = 0; i < scale->n_dims; i++) one &= scale->dims[i] == 1;
-    if (!one) return refuse_tensor(r, "several scales for one matrix (weight_scale) are not supported");
+    if (!one) return refuse_tensor(r, "has several scales for one matrix (weight_scale), which is not supported");
     if (!whit_safetensor_f64(scale, 0, &value) || !isfinite(value) || value == 0)
         return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is not a scale", r->source->path, name);
     *factor = r->importer->quantisation.multiplies ? value : 1 / value;
@@ -376,7 +376,7 @@ static whit_status i8_projection(const struct reading *r, struct whit_hf_import 
     if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
     for (uint64_t i = 0; i < r->file->size_bytes; i++)
         if (import->codes[i] < -1 || import->codes[i] > 1)
-            return refuse_tensor(r, "holds I8 weights other than -1, 0 and 1");
+            return refuse_tensor(r, "contains I8 weights other than -1, 0 and 1");
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(r->file->dims[0], r->file->dims[1], factor);
     tensor->read_row = read_codes;
@@ -389,7 +389,8 @@ static whit_status float_matrix(const struct reading *r, struct whit_hf_import *
         whit_ggml_kind kind;
         whit_codec codec;
     } codecs[] = {{WHIT_GGML_F32, WHIT_CODEC_F32}, {WHIT_GGML_F16, WHIT_CODEC_F16}, {WHIT_GGML_BF16, WHIT_CODEC_BF16}};
-    if (!whit_safetensor_view(r->file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
+    if (!whit_safetensor_view(r->file, &import->view))
+        return refuse_tensor(r, "its dtype is not supported for this tensor");
     if (import->view.n_rows > UINT32_MAX || import->view.n_cols > WHIT_MAX_COLS)
         return refuse_tensor(r, "is too large");
     for (size_t i = 0; i < COUNT(codecs); i++)
@@ -410,7 +411,7 @@ static whit_status latent_projection(const struct reading *r, struct whit_hf_imp
     if (!row) return whit_fail_memory(r->error, tensor->name, view->n_cols * sizeof *row);
     double mean = whit_float_absmean(view, row);
     whit_free(r->source->allocator, row, view->n_cols * sizeof *row);
-    if (isnan(mean)) return refuse_tensor(r, "holds weights that are not finite");
+    if (isnan(mean)) return refuse_tensor(r, "contains weights that are not finite");
     float inverse = 1.0f / fmaxf((float)mean, 1e-5f);
     import->inverse = inverse;
     tensor->type = ternary_type(view->n_rows, view->n_cols, 1.0f / inverse);
@@ -436,7 +437,7 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     WHIT_TRY(read_scale(r, false, &factor));
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
-        return refuse_tensor(r, "holds latent weights, but config.json does not say that they are quantised online");
+        return refuse_tensor(r, "contains latent weights, but config.json does not say that they are quantised online");
     import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows are still rounded to zeros */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
@@ -555,7 +556,7 @@ static whit_status check_floats(const struct reading *r)
     module_of(r, module);
     WHIT_TRY(whit_hf_fixed_scales(r->importer->hf->weights, r->importer->quantisation.form, module, scales, r->error));
     if (scales[0] != 0 || scales[1] != 0)
-        return refuse_tensor(r, "has fixed scales of activations beside weights that are not quantised");
+        return refuse_tensor(r, "has fixed scales of activations, but its weights are not quantised");
     return WHIT_OK;
 }
 
@@ -564,7 +565,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
     if (row_scales(r)) return ternary_rows(r, import, tensor);
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
-    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse_tensor(r, "is no matrix");
+    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse_tensor(r, "is not a matrix");
     if (r->file->dtype == WHIT_DTYPE_U8) return packed_projection(r, import, tensor);
     if (r->file->dtype == WHIT_DTYPE_I8) return i8_projection(r, import, tensor);
     return float_projection(r, import, tensor);
@@ -583,7 +584,8 @@ static whit_status add_taps(const struct reading *r, struct whit_hf_import *impo
     if (file.n_dims != 2 || !file.size_bytes || file.dims[1] > WHIT_CONV_TAPS_MAX ||
         file.dims[0] > WHIT_MAX_COLS / WHIT_CONV_TAPS_MAX)
         return refuse_tensor(r, "is not a convolution by channel of at most 8 taps");
-    if (!whit_safetensor_view(&file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
+    if (!whit_safetensor_view(&file, &import->view))
+        return refuse_tensor(r, "its dtype is not supported for this tensor");
     import->form = WHIT_IMPORT_TAPS;
     tensor->type =
         (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(file.dims[0] * file.dims[1])};
@@ -597,7 +599,8 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     WHIT_TRY(check_floats(r));
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
     if (r->file->n_dims != 1) return refuse_tensor(r, "is neither a vector nor a matrix");
-    if (!whit_safetensor_view(r->file, &import->view)) return refuse_tensor(r, "its dtype is not supported here");
+    if (!whit_safetensor_view(r->file, &import->view))
+        return refuse_tensor(r, "its dtype is not supported for this tensor");
     if (import->view.n_cols > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
     tensor->read_row = read_vector;

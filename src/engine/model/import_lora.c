@@ -59,8 +59,8 @@ static const struct reason {
 } reasons[] = {
     {"alora_invocation_tokens", "adapters that begin at certain tokens are not supported"},
     {"fan_in_fan_out", "transposed matrices are not supported"},
-    {"layer_replication", "a model with repeated layers is another model"},
-    {"lora_bias", "biases beside the factors are not supported"},
+    {"layer_replication", "adapters of models with repeated layers are not supported"},
+    {"lora_bias", "biases in addition to the factors are not supported"},
     {"modules_to_save", "whole trained modules are not supported: only low-rank factors are"},
     {"target_parameters", "factors of bare parameters are not supported"},
     {"trainable_token_indices", "trained rows of the embedding are not supported"},
@@ -113,16 +113,17 @@ static whit_status read_config(struct importer *im)
     uint32_t type = whit_json_get(json, WHIT_JSON_ROOT, "peft_type"),
              start = whit_json_get(json, WHIT_JSON_ROOT, "init_lora_weights");
     if (whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_OBJECT)
-        return whit_json_fail(json, WHIT_JSON_ROOT, im->error, "is no object");
+        return whit_json_fail(json, WHIT_JSON_ROOT, im->error, "this is not an object");
     if (!whit_json_is(json, type, "LORA"))
         return whit_json_fail(json, type == WHIT_JSON_NONE ? WHIT_JSON_ROOT : type, im->error,
                               "only adapters of peft_type \"LORA\" are supported");
     if (!starts_beside_the_weights(json, start))
-        return whit_json_fail(json, start, im->error,
-                              "training began by changing the base weights (init_lora_weights), which are not here");
+        return whit_json_fail(
+            json, start, im->error,
+            "training began by changing the base weights (init_lora_weights), which the adapter does not contain");
     if (!whit_json_f64(json, whit_json_get(json, WHIT_JSON_ROOT, "r"), &im->rank) ||
         !whit_json_f64(json, whit_json_get(json, WHIT_JSON_ROOT, "lora_alpha"), &im->alpha))
-        return whit_json_fail(json, WHIT_JSON_ROOT, im->error, "\"r\" and \"lora_alpha\" are wanted as numbers");
+        return whit_json_fail(json, WHIT_JSON_ROOT, im->error, "\"r\" and \"lora_alpha\" must be numbers");
     im->by_root = whit_json_bool(json, whit_json_get(json, WHIT_JSON_ROOT, "use_rslora"), false);
     return check_fields(im);
 }
@@ -161,7 +162,8 @@ static whit_status pattern_value(const struct importer *im, const char *field, c
         bool yes;
         WHIT_TRY(matches(im, key, module, &yes));
         if (!yes) continue;
-        if (!whit_json_f64(json, key + 1, value)) return whit_json_fail(json, key, im->error, "its value is no number");
+        if (!whit_json_f64(json, key + 1, value))
+            return whit_json_fail(json, key, im->error, "its value is not a number");
         return WHIT_OK;
     }
     return WHIT_OK;
@@ -200,10 +202,12 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
         return refuse_tensor(im, tensor, "is not known in a LoRA adapter");
     snprintf(module, 160, "%s", tensor + strlen(outer));
     if (strstr(module, "lora_embedding_") || strstr(module, "embed_tokens"))
-        return refuse_tensor(im, tensor, "an adapted embedding is not supported");
-    if (strncmp(module, "lm_head.", 8) == 0) return refuse_tensor(im, tensor, "an adapted head is not supported");
+        return refuse_tensor(im, tensor, "changes the embedding, which is not supported");
+    if (strncmp(module, "lm_head.", 8) == 0)
+        return refuse_tensor(im, tensor, "changes the head, which is not supported");
     if (strstr(module, "lora_magnitude_vector")) return refuse_tensor(im, tensor, "DoRA is not supported");
-    if (!cut_suffix(module, ".weight")) return refuse_tensor(im, tensor, "only weights are supported");
+    if (!cut_suffix(module, ".weight"))
+        return refuse_tensor(im, tensor, "is not a weight, and only weights are supported");
     (void)cut_suffix(module, ".default"); /* the adapter's name, if the file contains it */
     *is_a = cut_suffix(module, ".lora_A");
     if (!*is_a && !cut_suffix(module, ".lora_B"))
@@ -218,7 +222,7 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
                 snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, projections[i].ours);
                 return WHIT_OK;
             }
-    return refuse_tensor(im, tensor, "names no matrix of the layers");
+    return refuse_tensor(im, tensor, "does not name a matrix of the layers");
 }
 
 /* ---- factors -------------------------------------------------------------------------------- */
@@ -244,8 +248,8 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     for (size_t i = 0; i < n; i++) {
         values[i] = (float)((double)values[i] * factor);
         if (isfinite(values[i])) continue;
-        whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' holds numbers that are not finite", weights_name(im),
-                  tensor);
+        whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' contains numbers that are not finite",
+                  weights_name(im), tensor);
         whit_free(im->allocator, values, n * sizeof *values);
         return NULL;
     }
@@ -264,7 +268,7 @@ static whit_status find_factor(const struct importer *im, const char *module, co
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g",
                          weights_name(im), tensor, (unsigned long long)rank, config_name(im), r);
     *factor = alpha / (im->by_root ? sqrt(r) : r);
-    return isfinite(*factor) ? WHIT_OK : refuse_tensor(im, tensor, "its alpha is no number");
+    return isfinite(*factor) ? WHIT_OK : refuse_tensor(im, tensor, "its alpha is not a number");
 }
 
 static whit_status add_factor(struct importer *im, const whit_safetensor *file)
@@ -290,8 +294,9 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     double factor = 1;
     if (!is_a) WHIT_TRY(find_factor(im, module, tensor, rank, &factor));
     whit_adapter_floats *pair = pair_of(im, whit_ndf_tensor_name(im->model, (uint32_t)index));
-    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse_tensor(im, tensor, "stands twice");
-    if (pair->rank && pair->rank != rank) return refuse_tensor(im, tensor, "its rank is not that of the other factor");
+    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse_tensor(im, tensor, "occurs twice");
+    if (pair->rank && pair->rank != rank)
+        return refuse_tensor(im, tensor, "its rank differs from that of the other factor");
     pair->n_rows = type->n_rows;
     pair->n_cols = type->n_cols;
     pair->rank = (uint32_t)rank;
@@ -316,7 +321,7 @@ static whit_status add_factors(struct importer *im)
         if (!im->pairs[i].a || !im->pairs[i].b)
             return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: '%s' has only one of its two factors", weights_name(im),
                              im->pairs[i].name);
-    if (!im->n_pairs) return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: holds no factors", weights_name(im));
+    if (!im->n_pairs) return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: contains no factors", weights_name(im));
     qsort(im->pairs, im->n_pairs, sizeof *im->pairs, by_name);
     return WHIT_OK;
 }
@@ -348,7 +353,7 @@ static whit_status open_files(struct importer *im, const char *folder)
                              im->error));
     im->has_config = true;
     if (access(weights_name(im), F_OK) != 0)
-        return whit_fail(im->error, WHIT_ERROR_IO, "%s: missing; weights in other formats are not read",
+        return whit_fail(im->error, WHIT_ERROR_IO, "%s: the file is missing; weights in other formats are not read",
                          weights_name(im));
     return whit_safetensors_open(weights_name(im), im->allocator, &im->weights, im->error);
 }

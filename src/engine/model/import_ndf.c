@@ -72,11 +72,10 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s': %s", source->path, name, inner.message);
     bool is_corrected = whit_is_corrected(&import->tensor);
     if (is_corrected && !source->options->reads_values)
-        return whit_fail(
-            error, WHIT_ERROR_UNSUPPORTED,
-            "%s: tensor '%s' has corrections beside its codes, which only whit compress makes; start from the "
-            "original",
-            source->path, name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%s' has corrections added to its codes, which only whit compress makes; start "
+                         "from the original",
+                         source->path, name);
     if (strlen(name) >= WHIT_VALUE_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has too long a name", source->path, name);
     whit_source_tensor *tensor = whit_source_add(source, name, error);

@@ -128,8 +128,8 @@ whit_status whit_import_hf_bert(const struct whit_hf_importer *importer, whit_co
         return whit_json_fail(json, whit_hf_node(config, "position_embedding_type"), error,
                               "positions other than absolute ones are not supported");
     if (c->n_ctx <= class->n_positions_cut || !c->n_token_types)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: an encoder of %u positions and %u token types", config->path,
-                         c->n_ctx, c->n_token_types);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: an encoder of %u positions and %u token types is not supported",
+                         config->path, c->n_ctx, c->n_token_types);
     c->n_ctx -= class->n_positions_cut;
     c->n_positions = c->n_ctx;
     if (!class->has_scores) return WHIT_OK;
@@ -149,7 +149,7 @@ static whit_status read_module(struct whit_hf_importer *importer, uint32_t entry
     size_t n = 0;
     const char *folder = whit_json_string(json, whit_json_get(json, entry, "path"), &n);
     if (!folder || !n || n > 64 || folder[0] == '/' || memchr(folder, 0, n) || memchr(folder, '.', n))
-        return whit_json_fail(json, entry, error, "a module's path is not the name of a folder beside this file");
+        return whit_json_fail(json, entry, error, "a module's path must be the name of a folder next to this file");
     snprintf(path, WHIT_HF_MODULE_PATH_BYTES, "%.*s/%s", (int)n, folder, name);
     WHIT_TRY(whit_hf_read_document(importer->hf, path, document, error));
     if (!document->present) return whit_json_fail(json, entry, error, "the module's file '%s' is not there", path);
@@ -165,7 +165,9 @@ static whit_status read_pooling(struct whit_hf_importer *importer, uint32_t entr
                  {"pooling_mode_mean_sqrt_len_tokens", NULL}, {"pooling_mode_weightedmean_tokens", NULL}};
     whit_hf_document *document = &importer->modules.pooling;
     char path[WHIT_HF_MODULE_PATH_BYTES];
-    if (document->path) return whit_json_fail(&importer->modules.list.json, entry, error, "a second Pooling module");
+    if (document->path)
+        return whit_json_fail(&importer->modules.list.json, entry, error,
+                              "the model has a second Pooling module, which is not supported");
     WHIT_TRY(read_module(importer, entry, "config.json", path, document, error));
     const char *mode = NULL;
     size_t n = 0;
@@ -233,7 +235,7 @@ whit_status whit_import_hf_modules(struct whit_hf_importer *importer, whit_confi
     WHIT_TRY(whit_hf_read_document(importer->hf, "modules.json", &importer->modules.list, error));
     if (!list->present || c->program) return WHIT_OK;
     if (whit_json_type_of(json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        return whit_json_fail(json, WHIT_JSON_ROOT, error, "is not a list of modules");
+        return whit_json_fail(json, WHIT_JSON_ROOT, error, "this is not a list of modules");
     WHIT_TRY(
         whit_hf_read_document(importer->hf, "config_sentence_transformers.json", &importer->modules.prompts, error));
     for (uint32_t at = whit_json_first(json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE;

@@ -90,7 +90,7 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
                              job->options->codec);
     } else if (!codec->is_float && type->codec != WHIT_CODEC_I8) {
         return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,
-                         "matrix '%s' is %s, which cannot hold the sum; choose a codec for the changed matrices "
+                         "matrix '%s' is %s, which cannot store the sum; choose a codec for the changed matrices "
                          "(--codec i8, say), or "
                          "mount the adapter instead",
                          name, codec->name);
@@ -100,8 +100,8 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     if (m->type.act == WHIT_TENSOR_ACT_FIXED) {
         if (m->type.scale_kind != WHIT_SCALE_ROW)
             return whit_fail(job->error, WHIT_ERROR_UNSUPPORTED,
-                             "matrix '%s' has fixed scales of its inputs and outputs, which %s has no place for; "
-                             "choose i8 or a float codec",
+                             "matrix '%s' has fixed scales of its inputs and outputs, which %s cannot store; choose i8 "
+                             "or a float codec",
                              name, whit_codec_find(wanted)->name);
         m->type.scale = type->scale;
         m->type.scale_b = type->scale_b;

@@ -111,7 +111,8 @@ static whit_status mark_needed(struct compiler *c)
         if (node->op == WHIT_OP_ATTENTION_SHARED) wanted[attention_of(g, node->owner)] = true;
     }
     whit_free(c->plan->allocator, wanted, (g->n_values + 1) * sizeof *wanted);
-    if (!any) return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "nothing in this range of the graph is wanted");
+    if (!any)
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "this range of the graph computes nothing that is needed");
     return WHIT_OK;
 }
 

@@ -16,7 +16,7 @@
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error)
 {
     if (whit_source_find(source, name)) {
-        whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tensors for '%s'", source->path, name);
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has two tensors for '%s'", source->path, name);
         return NULL;
     }
     if (source->n_tensors == source->capacity_tensors) {
@@ -45,8 +45,8 @@ whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, 
 {
     whit_source_tensor *tensor = (whit_source_tensor *)whit_source_find(source, name);
     if (part >= n_parts) {
-        whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' of expert %u, of a model of %u experts", source->path, name, part,
-                  n_parts);
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has '%s' of expert %u, but the model has %u experts",
+                  source->path, name, part, n_parts);
         return NULL;
     }
     if (!tensor) {
@@ -61,7 +61,8 @@ whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, 
         tensor->n_parts = n_parts;
     }
     if (!tensor->parts || tensor->parts[part].name[0]) {
-        whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tensors for '%s' of expert %u", source->path, name, part);
+        whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has two tensors for '%s' of expert %u", source->path, name,
+                  part);
         return NULL;
     }
     snprintf(tensor->parts[part].name, sizeof tensor->parts[part].name, "%.26s of expert %u", name, part);
@@ -128,7 +129,8 @@ whit_status whit_source_add_template(whit_source *source, const char *name, size
 {
     char key[64];
     if (!name_bytes || name_bytes >= sizeof key || memchr(name, 0, name_bytes) || memchr(text, 0, text_bytes))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a chat template with a bad name or a zero byte", source->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a chat template has an invalid name or contains a zero byte",
+                         source->path);
     memcpy(key, name, name_bytes);
     key[name_bytes] = 0;
     whit_table_set_string_n(&source->templates, key, text, text_bytes);
@@ -266,7 +268,8 @@ static whit_status import_beside(whit_source *source, const char *path, whit_err
     char config[PATH_MAX];
     bool fits = snprintf(config, sizeof config, "%s/config.json", folder) < (int)sizeof config;
     whit_status status = fits && access(config, F_OK) != 0 && errno == ENOENT
-        ? whit_fail(error, WHIT_ERROR_IO, "%s: its folder has no config.json, which says what the tensors are", path)
+        ? whit_fail(error, WHIT_ERROR_IO,
+                    "%s: its folder has no config.json, which describes the tensors: download it there", path)
         : whit_import_hf(source, folder, error);
     whit_free(source->allocator, folder, strlen(folder) + 1);
     return status;
@@ -290,7 +293,7 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
 static whit_status note_passed_over(whit_source *source, whit_error *error)
 {
     if (!source->passed_over.size_bytes) return WHIT_OK;
-    whit_buf_printf(&source->notes, "%s: fields without effect on the computation were not read: %.*s\n", source->path,
+    whit_buf_printf(&source->notes, "%s: fields without effect on the computation were ignored: %.*s\n", source->path,
                     (int)source->passed_over.size_bytes, whit_chars(&source->passed_over));
     return source->notes.failed ? whit_fail_memory(error, "notes", source->notes.size_bytes) : WHIT_OK;
 }

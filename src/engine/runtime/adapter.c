@@ -6,7 +6,8 @@
 static whit_status check_frame(const whit_ndf_appended *frame, const char *place, whit_adapter_view *view,
                                whit_error *error)
 {
-    if (frame->type != WHIT_NDF_ADAPTER) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", place);
+    if (frame->type != WHIT_NDF_ADAPTER)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not an adapter", place);
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
 }
 

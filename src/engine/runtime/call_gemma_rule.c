@@ -235,7 +235,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         *rule = b->any_pairs;
         if (whit_json_type_of(json, others) != WHIT_JSON_OBJECT) return WHIT_OK;
         if (!descend(&below, "additionalProperties", NULL, 0))
-            return refuse_keyword(b, at, "", "it is nested too deeply");
+            return refuse_keyword(b, at, "", "the schema is nested too deeply");
         WHIT_TRY(value_rule(b, others, &below, &value));
         *rule = whit_automaton_rule(g);
         define_pairs(g, *rule, value);
@@ -244,9 +244,9 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
     for (uint32_t k = whit_json_first(json, properties); k != WHIT_JSON_NONE; k = whit_json_next(json, properties, k)) {
         size_t n_key;
         const char *key = whit_json_string(json, k, &n_key);
-        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "properties", "too many of them");
+        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "properties", "the object has too many properties");
         if (!is_plain_name(key, n_key))
-            return refuse_keyword(b, at, "properties", "a name that cannot be written bare");
+            return refuse_keyword(b, at, "properties", "a name cannot be written without quotes");
         uint32_t place = n++;
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
@@ -258,7 +258,8 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         size_t n_key;
         struct place below = *at;
         const char *key = whit_json_string(json, keys[n], &n_key);
-        if (!descend(&below, "properties", key, n_key)) return refuse_keyword(b, at, "", "it is nested too deeply");
+        if (!descend(&below, "properties", key, n_key))
+            return refuse_keyword(b, at, "", "the schema is nested too deeply");
         WHIT_TRY(value_rule(b, keys[n] + 1, &below, &value));
         uint32_t member = whit_automaton_text(g, key, n_key,
                                               whit_automaton_literal(g, ":", whit_automaton_call(g, value, begins[1])));
@@ -281,7 +282,7 @@ static whit_status read_count(const struct builder *b, uint32_t schema, const st
     double value;
     if (node == WHIT_JSON_NONE) return WHIT_OK;
     if (!whit_json_f64(b->json, node, &value) || !(value >= 0 && value <= 1000000) || value != (uint32_t)value)
-        return refuse_keyword(b, at, keyword, "not a number of elements up to 1000000");
+        return refuse_keyword(b, at, keyword, "expected a number of elements up to 1000000");
     *count = (uint32_t)value;
     return WHIT_OK;
 }
@@ -294,12 +295,12 @@ static whit_status list_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     WHIT_TRY(read_count(b, schema, at, "minItems", &min));
     WHIT_TRY(read_count(b, schema, at, "maxItems", &max));
-    if (min > max) return refuse_keyword(b, at, "minItems", "more than maxItems");
+    if (min > max) return refuse_keyword(b, at, "minItems", "minItems is larger than maxItems");
     if (items == WHIT_JSON_NONE) {
         WHIT_TRY(make_any(b));
         value = b->any_value;
     } else {
-        if (!descend(&below, "items", NULL, 0)) return refuse_keyword(b, at, "", "it is nested too deeply");
+        if (!descend(&below, "items", NULL, 0)) return refuse_keyword(b, at, "", "the schema is nested too deeply");
         WHIT_TRY(value_rule(b, items, &below, &value));
     }
     *way = list_of(b->g, value, min, max, WHIT_AUTOMATON_RET);
@@ -352,7 +353,7 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
         *way = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
         return WHIT_OK;
     }
-    return refuse_keyword(b, at, "type", "not a type that JSON has");
+    return refuse_keyword(b, at, "type", "this is not a type of JSON");
 }
 
 /* Builds alternatives for several types. The keywords of each type are checked when it is built, so keywords that only
@@ -366,13 +367,13 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
         nested |= whit_json_is(b->json, type, "object") || whit_json_is(b->json, type, "array");
         n++;
     }
-    if (!n || n > 7) return refuse_keyword(b, at, "type", "not a list of types");
+    if (!n || n > 7) return refuse_keyword(b, at, "type", "expected a list of types");
     bool with_null = false;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
         with_null |= whit_json_is(b->json, type, "null");
     if (nested && n > 1u + with_null)
-        return refuse_keyword(b, at, "type", "an object or a list beside other types than null");
+        return refuse_keyword(b, at, "type", "an object or a list can only be combined with null");
     n = 0;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
@@ -410,23 +411,24 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     if (is_list &&
         (whit_json_get(json, schema, "const") != WHIT_JSON_NONE || whit_json_type_of(json, values) != WHIT_JSON_ARRAY))
-        return refuse_keyword(b, at, "enum", "not a list of values, or const beside it");
+        return refuse_keyword(b, at, "enum", "expected a list of values, without const");
     for (uint32_t value = is_list ? whit_json_first(json, values) : values; value != WHIT_JSON_NONE;
          value = is_list ? whit_json_next(json, values, value) : WHIT_JSON_NONE) {
         size_t n_text;
         const char *text = whit_json_string(json, value, &n_text), *raw;
         if (!is_of_type(json, type, value)) continue;
-        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "enum", "too many values");
+        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "enum", "the list has too many values");
         if (text) {
             if (memmem(text, n_text, WHIT_GEMMA_MARK, strlen(WHIT_GEMMA_MARK)))
-                return refuse_keyword(b, at, "enum", "a text with the mark that ends texts");
+                return refuse_keyword(b, at, "enum", "a text contains the mark that ends texts");
             uint32_t end = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
             ways[n++] = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
             continue;
         }
         raw = whit_json_raw(json, value, &n_text);
         if (whit_json_type_of(json, value) >= WHIT_JSON_ARRAY || !raw)
-            return refuse_keyword(b, at, is_list ? "enum" : "const", "an object or a list as a value");
+            return refuse_keyword(b, at, is_list ? "enum" : "const",
+                                  "an object or a list cannot be enforced as a value");
         ways[n++] = whit_automaton_text(b->g, raw, n_text, WHIT_AUTOMATON_RET);
     }
     if (!n) return refuse_keyword(b, at, is_list ? "enum" : "const", "no value is allowed");
@@ -459,15 +461,15 @@ static whit_status choice_way(struct builder *b, uint32_t schema, const struct p
         struct place below = *at;
         for (uint32_t o = whit_json_first(json, list); is_one && o != k; o = whit_json_next(json, list, o))
             if (!differ(json, type, whit_json_get(json, o, "type")))
-                return refuse_keyword(b, at, keyword, "its schemas are not of different types");
+                return refuse_keyword(b, at, keyword, "the schemas must have different types");
         snprintf(index, sizeof index, "%u", n);
-        if (n == 64) return refuse_keyword(b, at, keyword, "too many schemas");
+        if (n == 64) return refuse_keyword(b, at, keyword, "the list has too many schemas");
         if (!descend(&below, keyword, index, strlen(index)))
-            return refuse_keyword(b, at, "", "it is nested too deeply");
+            return refuse_keyword(b, at, "", "the schema is nested too deeply");
         WHIT_TRY(value_rule(b, k, &below, &rule));
         ways[n++] = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
     }
-    if (!n) return refuse_keyword(b, at, keyword, "it lists no schema");
+    if (!n) return refuse_keyword(b, at, keyword, "the list has no schema");
     *way = whit_automaton_split(b->g, ways, n);
     return WHIT_OK;
 }
@@ -486,13 +488,13 @@ static whit_status resolve_reference(const struct builder *b, const struct place
         char word[512];
         size_t end = i + 1;
         while (end < n && text[end] != '/') end++;
-        if (text[i] != '/') return refuse_keyword(b, at, "$ref", "not a JSON pointer");
+        if (text[i] != '/') return refuse_keyword(b, at, "$ref", "this is not a JSON pointer");
         snprintf(word, sizeof word, "%.*s", (int)(end - i - 1), text + i + 1);
         if (whit_json_type_of(b->json, *schema) != WHIT_JSON_OBJECT)
-            return refuse_keyword(b, at, "$ref", "it leads nowhere");
+            return refuse_keyword(b, at, "$ref", "the reference leads nowhere");
         *schema = whit_json_get(b->json, *schema, word);
         if (*schema == WHIT_JSON_NONE || !descend(there, word, NULL, 0))
-            return refuse_keyword(b, at, "$ref", "it leads nowhere");
+            return refuse_keyword(b, at, "$ref", "the reference leads nowhere");
         i = end;
     }
     return WHIT_OK;
@@ -526,7 +528,8 @@ static whit_status schema_way(struct builder *b, uint32_t schema, const struct p
         *way = whit_automaton_call(b->g, b->any_value, WHIT_AUTOMATON_RET);
         return WHIT_OK;
     }
-    if (whit_json_type_of(json, schema) != WHIT_JSON_OBJECT) return refuse_keyword(b, at, "", "a schema is an object");
+    if (whit_json_type_of(json, schema) != WHIT_JSON_OBJECT)
+        return refuse_keyword(b, at, "", "a schema must be an object");
     if (reference != WHIT_JSON_NONE) {
         struct place there;
         uint32_t target;
@@ -552,7 +555,7 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
         if (b->values[i].schema == schema) return WHIT_OK;
     }
     if (b->n_values == VALUES_MAX || b->n_nested == NESTED_MAX)
-        return refuse_keyword(b, at, "", "it has too many parts, or is nested too deeply");
+        return refuse_keyword(b, at, "", "the schema has too many parts, or is nested too deeply");
     *rule = whit_automaton_rule(b->g);
     b->values[b->n_values++] = (struct value){schema, *rule};
     b->n_nested++;
@@ -581,9 +584,10 @@ static whit_status build_rule(struct builder *b, bool held, uint32_t *rule)
         return WHIT_OK;
     }
     if (whit_json_type_of(b->json, b->parameters) != WHIT_JSON_OBJECT)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: a schema is an object", b->name);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: a schema must be an object", b->name);
     if (type != WHIT_JSON_NONE && !whit_json_is(b->json, type, "object"))
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function are an object", b->name);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function must be an object",
+                         b->name);
     return members_rule(b, b->parameters, &root, rule);
 }
 

@@ -176,11 +176,11 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
         schema = "{\"type\": \"object\", \"additionalProperties\": false}";
         n = strlen(schema);
     } else if (whit_json_type_of(json, parameters) != WHIT_JSON_OBJECT) {
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: a schema is an object", name);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: a schema must be an object", name);
     } else if (whit_json_get(json, parameters, "$ref") == WHIT_JSON_NONE) {
         uint32_t type = whit_json_get(json, parameters, "type");
         if (type != WHIT_JSON_NONE && !whit_json_is(json, type, "object"))
-            return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function are an object",
+            return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function must be an object",
                              name);
         bool empty = !whit_json_count(json, parameters);
         ok = type != WHIT_JSON_NONE ||
@@ -237,7 +237,7 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     if (!n_ways && b->options->name)
         return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tool_choice: there is no tool named %.*s", MOST_NAME_BYTES,
                          b->options->name);
-    if (!n_ways) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tools: there is none that could be called");
+    if (!n_ways) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tools: there is no tool that could be called");
     *begin = whit_automaton_split(&b->graph, ways, n_ways);
     return WHIT_OK;
 }
@@ -358,7 +358,7 @@ static whit_status build_grammar(builder *b, const whit_chat_prompt *prompt, con
 {
     uint32_t begin = WHIT_AUTOMATON_NONE, bad;
     if (whit_json_type_of(&b->tools, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "tools are a list");
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "tools must be a list");
     WHIT_TRY(whit_automaton_open(vocabulary->allocator, &b->graph, b->error));
     uint32_t root = whit_automaton_rule(&b->graph);
     whit_status status = build_whole(b, prompt, &begin);

@@ -145,18 +145,20 @@ whit_status whit_call_tagged_rule(whit_automaton *g, const whit_json *json, uint
     if (whit_json_type_of(json, parameters) == WHIT_JSON_OBJECT) {
         uint32_t type = whit_json_get(json, parameters, "type");
         if (type != WHIT_JSON_NONE && !whit_json_is(json, type, "object"))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function are an object", name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: #/type: the arguments of a function must be an object",
+                             name);
         WHIT_TRY(check_keywords(json, parameters, name, error));
         known = whit_json_get(json, parameters, "properties");
     } else if (whit_json_type_of(json, parameters) > WHIT_JSON_NULL) {
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a schema is an object", name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a schema must be an object", name);
     }
     for (uint32_t k = whit_json_first(json, known); k != WHIT_JSON_NONE; k = whit_json_next(json, known, k)) {
         size_t n_key;
         const char *key = whit_json_string(json, k, &n_key);
         if (n == PROPERTIES_MAX || !key || !is_plain_name(key, n_key))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: #/properties: %s", name,
-                             n == PROPERTIES_MAX ? "too many of them" : "a name cannot be written in a tag");
+                             n == PROPERTIES_MAX ? "the object has too many properties"
+                                                 : "a name cannot be written in a tag");
         keys[n++] = k;
     }
     uint32_t begin = WHIT_AUTOMATON_RET;

@@ -41,7 +41,8 @@ static whit_status check_options(const whit_sampler_options *o, whit_error *erro
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
         if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s %g is out of range", ranges[i].name, ranges[i].value);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is %g, but must be from %g to %g", ranges[i].name,
+                             ranges[i].value, ranges[i].min, ranges[i].max);
     return WHIT_OK;
 }
 

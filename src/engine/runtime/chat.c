@@ -128,14 +128,14 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
     else if (request->tools)
         WHIT_TRY(whit_datum_from_json(pool, request->tools, request->tools_bytes, true, &values->tools, error));
     if (values->tools.kind != WHIT_DATUM_UNDEFINED && values->tools.kind != WHIT_DATUM_LIST)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools are a list");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools must be a list");
     if (values->tools.kind == WHIT_DATUM_LIST && !values->tools.list->n) values->tools = whit_datum_undefined(NULL);
     if (values->tools.kind == WHIT_DATUM_LIST && !chat->style.takes_tools)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
     if (request->variables)
         WHIT_TRY(whit_datum_from_json(pool, request->variables, request->variables_bytes, true, &values->extra, error));
     if (values->extra.kind != WHIT_DATUM_UNDEFINED && values->extra.kind != WHIT_DATUM_DICT)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "variables are an object");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "variables must be an object");
     values->add_generation_prompt = !request->no_answer && !request->continue_last;
     values->continue_final_message = request->continue_last;
     return whit_prompter_set_thinking(pool, request->thinking, &values->extra)

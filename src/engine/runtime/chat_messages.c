@@ -106,7 +106,7 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
     if (function == WHIT_JSON_NONE) function = at;
     uint32_t name = whit_json_get(r->json, function, "name"), type = whit_json_get(r->json, at, "type");
     if (whit_json_type_of(r->json, name) != WHIT_JSON_STRING)
-        return whit_json_fail(r->json, at, error, "a tool call has a function with a name");
+        return whit_json_fail(r->json, at, error, "a tool call must have a function with a name");
     *ok = whit_buf_append_str(r->out, "{\"id\": ") && write_id(r, whit_json_get(r->json, at, "id")) &&
         whit_buf_append_str(r->out, ", \"type\": ") &&
         (whit_json_type_of(r->json, type) == WHIT_JSON_STRING ? copy_value(r, type)
@@ -130,12 +130,12 @@ static const struct {
     {"input_audio", "a sound, but only text is supported: leave the part out"},
     {"audio_url", "a sound, but only text is supported: leave the part out"},
     {"video_url", "a film, but only text is supported: leave the part out"},
-    {"file", "a file, and only text can be read here: send its text"},
+    {"file", "a file, but only text is supported: send its text"},
 };
 
 static whit_status refuse_part(const struct rewrite *r, uint32_t part, uint32_t i, whit_error *error)
 {
-    const char *why = "a part of a content without a text: images, sounds and files are not supported";
+    const char *why = "this part has no text: images, sounds and files are not supported";
     uint32_t type = whit_json_get(r->json, part, "type");
     for (size_t k = 0; k < sizeof unreadable / sizeof *unreadable; k++)
         if (whit_json_is(r->json, type, unreadable[k].type)) why = unreadable[k].why;
@@ -202,17 +202,18 @@ static whit_status write_message(const struct rewrite *r, uint32_t at, bool *ok,
 {
     static const char *const names[] = {"role", "content", "tool_calls", "tool_call_id", NULL};
     if (whit_json_type_of(r->json, at) != WHIT_JSON_OBJECT)
-        return whit_json_fail(r->json, at, error, "a message is an object, with role and content");
+        return whit_json_fail(r->json, at, error, "a message must be an object with role and content");
     uint32_t role = whit_json_get(r->json, at, "role"), calls = whit_json_get(r->json, at, "tool_calls");
     uint32_t call_id = whit_json_get(r->json, at, "tool_call_id");
     if (whit_json_type_of(r->json, role) != WHIT_JSON_STRING)
-        return whit_json_fail(r->json, at, error, "a message has a role: system, user, assistant, tool or developer");
+        return whit_json_fail(r->json, at, error,
+                              "a message must have a role: system, user, assistant, tool or developer");
     if (!role_is_written(r, role))
         return whit_json_fail(r->json, role, error,
                               "the model's template writes no messages of this role: use system, user, assistant, "
                               "tool or developer");
     if (whit_json_type_of(r->json, calls) > WHIT_JSON_NULL && whit_json_type_of(r->json, calls) != WHIT_JSON_ARRAY)
-        return whit_json_fail(r->json, calls, error, "tool_calls is a list");
+        return whit_json_fail(r->json, calls, error, "tool_calls must be a list");
     bool has_calls = whit_json_count(r->json, calls) > 0;
     *ok = whit_buf_append_str(r->out, "{\"role\": ") &&
         (!r->style->developer && whit_json_is(r->json, role, "developer") ? whit_buf_append_str(r->out, "\"system\"")
@@ -372,7 +373,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     whit_status status = WHIT_OK;
     bool ok = whit_buf_append_str(&out, "["), first = true;
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "messages are a list");
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "messages must be a list");
     else if (!whit_json_count(&json, WHIT_JSON_ROOT))
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); status == WHIT_OK && ok && at != WHIT_JSON_NONE;

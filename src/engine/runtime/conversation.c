@@ -70,7 +70,7 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
             is_strict |=
                 whit_json_bool(&json, whit_json_get(&json, whit_json_get(&json, at, "function"), "strict"), false);
         whit_json_close(&json);
-        if (!is_list) return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools are a list");
+        if (!is_list) return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools must be a list");
         if (n && !whit_chat_template_takes_tools(c->chat))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
         if (n && !whit_buf_append(&copy, tools, tools_bytes)) return whit_fail_memory(error, "the tools", tools_bytes);
@@ -208,7 +208,7 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
     if (n_prompt_ids(c) + n_least <= n_ctx) return WHIT_OK;
     c->n_left_out = n_before;
     return whit_fail(error, WHIT_ERROR_LIMIT,
-                     "the message and the texts that must stay with it are %zu tokens, but the context has "
+                     "the message and the texts that must stay with it have %zu tokens, but the context has "
                      "%zu: shorten the message, or ask for a larger context",
                      n_prompt_ids(c), n_ctx);
 }

@@ -142,20 +142,21 @@ static whit_status append_message(whit_conversation *c, const whit_json *json, u
 {
     size_t n;
     if (whit_json_type_of(json, at) != WHIT_JSON_OBJECT)
-        return whit_json_fail(json, at, error, "a message is an object, with role and content");
+        return whit_json_fail(json, at, error, "a message must be an object with role and content");
     const char *name = whit_json_string(json, whit_json_get(json, at, "role"), &n);
     const uint32_t calls = whit_json_get(json, at, "tool_calls"), content = whit_json_get(json, at, "content");
     const whit_json_type type = whit_json_type_of(json, content), type_of_calls = whit_json_type_of(json, calls);
     if (!name)
-        return whit_json_fail(json, at, error, "a message has a role: system, user, assistant, tool or developer");
+        return whit_json_fail(json, at, error,
+                              "a message must have a role: system, user, assistant, tool or developer");
     if (type_of_calls > WHIT_JSON_NULL && type_of_calls != WHIT_JSON_ARRAY)
-        return whit_json_fail(json, calls, error, "tool_calls is a list");
+        return whit_json_fail(json, calls, error, "tool_calls must be a list");
     const uint32_t n_calls = (uint32_t)whit_json_count(json, type_of_calls == WHIT_JSON_ARRAY ? calls : WHIT_JSON_NONE);
     if (type != WHIT_JSON_STRING && type != WHIT_JSON_ARRAY && !(type <= WHIT_JSON_NULL && n_calls))
-        return whit_json_fail(json, at, error, "the content of a message is a text or a list of parts");
+        return whit_json_fail(json, at, error, "the content of a message must be a text or a list of parts");
     const whit_role role = role_of(name, n);
     if (role == WHIT_ROLE_TOOL && !follows_calls(c))
-        return whit_json_fail(json, at, error, "the result of a tool follows the message that calls it");
+        return whit_json_fail(json, at, error, "the result of a tool must follow the message that calls the tool");
     whit_buf text = {.allocator = c->allocator};
     whit_status status;
     if (whit_message_write_json(json, at, false, &text))
@@ -184,7 +185,7 @@ static whit_status append_document(whit_conversation *c, const char *name, const
             status = append_message(c, &json, at, error);
     } else if (list_only) {
         status = whit_json_fail(&json, WHIT_JSON_ROOT, error,
-                                "no conversation: an object with a list \"messages\" is wanted");
+                                "this is not a conversation: expected an object with a list \"messages\"");
     } else {
         status = append_message(c, &json, list, error);
     }
@@ -262,7 +263,7 @@ whit_status whit_conversation_save(const whit_conversation *c, const char *path,
     free_list(&there);
     if (status == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "the conversation", 0);
     if (status != WHIT_OK && access(path, F_OK) == 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is there and holds no conversation; not replaced", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: exists and is not a conversation; it was not replaced", path);
     bool ok = whit_buf_append_str(&text, "{\"messages\": ") && whit_conversation_write(c, 0, 0, &text) &&
         whit_buf_append_str(&text, "}\n");
     status = ok ? whit_write_file(path, text.data, text.size_bytes, error)

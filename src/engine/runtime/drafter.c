@@ -43,14 +43,15 @@ static whit_status build_graph(whit_drafter *drafter, whit_error *error)
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&model->weights);
     whit_error inner = {0};
     if (model->config.program)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model with a program of its own is no draft model",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model with its own program cannot be a draft model",
                          model->path);
     if (model->config.draft_width)
         drafter->config = model->config;
     else if (!whit_draft_block_config(&model->config, &resolver, &drafter->config))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model has no block that predicts further tokens (mtp, nextn), and is no draft model",
-                         model->path);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: the model has no block that predicts further tokens (mtp, nextn) and is not a draft model",
+            model->path);
     whit_graph_begin(&drafter->graph, drafter->allocator, resolver, &inner);
     whit_status status = whit_family_build(&drafter->config, &drafter->graph);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: %s", model->path, inner.message);
@@ -131,7 +132,7 @@ static whit_status check_values(whit_drafter *drafter, whit_error *error)
     const whit_plan *plan = &drafter->plan;
     const uint32_t width = drafter->width;
     if (!drafter->given || !plan->output || !plan->hidden || plan->values[plan->hidden - 1].width != width)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a draft model reads and makes rows of %u elements",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a draft model must read and write rows of %u elements",
                          drafter->model->path, width);
     const bool has_embedding = plan->values[drafter->given - 1].width == 2 * width;
     if (has_embedding && !find_embedding(drafter))
@@ -151,7 +152,7 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer computes attention twice", drafter->model->path);
     for (uint32_t i = 0; i < n_layers; i++) {
         if (drafter->kv_layers[i].state.n_channels || drafter->kv_layers[i].state.n_heads)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers is not supported",
                              drafter->model->path);
         drafter->kv_layers[i].window = 0; /* the cache is short, so it needs no window */
     }
@@ -171,10 +172,11 @@ static whit_status open_parts(whit_drafter *drafter, const whit_session_options 
     WHIT_TRY(build_graph(drafter, error));
     if (!find_source(&target->graph, drafter) || target->config.n_embd != drafter->config.draft_width ||
         target->config.n_vocab != drafter->config.n_vocab)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the draft model reads rows of %u and guesses %u tokens, %s has rows of %u and %u tokens",
-                         drafter->model->path, drafter->config.draft_width, drafter->config.n_vocab, target->path,
-                         target->config.n_embd, target->config.n_vocab);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: the draft model reads rows of %u and predicts %u tokens, but %s has rows of %u and %u tokens",
+            drafter->model->path, drafter->config.draft_width, drafter->config.n_vocab, target->path,
+            target->config.n_embd, target->config.n_vocab);
     WHIT_TRY(find_owners(drafter, options, error));
     return compile_plan(drafter, options, error);
 }

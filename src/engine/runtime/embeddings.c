@@ -157,8 +157,8 @@ static whit_status run_batch(struct batch *b, whit_error *error)
         const size_t n = fill_step(b);
         if (!n)
             return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "a text of %zu tokens is one step, and the session's have at most %u tokens, %u of them "
-                             "wanted",
+                             "a text of %zu tokens must fit one step, but the session's steps have at most %u tokens, "
+                             "%u of them with outputs",
                              text_at(b, b->text).n_ids, b->n_tokens_max, b->n_wanted_max);
         WHIT_TRY(whit_session_step(b->session, b->tokens, n, error));
         whit_fpenv caller = whit_fpenv_enter();
@@ -178,7 +178,7 @@ static whit_status check_texts(const struct batch *b, whit_error *error)
         if (!text.ids || !text.n_ids)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu is empty: give at least one token", i);
         if (text.n_ids > b->session->options.n_ctx_tokens)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "text %zu has %zu tokens, the context %u", i, text.n_ids,
+            return whit_fail(error, WHIT_ERROR_LIMIT, "text %zu has %zu tokens, but the context has %u", i, text.n_ids,
                              b->session->options.n_ctx_tokens);
         if (!b->pools_prompt && text.n_prompt >= text.n_ids)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has no token after its instruction", i);
@@ -197,13 +197,15 @@ static whit_status check_batch(struct batch *b, const whit_embed_options *option
     if (!s->options.keep_hidden)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "the session keeps no hidden states: open it with keep_hidden or only_vectors");
-    if ((unsigned)o->pooling > WHIT_POOLING_OWN) return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown pooling");
+    if ((unsigned)o->pooling > WHIT_POOLING_OWN)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the pooling is not known");
     if (o->pooling == WHIT_POOLING_OWN) o->pooling = whit_model_pooling(s->model);
     if (o->pooling == WHIT_POOLING_OWN) o->pooling = WHIT_POOLING_MEAN;
     b->width = whit_model_embedding_size(s->model);
     b->n_kept = o->n_dimensions ? o->n_dimensions : b->width;
     if (b->n_kept > b->width)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u dimensions: the model's vectors have %u", b->n_kept, b->width);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u dimensions were requested, but the model's vectors have %u",
+                         b->n_kept, b->width);
     for (uint32_t q = 0; q < b->n_sequences; q++)
         if (o->sequence + q >= s->options.n_sequences || whit_session_position(s, o->sequence + q))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u does not exist or is not empty", o->sequence + q);

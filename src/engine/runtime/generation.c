@@ -25,15 +25,16 @@ static whit_status read_options(const whit_session *session, const whit_generate
     uint32_t position = whit_session_position(session, o->sequence), n_ctx = session->options.n_ctx_tokens;
     if (o->n_present && (o->n_present >= n_ids || o->n_present != position))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "of %zu tokens %u should be in the sequence already, but it has %u", n_ids, o->n_present,
-                         position);
+                         "of the %zu tokens, %u should be in the sequence already, but the sequence has %u", n_ids,
+                         o->n_present, position);
     if (n_ids - o->n_present > whit_session_room(session, o->sequence))
         return whit_fail(error, WHIT_ERROR_LIMIT,
                          "the prompt has %zu tokens, the context of %u has room for %u: shorten it, or choose a larger "
                          "context",
                          n_ids, n_ctx, n_ctx - position + o->n_present);
     if (o->prompt_logprobs && o->n_present)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of tokens that are present are not known");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "log-probabilities of tokens already in the sequence are not known");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
     /* more tokens than fit into the context */

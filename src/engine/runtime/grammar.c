@@ -95,10 +95,10 @@ whit_status whit_token_trie_of_tokenizer(const whit_tokenizer_view *view, uint32
         if (step->kind == WHIT_STEP_BYTE_LEVEL) s.symbols = true;
         if (step->kind == WHIT_STEP_BYTE_FALLBACK) s.byte_fallback = true;
         if (step->kind == WHIT_STEP_WORDPIECE || step->kind == WHIT_STEP_JOIN_SPACE || step->kind == WHIT_STEP_SUFFIX)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: what a token of this tokenizer adds to a text depends on its neighbours, so that no "
-                             "grammar can be followed",
-                             name);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "%s: the text of this tokenizer's tokens depends on their neighbours, so no grammar can be followed",
+                name);
         if (s.mark_bytes || !(metaspace || (step->kind == WHIT_STEP_REPLACE && !(step->flags & WHIT_STEP_FLAG_REGEX))))
             continue;
         s.mark = whit_tokenizer_string(view, step->text_offset, step->text_bytes);

@@ -153,7 +153,8 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     whit_config block;
     model->has_draft_block = whit_draft_block_config(&model->config, &resolver, &block);
     status = whit_draft_block_visit(&model->config, &resolver, pass_over, NULL, model->allocator, &inner);
-    if (status != WHIT_OK) return whit_fail(error, status, "%s: draft block: %s", model->path, inner.message);
+    if (status != WHIT_OK)
+        return whit_fail(error, status, "%s: the draft block is invalid: %s", model->path, inner.message);
     WHIT_TRY(whit_rope_check_tensors(&model->config, &resolver, model->path, error));
     size_t n;
     const void *image = whit_ndf_tokenizer(model->file, &n);
@@ -161,7 +162,7 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     status = whit_tokenizer_check(image, n, &model->tokenizer, &inner);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: tokenizer: %s", model->path, inner.message);
     if (whit_tokenizer_n_tokens(&model->tokenizer) > model->config.n_vocab)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer has %u ids, the model %u", model->path,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer has %u ids, but the model has %u", model->path,
                          whit_tokenizer_n_tokens(&model->tokenizer), model->config.n_vocab);
     model->has_tokenizer = true;
     return whit_tokenizers_open(model->allocator, &model->tokenizers, error);

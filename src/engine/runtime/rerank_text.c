@@ -147,7 +147,8 @@ whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *
     if (status == WHIT_OK) {
         *n_ids = count_ids(&made);
         if (*n_ids > capacity)
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%zu tokens, but there is room for %zu", *n_ids, capacity);
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "the pair has %zu tokens, but there is room for %zu", *n_ids,
+                               capacity);
         else if (*n_ids)
             memcpy(ids, made.data, made.size_bytes);
     }
@@ -169,8 +170,8 @@ whit_status whit_rerank_judges(const whit_model *model, whit_rerank_options *opt
         whit_buf ids = {.allocator = model->allocator};
         whit_status status = encode_text(model, words[i], strlen(words[i]), false, false, &ids, error);
         if (status == WHIT_OK && count_ids(&ids) != 1)
-            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: '%s' is not one token, by which to judge",
-                               model->path, words[i]);
+            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                               "%s: '%s' must be a single token, because it names a judgement", model->path, words[i]);
         if (status == WHIT_OK) memcpy(places[i], ids.data, sizeof **places);
         whit_buf_free(&ids);
         WHIT_TRY(status);

@@ -28,7 +28,7 @@ static whit_status check_vectors(const whit_model *model, const whit_session_opt
     const whit_config *c = &model->config;
     if (c->draft_width)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: a draft model only guesses tokens for another model, and continues no text itself",
+                         "%s: a draft model only predicts tokens for another model and cannot continue a text itself",
                          model->path);
     if (!whit_model_makes_text(model) && !o->only_vectors)
         return whit_fail(
@@ -40,7 +40,7 @@ static whit_status check_vectors(const whit_model *model, const whit_session_opt
                          c->n_positions, o->n_ctx_tokens);
     if (c->bidirectional && (o->endless || whit_kv_is_packed(o->kv)))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model attends to both sides: its KV cache is f16, f32 or i8, and not endless",
+                         "%s: the model attends to both sides: its KV cache must be f16, f32 or i8, and not endless",
                          model->path);
     return WHIT_OK;
 }
@@ -57,7 +57,8 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (!o->n_threads) o->n_threads = n_threads;
     if (!o->endless) o->n_sinks = 0;
     if (o->endless && (o->n_sinks > WHIT_KV_BLOCK_TOKENS || o->n_sinks >= o->n_ctx_tokens))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sinks: at most %u, and fewer than the context's %u tokens",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%u sinks are too many: at most %u are possible, and fewer than the context's %u tokens",
                          o->n_sinks, WHIT_KV_BLOCK_TOKENS, o->n_ctx_tokens);
     if (o->n_ctx_tokens > 1u << 30)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large", o->n_ctx_tokens);
@@ -68,7 +69,7 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
     if (o->n_threads > WHIT_POOL_THREADS_MAX)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
     if ((unsigned)o->kv >= WHIT_KV_TYPES || (unsigned)o->act > WHIT_ACT_Q2)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "unknown type of KV cache or activations");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the type of the KV cache or of the activations is not known");
     if (o->n_kv_window > 1u << 20)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
     /* number of blocks that a token of an endless session attends to */
@@ -321,8 +322,8 @@ whit_status whit_session_open_drafting(const whit_model *model, const whit_sessi
     *session = NULL;
     WHIT_NEED(model);
     if (model->split)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model that processes share has no draft model",
-                         model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a model that is split over processes cannot have a draft model", model->path);
     return open_session(model, options, drafter, session, error);
 }
 
@@ -394,8 +395,8 @@ static inline whit_step_token token_at(struct step_tokens tokens, size_t i)
 whit_status whit_session_check_sequence(const whit_session *session, uint32_t sequence, whit_error *error)
 {
     if (sequence < session->options.n_sequences) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u: the session has %u, which begin at 0", sequence,
-                     session->options.n_sequences);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no sequence %u: the session has %u, counted from 0",
+                     sequence, session->options.n_sequences);
 }
 
 static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t n_tokens, whit_error *error)
@@ -413,7 +414,8 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
                              s->model->config.n_vocab);
         const uint32_t n_types = s->model->config.n_token_types;
         if (token.token_type >= (n_types ? n_types : 1) || token.token_type > UINT8_MAX)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token type %u of %u", token.token_type, n_types);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token type %u: the model has %u",
+                             token.token_type, n_types);
         n_wanted += token.want_logits;
         if (s->advanced[token.sequence]++ < whit_session_room(s, token.sequence)) continue;
         s->n_selected = 0;
@@ -421,8 +423,8 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
                          s->options.n_ctx_tokens);
     }
     if (n_wanted > s->options.n_logits)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "logits of %zu tokens wanted, but the session keeps %u", n_wanted,
-                         s->options.n_logits);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the logits of %zu tokens were requested, but the session keeps %u",
+                         n_wanted, s->options.n_logits);
     return WHIT_OK;
 }
 
@@ -703,7 +705,8 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
 {
     WHIT_NEED(s);
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u or %u of %u", from, to, s->options.n_sequences);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no sequence %u or no sequence %u: the session has %u",
+                         from, to, s->options.n_sequences);
     if (from == to) return whit_session_truncate(s, to, n_tokens, error);
     WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_SHARE, (uint32_t[3]){from, to, n_tokens}, NULL, 0, 0, error));
     if (n_tokens <= s->positions[from] && !whit_kv_reaches(&s->kv, from, n_tokens)) {
@@ -737,7 +740,7 @@ static whit_status check_mounts(const whit_session *s, const void *mounts, size_
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
         if (mount.scale == 0) continue; /* skipped, because adding +0 would turn -0 into +0 */
         if (mounting->n == WHIT_MOUNTS_MAX)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "over %d adapters on one sequence", WHIT_MOUNTS_MAX);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "a sequence can have at most %d adapters", WHIT_MOUNTS_MAX);
         mounting->mounts[mounting->n++] =
             (whit_exec_adapter){.weights = &mount.adapter->weights, .strength = mount.scale};
     }

@@ -50,8 +50,7 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
  * that a cache can produce. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache are not what any cache holds",
-                     file->log.path);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache contain invalid values", file->log.path);
 }
 
 /* Restores a tail of a packed cache. Afterwards the sequence is at the tail's position, but its closed blocks are not
@@ -156,8 +155,9 @@ static whit_status restore(whit_session_file *file, whit_error *error)
     whit_session *s = file->session;
     uint64_t n = file->record.n_present;
     if (n > s->options.n_ctx_tokens)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it holds %llu tokens, the context is %u: choose a larger one",
-                         file->log.path, (unsigned long long)n, s->options.n_ctx_tokens);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the session has %llu tokens, but the context is %u: choose a larger one", file->log.path,
+                         (unsigned long long)n, s->options.n_ctx_tokens);
     WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
     if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);
@@ -176,7 +176,7 @@ static whit_status open_file(whit_session *s, uint32_t sequence, const char *pat
     WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     if (s->options.endless)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: session files hold what fits a context: an endless session is not kept", path);
+                         "%s: session files need a bounded context: an endless session cannot be saved", path);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
         if (created != WHIT_OK && access(path, F_OK) != 0) return created;
@@ -275,19 +275,22 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
                               whit_error *error)
 {
     if (file->is_lost)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: an earlier turn failed, and may be on disk or not: open it again",
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: an earlier turn failed and may or may not be on disk: open the session again",
                          file->log.path);
     if (turn->n_given > turn->n_ids || (turn->n_given < turn->n_ids && !turn->sampler))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "of %zu tokens %zu were given, and nothing picked the others",
-                         turn->n_ids, turn->n_given);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the turn has %zu tokens, of which %zu were given, and no sampler for the others", turn->n_ids,
+                         turn->n_given);
     if (n_present > turn->n_ids || n_present + 1 < turn->n_ids)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence holds %zu tokens, the turn ends with %zu", n_present,
-                         turn->n_ids);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence has %zu tokens, but the turn ends with %zu",
+                         n_present, turn->n_ids);
     /* The adapters are recorded once, at the beginning of the file, and apply to all tokens. */
     if (file->session->is_mixed[file->sequence])
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: the sequence's adapters were changed while it held tokens: they are not a turn of it",
-                         file->log.path);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%s: the sequence's adapters were changed while it contained tokens: these are not a turn of the session",
+            file->log.path);
     return whit_session_adapters_check(&file->record, file->session, file->sequence, error);
 }
 

@@ -179,8 +179,8 @@ whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, c
 static whit_status refuse_record(const whit_session_record *record, const char *what, const char *there,
                                  const char *here, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was made with %s %s, and here is %s", record->log->path, what,
-                     there ? there : "(none)", here);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the session was made with %s %s, but this run has %s",
+                     record->log->path, what, there ? there : "(none)", here);
 }
 
 whit_status whit_session_adapters_check(const whit_session_record *record, const whit_session *s, uint32_t sequence,
@@ -222,7 +222,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     uint64_t block_bytes, n_ctx = 0;
     if (!whit_table_get(about, "session.model", &model) || model.type != WHIT_VALUE_BYTES ||
         model.count != WHIT_HASH_BYTES)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it does not say which model it is of", record->log->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the session does not name its model", record->log->path);
     if (memcmp(model.bytes, whit_model_identity(s->model), WHIT_HASH_BYTES) != 0) {
         char there[2 * WHIT_HASH_BYTES + 1], here[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(model.bytes, there);
@@ -238,20 +238,22 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     uint64_t n_kv_window;
     if (whit_kv_is_packed(s->options.kv) &&
         (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it was made with another window of unpacked KV blocks than %u",
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the session was made with another window of unpacked KV blocks than %u",
                          record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse_record(record, "the activations", act, whit_session_act_names[s->options.act], error);
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) ||
         block_bytes != whit_kv_whole_block_bytes(&s->kv))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its KV blocks have another size than this model's",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the session's KV blocks have another size than this model's",
                          record->log->path);
     if (!whit_table_get_u64(about, "session.context", &n_ctx) || n_ctx > UINT32_MAX ||
         !whit_rope_same_frequencies(&s->model->config, (uint32_t)n_ctx, s->options.n_ctx_tokens))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: it was made in a context of %llu tokens, in which this model's positions are not those "
-                         "of a context of %u: open it with that context",
-                         record->log->path, (unsigned long long)n_ctx, s->options.n_ctx_tokens);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%s: the session was made in a context of %llu tokens, in which this model's positions are not those "
+            "of a context of %u: open it with that context",
+            record->log->path, (unsigned long long)n_ctx, s->options.n_ctx_tokens);
     return whit_session_adapters_check(record, s, sequence, error);
 }
 
@@ -262,8 +264,9 @@ static whit_status read_begin(whit_session_record *record, uint32_t frame, const
 {
     char place[256];
     snprintf(place, sizeof place, "%.200s: the session's beginning", record->log->path);
-    if (record->begin.size_bytes) return whit_ndf_log_bad(record->log, frame, "it begins the session again", error);
-    if (size_bytes < 64) return whit_ndf_log_bad(record->log, frame, "it is too short", error);
+    if (record->begin.size_bytes)
+        return whit_ndf_log_bad(record->log, frame, "this frame begins the session again", error);
+    if (size_bytes < 64) return whit_ndf_log_bad(record->log, frame, "this frame is too short", error);
     if (!whit_buf_append(&record->begin, data + 64, size_bytes - 64))
         return whit_fail_memory(error, "a session", size_bytes);
     return whit_table_open(record->begin.data, record->begin.size_bytes, place, &record->about, error);
@@ -309,12 +312,12 @@ static const char *check_turn(const whit_session_record *record, const whit_turn
         if (ids[i] < 0) return "it has a negative token";
     for (size_t i = 0; i < sizeof h->reserved / sizeof *h->reserved; i++)
         if (h->reserved[i]) return "its reserved words are not 0";
-    if (h->tail_bytes && !h->n_present) return "its tail is of no tokens";
+    if (h->tail_bytes && !h->n_present) return "its tail has no tokens";
     if (h->n_blocks == 0) return NULL;
     uint64_t n_kept = h->n_keep / 64, n_stored = whit_session_record_n_blocks(record);
     if (n_stored > n_kept) n_stored = n_kept;
     if (h->first_block != n_stored || (uint64_t)h->first_block + h->n_blocks > h->n_present / 64)
-        return "its blocks are not those that follow";
+        return "its blocks do not follow the earlier ones";
     uint64_t block_bytes;
     if (!whit_table_get_u64(&record->about, "session.block_bytes", &block_bytes) || block_bytes != h->block_bytes)
         return "its blocks have another size than the session's";
@@ -371,7 +374,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
     turn_parts at = {0};
     if (!record->begin.size_bytes) return whit_ndf_log_bad(log, frame, "no session begins before it", error);
     if (n_bytes < sizeof *h || !place_parts(h, data_bytes, &at) || at.end > n_bytes)
-        return whit_ndf_log_bad(log, frame, "its parts lie outside", error);
+        return whit_ndf_log_bad(log, frame, "its parts are outside the frame", error);
     const int32_t *ids = (const int32_t *)(const void *)(data + sizeof *h);
     const char *reason = check_turn(record, h, ids);
     if (reason) return whit_ndf_log_bad(log, frame, reason, error);
@@ -385,7 +388,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
             whit_table_open(record->settings.data, record->settings.size_bytes, place, &record->settings_table, error));
     }
     if (h->n_ids > h->n_given && !record->settings.size_bytes)
-        return whit_ndf_log_bad(log, frame, "it does not say what its tokens were picked with", error);
+        return whit_ndf_log_bad(log, frame, "the turn does not name the sampler of its tokens", error);
     whit_turn_view turn = {.header = h,
                            .frame = frame,
                            .number = record->n_turns,
@@ -404,7 +407,7 @@ static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t 
 {
     whit_turn_header h = {0};
     turn_parts at;
-    if (data_bytes < 64) return whit_ndf_log_bad(log, frame, "it is too short", error);
+    if (data_bytes < 64) return whit_ndf_log_bad(log, frame, "this frame is too short", error);
     WHIT_TRY(whit_ndf_log_read(log, offset, &h, data_bytes < sizeof h ? (size_t)data_bytes : sizeof h, error));
     if (h.kind == WHIT_SESSION_BEGIN) {
         *n_bytes = (size_t)data_bytes;
@@ -412,7 +415,7 @@ static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t 
     }
     if (h.kind != WHIT_SESSION_TURN) return whit_ndf_log_bad(log, frame, "its kind is not known", error);
     if (data_bytes < sizeof h || !place_parts(&h, data_bytes, &at))
-        return whit_ndf_log_bad(log, frame, "its parts lie outside", error);
+        return whit_ndf_log_bad(log, frame, "its parts are outside the frame", error);
     *n_bytes = (size_t)at.end;
     return WHIT_OK;
 }
@@ -449,7 +452,7 @@ whit_status whit_session_record_read(whit_ndf_log *log, const whit_allocator *al
                                     .notes = {.allocator = allocator},
                                     .note_ends = {.allocator = allocator}};
     if (whit_ndf_log_frame(log, 0)->type != WHIT_NDF_SESSION)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no session", log->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not a session", log->path);
     for (uint32_t i = 0; i < log->chain.n_frames; i++)
         if (whit_ndf_log_frame(log, i)->type == WHIT_NDF_SESSION) WHIT_TRY(read_frame(record, i, on_turn, user, error));
     return WHIT_OK;

@@ -58,7 +58,7 @@ static whit_status open_sampler(struct replaying *r, const whit_turn_view *turn,
     uint64_t n_stages = 0;
     if (whit_table_get_u64(turn->settings, "sampler.n_stages", &n_stages) && n_stages)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: turn %u was picked under a grammar or a program, which the file does not hold: it "
+                         "%s: turn %u was picked under a grammar or a program, which the file does not contain, so it "
                          "cannot be replayed",
                          r->path, turn->number);
     WHIT_TRY(whit_session_settings_read(turn->settings, &options, &r->bias_ids, &r->bias_values, error));
@@ -169,7 +169,7 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     if (whit_session_position(r->session, 0) > n_held)
         WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
     if (n_ids > n_given && n_given == 0)
-        return whit_ndf_log_bad(record->log, turn->frame, "its tokens were picked after nothing", error);
+        return whit_ndf_log_bad(record->log, turn->frame, "its tokens were picked without a token before them", error);
     if (n_ids > n_given) {
         WHIT_TRY(feed(r, n_given - 1, UINT64_MAX, error));
         WHIT_TRY(pick(r, turn, n_given, n_ids, error));

@@ -25,7 +25,7 @@ struct outcome {
 static whit_status lose(whit_model_ranks *split, whit_error *error)
 {
     split->is_lost = true;
-    return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank is lost, which has a part of the model",
+    return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank with a part of the model has ended",
                      split->ranks->rank);
 }
 
@@ -68,7 +68,7 @@ whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_er
     WHIT_TRY(broadcast(split, identity, sizeof identity, error));
     whit_status status = WHIT_OK;
     if (memcmp(identity, whit_model_identity(model), sizeof identity) != 0)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: another model than that of rank 0", model->path);
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: this rank has another model than rank 0", model->path);
     return whit_split_join(model, status, error);
 }
 

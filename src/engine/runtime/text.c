@@ -97,7 +97,8 @@ whit_status whit_tokenize(const whit_model *model, const char *text, size_t text
     if (status == WHIT_OK) {
         *n_ids = n;
         if (n > capacity)
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "the text is %zu tokens, there is room for %zu", n, capacity);
+            status =
+                whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu tokens, but there is room for %zu", n, capacity);
         else if (n)
             memcpy(ids, found.data, found.size_bytes);
     }
