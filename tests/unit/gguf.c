@@ -65,7 +65,7 @@ static void sample_reads_back(void **state)
         assert_int_equal(n, 5);
         assert_memory_equal(text, "llama", 5);
         assert_int_equal(whit_gguf_string(gguf, "a.u32", &text, &n, &error), WHIT_ERROR_FORMAT);
-        assert_string_equal(error.message, "sample: key a.u32: is of type u32, should be a string");
+        assert_string_equal(error.message, "sample: key a.u32: has the type u32, but must be a string");
 
         const whit_gguf_key *array;
         assert_ok(whit_gguf_array(gguf, "tokenizer.ggml.scores", WHIT_GGUF_F32, &array, &error), error);
@@ -185,14 +185,14 @@ static void absurd_numbers_are_refused(void **state)
         FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4, absurd[i]); /* dims[0] */
         assert_refused(bytes, size, "tensor q8", "");
         FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4 + 16 + 4, absurd[i] & ~31ull); /* offset */
-        assert_refused(bytes, size, "tensor q8", "behind the end");
+        assert_refused(bytes, size, "tensor q8", "after the end");
     }
     FRESH(), bytes[find(bytes, size, "a.u32") + 5] = 13;
     assert_refused(bytes, size, "a.u32", "unknown type 13");
     FRESH(), bytes[find(bytes, size, "q8") + 2] = 5;
     assert_refused(bytes, size, "tensor q8", "5 dimensions");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16] = 99;
-    assert_refused(bytes, size, "tensor q8: type id 99", "unknown");
+    assert_refused(bytes, size, "tensor q8: type id 99", "not known");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16] = 38;
     assert_refused(bytes, size, "tensor q8: type id 38", "TL1");
     FRESH(), bytes[find(bytes, size, "q8") + 2 + 4 + 16] = 36;
@@ -208,10 +208,10 @@ static void absurd_numbers_are_refused(void **state)
     FRESH(), put_u64(bytes + find(bytes, size, "q8") + 2 + 4, 0);
     assert_refused(bytes, size, "tensor q8", "dimension 0 is 0");
     FRESH(), memcpy(bytes + find(bytes, size, "a.u32"), "a.i32", 5);
-    assert_refused(bytes, size, "key a.i32 stands twice", "");
+    assert_refused(bytes, size, "key a.i32 occurs twice", "");
     FRESH(), memcpy(bytes + find(bytes, size, "tq2"), "f32", 3);
-    assert_refused(bytes, size, "tensor f32 stands twice", "");
-    assert_refused(good, size - 31, "tensor tq2", "cut short");
+    assert_refused(bytes, size, "tensor f32 occurs twice", "");
+    assert_refused(good, size - 31, "tensor tq2", "damaged or truncated");
     free(bytes);
     free(good);
     good = make_sample_gguf(64, &size);
@@ -418,9 +418,9 @@ static void split_sets_open_together(void **state)
     assert_path_refused(other, "odd.gguf", "name does not end");
     assert_int_equal(rename(other, path), 0);
     write_split(folder, 1, 3, 2, "b");
-    assert_path_refused(path, "m-00002-of-00003.gguf", "says it is file 3 of 3");
+    assert_path_refused(path, "m-00002-of-00003.gguf", "says that it is file 3 of 3");
     write_split(folder, 1, 3, 1, "c");
-    assert_path_refused(path, "tensor c stands twice", "");
+    assert_path_refused(path, "tensor c occurs twice", "");
     snprintf(other, sizeof other, "%s/m-00002-of-00003.gguf", folder);
     unlink(other);
     assert_path_refused(path, "m-00002-of-00003.gguf", "file 2 of a split set of 3");

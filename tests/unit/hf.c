@@ -108,7 +108,7 @@ static void folders_are_read(void **state)
     write_text("config.json", "{\"hidden_size\": }");
     assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "config.json:1:17", "");
     write_text("config.json", "[]");
-    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "config.json", "no object");
+    assert_refused(whit_hf_open(folder, NULL, &hf, &error), &error, "config.json", "not an object");
     unlink(in_folder("config.json"));
     unlink(in_folder("tokenizer_config.json"));
     unlink(in_folder("pytorch_model.bin"));

@@ -429,7 +429,7 @@ static void refusals_say_what_to_do(void **state)
     refuses(f, "owner/name", WHIT_ERROR_IO, "accept the terms");
     f->files[1].status = 404;
     f->files[1].error_code = "EntryNotFound";
-    refuses(f, "owner/name", WHIT_ERROR_IO, "no such file");
+    refuses(f, "owner/name", WHIT_ERROR_IO, "does not have this file");
     f->files[1].status = 418;
     refuses(f, "owner/name", WHIT_ERROR_IO, "418");
     assert_false(exists(f, "model.safetensors.part"));
@@ -439,7 +439,7 @@ static void wrong_content_is_removed(void **state)
 {
     struct fixture *f = *state;
     f->files[1].listed_digest = "0000000000000000000000000000000000000000000000000000000000000000";
-    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "another digest");
+    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "does not match the hub's digest");
     assert_false(exists(f, "model.safetensors") || exists(f, "model.safetensors.part"));
     f->files[1].listed_digest = NULL;
     f->files[0].listed_digest = "0000000000000000000000000000000000000000";
@@ -450,7 +450,7 @@ static void sizes_are_only_promises(void **state)
 {
     struct fixture *f = *state;
     f->files[1].listed_bytes = LARGE_BYTES + 1;
-    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "its listing promises 300001");
+    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "the hub's listing says 300001");
     f->files[1].no_length = true;
     refuses(f, "owner/name", WHIT_ERROR_FORMAT, "ends after 300000 bytes");
     assert_ok(whit_hub_store_remove(f->cache, "name", &(whit_hub_removed){0}, &f->error), f->error);
@@ -460,7 +460,7 @@ static void sizes_are_only_promises(void **state)
     assert_true(stat(in_store(f, "model.safetensors.part"), &part) != 0 || part.st_size <= 1000);
     f->files[1].listed_bytes = INT64_MAX;
     hub_server_log(f->server);
-    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "impossible sizes");
+    refuses(f, "owner/name", WHIT_ERROR_FORMAT, "sizes in its listing are not possible");
     f->files[1].listed_bytes = INT64_MAX / 2;
     refuses(f, "owner/name", WHIT_ERROR_IO, "GB free");
     assert_null(strstr(hub_server_log(f->server), "/resolve/"));

@@ -202,7 +202,7 @@ static void splits_into_files(void **state)
     assert_null(ndf);
     assert_int_equal(link(ndf_sample_path("big-00003-of-00004.ndf"), part), 0);
     assert_int_equal(whit_ndf_open(path, NULL, &ndf, &error), WHIT_ERROR_FORMAT);
-    assert_non_null(strstr(error.message, "it is part 3 of 4"));
+    assert_non_null(strstr(error.message, "the file is part 3 of 4"));
     unlink(part);
     const char *other = ndf_sample_path("other.ndf");
     options.row_bytes = 1001;

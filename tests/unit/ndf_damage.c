@@ -184,8 +184,8 @@ static void lies_in_the_seal_are_found(void **state)
         assert_int_equal(pwrite(fd, copy.data, copy.size_bytes, 0), (ssize_t)copy.size_bytes);
         assert_ok(whit_ndf_open_fd(fd, "lie.ndf", NULL, &ndf, &error), error);
         assert_int_equal(whit_ndf_verify(ndf, 1, NULL, NULL, NULL, &error), WHIT_ERROR_FORMAT);
-        static const char *const reasons[] = {"the identity is not", "the configuration is not",
-                                              "the tokenizer is not"};
+        static const char *const reasons[] = {"the identity differs", "the configuration differs",
+                                              "the tokenizer differs"};
         assert_non_null(strstr(error.message, reasons[field]));
         whit_ndf_close(ndf);
         whit_buf_free(&copy);

@@ -109,21 +109,21 @@ static void lines_are_clear(void **state)
     CASE(v.head_frame->type = WHIT_NDF_PART, "part of a split model");
     CASE(v.commit->end_bytes += 64, "it commits another length");
     CASE(v.commit->n_frames = 4, "it commits another length");
-    CASE(v.head->n_sections = UINT32_MAX, "more than fit");
-    CASE(v.sections[1].kind = 1, "they are out of order");
-    CASE(v.sections[0].offset += 8, "one is not aligned");
-    CASE(v.sections[1].offset = v.sections[0].offset, "two overlap");
-    CASE(v.sections[4].size_bytes = UINT64_MAX, "one lies outside");
+    CASE(v.head->n_sections = UINT32_MAX, "more sections than fit");
+    CASE(v.sections[1].kind = 1, "the sections are out of order");
+    CASE(v.sections[0].offset += 8, "a section is not aligned");
+    CASE(v.sections[1].offset = v.sections[0].offset, "two sections overlap");
+    CASE(v.sections[4].size_bytes = UINT64_MAX, "a section is outside the frame");
     CASE(v.sections[4].kind = 77, "file directory: it is missing");
     CASE(v.config->n_entries = UINT32_MAX, "do not fit into");
     CASE(v.config->size_bytes = 1, "table's size is wrong");
     CASE(v.config->n_buckets = 4, "the index has a wrong size");
     CASE(v.entry[0].type = 99, "its type is unknown");
-    CASE(v.entry[0].value = UINT64_MAX - 7, "its string lies outside");
-    CASE(v.entry[0].count = 4, "its string lies outside");
-    CASE(v.entry[1].value = UINT64_MAX - 7, "its value lies outside");
+    CASE(v.entry[0].value = UINT64_MAX - 7, "its string is outside the table");
+    CASE(v.entry[0].count = 4, "its string is outside the table");
+    CASE(v.entry[1].value = UINT64_MAX - 7, "its value is outside the table");
     CASE(v.entry[1].value += 4, "its value is not aligned");
-    CASE(v.entry[1].count = UINT64_MAX / 4, "its value lies outside");
+    CASE(v.entry[1].count = UINT64_MAX / 4, "its value is outside the table");
     CASE(v.entry[2].count = 2, "a single value has a wrong count");
     CASE(v.entry[3].value = UINT64_C(0xFFF0000000000001), "entry 3 of 4: a number is NaN");
     CASE(value_of(v.config, 0)[2] = 0, "entry 0 of 4: its string has a zero byte");
@@ -131,13 +131,13 @@ static void lines_are_clear(void **state)
     CASE((v.entry[1].type = WHIT_VALUE_F64_ARRAY, memset(value_of(v.config, 1) + 16, 0xFF, 8)),
          "entry 1 of 4: a number is NaN");
     CASE(text_of(v.meta, 4, 2)[1] = 0, "entry 4 of 6: one of its strings has a zero byte");
-    CASE(v.entry[0].name.name_offset = UINT32_MAX, "its name lies outside");
-    CASE(v.entry[1].name = v.entry[0].name, "its name comes twice");
+    CASE(v.entry[0].name.name_offset = UINT32_MAX, "its name is outside the frame");
+    CASE(v.entry[1].name = v.entry[0].name, "its name occurs twice");
     CASE(v.tensors->n_tensors = UINT32_MAX, "do not fit into");
     CASE(v.tensors->n_parts = UINT32_MAX, "do not fit into");
     CASE(v.tensors->n_buckets = UINT32_MAX, "do not fit into");
-    CASE(v.tensor[1].name = v.tensor[0].name, "its name comes twice");
-    CASE(v.tensor[0].name.name_bytes = UINT32_MAX, "its name lies outside");
+    CASE(v.tensor[1].name = v.tensor[0].name, "its name occurs twice");
+    CASE(v.tensor[0].name.name_bytes = UINT32_MAX, "its name is outside the frame");
     CASE(v.tensor[0].name.name_hash ^= 1, "the hash of its name is wrong");
     CASE(v.tensor[2].type.codec = 200, "tensor 'tensor.2': its codec is unknown");
     CASE(v.tensor[2].type.layout = 2, "its layout is unknown");
@@ -155,17 +155,17 @@ static void lines_are_clear(void **state)
     CASE(v.part[1].offset += 8, "it is not aligned to 64 bytes");
     CASE(v.part[1].offset = v.part[0].offset, "it overlaps another part");
     CASE(v.part[0].size_bytes = v.part[1].offset + 1, "it overlaps another part");
-    CASE(v.part[0].size_bytes = UINT64_MAX - 10, "it lies outside the DATA frame");
-    CASE(v.part[9].offset = (uint64_t)1 << 63, "it lies outside the DATA frame");
+    CASE(v.part[0].size_bytes = UINT64_MAX - 10, "it is outside the DATA frame");
+    CASE(v.part[9].offset = (uint64_t)1 << 63, "it is outside the DATA frame");
     CASE(v.part[3].size_bytes = 0, "it is empty");
     CASE(v.part[3].file = 1, "its file does not exist");
     CASE(memset(v.buckets, 0, 16 * 4), "the index has a wrong number of entries");
     CASE(v.buckets[0] = v.buckets[1] = 99, "the index points outside");
-    CASE(v.files->n_files = 0, "number of files is absurd");
-    CASE(v.files->n_files = 100000, "number of files is absurd");
+    CASE(v.files->n_files = 0, "number of files is not possible");
+    CASE(v.files->n_files = 100000, "number of files is not possible");
     CASE(v.file_entry->data_bytes += 64, "its length is not the one in the file directory");
-    CASE(v.seal->n_tensors = 4, "it seals another number");
-    CASE(v.seal->n_part_files = 1, "it seals another number");
+    CASE(v.seal->n_tensors = 4, "it gives another number");
+    CASE(v.seal->n_part_files = 1, "it gives another number");
     CASE(v.seal->reserved[15] = 1, "its reserved words are not 0");
     CASE(v.files->reserved = 1, "the reserved word is not 0");
 #undef CASE
@@ -178,7 +178,7 @@ static void lines_are_clear(void **state)
         v.head_frame->payload_bytes = lengths[i];
         whit_ndf_frame_hash(v.head_frame, v.head_frame->hash);
         assert_int_equal(open_bytes(v.file, v.size_bytes, &error), WHIT_ERROR_FORMAT);
-        assert_non_null(strstr(error.message, i < 2 ? "its length is absurd" : "cut short inside it"));
+        assert_non_null(strstr(error.message, i < 2 ? "its length is not possible" : "the file ends inside it"));
         free(v.file);
     }
 }

@@ -57,10 +57,10 @@ static void bad_headers_are_refused(void **state)
     static const struct {
         const char *header, *first, *second;
     } cases[] = {
-        {"[]", "no object", ""},
+        {"[]", "not an object", ""},
         {"", "1:1", ""},
         {"{\"a\":", "1:", ""},
-        {"{\"a\":3}", "tensor a", "no object"},
+        {"{\"a\":3}", "tensor a", "not an object"},
         {"{\"a\":{\"dtype\":\"F4\",\"shape\":[1],\"data_offsets\":[0,4]}}", "tensor a", "F4"},
         {"{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", "tensor a", "dtype"},
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", "tensor a", "shape"},
@@ -73,16 +73,16 @@ static void bad_headers_are_refused(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,4]}}", "tensor a", "data_offsets"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", "tensor a", "data_offsets"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", "needs 4 bytes", "give 8"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[32,36]}}", "tensor a", "cut short"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[32,36]}}", "tensor a", "truncated"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[9223372036854775800,"
          "9223372036854775804]}}",
-         "tensor a", "cut short"},
+         "tensor a", "truncated"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[2,10]}}",
          "tensor b", "overlaps tensor a"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
-         "tensor a stands twice", ""},
+         "tensor a occurs twice", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size;
@@ -90,9 +90,9 @@ static void bad_headers_are_refused(void **state)
         assert_refused(bytes, size, cases[i].first, cases[i].second);
         free(bytes);
     }
-    assert_refused("\0\0\0\0\1\0\0\0{}", 10, "claims a header of 4294967296 bytes", "more than the file holds");
+    assert_refused("\0\0\0\0\1\0\0\0{}", 10, "claims a header of 4294967296 bytes", "more than the file contains");
     assert_refused("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", 10, "claims a header", "");
-    assert_refused("{}", 2, "cut short", "");
+    assert_refused("{}", 2, "too short", "");
     assert_refused("version https://git-lfs.github.com/spec/v1\noid", 46, "git-LFS", "");
     size_t size = (16u << 20) + 16; /* larger than any header */
     uint8_t *large = calloc(1, size);
@@ -210,12 +210,12 @@ static void shards_follow_the_index(void **state)
     assert_index_refused("{\"weight_map\":{\"a\":\"three.safetensors\"}}", "three.safetensors", "a shard that");
     assert_index_refused("{\"weight_map\":{\"b\":\"one.safetensors\"}}", "tensor b is not in its shard",
                          "index.json:1:");
-    assert_index_refused("{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "no plain file name", "");
-    assert_index_refused("{\"weight_map\":{\"a\":\"x/one.safetensors\"}}", "no plain file name", "");
-    assert_index_refused("{\"weight_map\":{\"a\":1}}", "no plain file name", "");
+    assert_index_refused("{\"weight_map\":{\"a\":\"../one.safetensors\"}}", "not a plain file name", "");
+    assert_index_refused("{\"weight_map\":{\"a\":\"x/one.safetensors\"}}", "not a plain file name", "");
+    assert_index_refused("{\"weight_map\":{\"a\":1}}", "not a plain file name", "");
     assert_index_refused("{\"weight_map\":{}}", "empty", "");
     assert_index_refused("{\"weights\":{}}", "no weight_map", "");
-    assert_index_refused("{\"weight_map\":{\"a\":\"one.safetensors\",\"a\":\"one.safetensors\"}}", "stands twice", "");
+    assert_index_refused("{\"weight_map\":{\"a\":\"one.safetensors\",\"a\":\"one.safetensors\"}}", "occurs twice", "");
     write_text("two.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n");
     assert_index_refused("{\"weight_map\":{\"c\":\"two.safetensors\"}}", "two.safetensors", "git-LFS");
     unlink(in_folder("one.safetensors"));

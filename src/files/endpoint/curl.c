@@ -49,13 +49,15 @@ static whit_status check_options(const whit_endpoint_options *options, whit_erro
     if (!safe && strncasecmp(options->url, "http://", 7) != 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: not an http or https address", options->url);
     if (strchr(options->url, '@'))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an address with a name or password in it is not used");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an address must not contain a user name or a password");
     if (!options->key || !*options->key) return WHIT_OK;
     if (!safe && !is_this_machine(options->url))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the key would be sent unencrypted; use https",
                          options->url);
     for (const char *c = options->key; *c; c++)
-        if (*c < 33 || *c > 126) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the key has characters that no key has");
+        if (*c < 33 || *c > 126)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "the endpoint's key contains a character that is not printable ASCII");
     return WHIT_OK;
 }
 
@@ -243,15 +245,15 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
         if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
             return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         if (endpoint->too_long)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", endpoint->url,
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes", endpoint->url,
                              endpoint->options.answer_bytes);
         if (endpoint->said.failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
         if (!milliseconds_until(end_ns))
-            return whit_fail(error, WHIT_ERROR_IO, "%.200s: no whole answer in %u s", endpoint->url,
+            return whit_fail(error, WHIT_ERROR_IO, "%.200s: the answer was not complete after %u s", endpoint->url,
                              endpoint->options.answer_s);
         if (!came) keep_sentence(&endpoint->said);
         if (came)
-            snprintf(why, sizeof why, "the answer breaks off");
+            snprintf(why, sizeof why, "the answer was cut off");
         else if (result == CURLE_OK)
             snprintf(why, sizeof why, "the server says %ld: %.*s", code, (int)endpoint->said.size_bytes,
                      endpoint->said.size_bytes ? whit_chars(&endpoint->said) : "");
@@ -293,7 +295,7 @@ whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes
     struct document document = {body, bytes_max, false};
     long code = 0;
     if (!is_this_machine(url))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is no address of this machine", url);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is not an address of this machine", url);
     if (!whit_libcurl_open(&api))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
@@ -310,7 +312,7 @@ whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes
     api.getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
     api.easy_cleanup(curl);
     if (document.too_long)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is over %zu bytes", url, bytes_max);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes", url, bytes_max);
     if (body->failed) return whit_fail_memory(error, "an answer", bytes_max);
     if (result != CURLE_OK) return whit_fail(error, WHIT_ERROR_IO, "%.200s: nothing answers there", url);
     return code == 200 ? WHIT_OK : whit_fail(error, WHIT_ERROR_IO, "%.200s: the server says %ld", url, code);

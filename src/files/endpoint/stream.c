@@ -43,7 +43,7 @@ static bool add_call(whit_sse *s, const json_t *piece)
     else
         i = (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
     i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
-    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail_stream(s, "the answer makes more calls than are taken");
+    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail_stream(s, "the answer makes too many calls");
     struct whit_sse_call *call = &s->calls[i];
     if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
     if (!call->id.size_bytes) append_string(&call->id, json_object_get(piece, "id"));
@@ -59,7 +59,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     json_t *piece;
     if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->has_ended = s->is_done = true;
     json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, &at);
-    if (!event) return fail_stream(s, "an event of the answer is no JSON");
+    if (!event) return fail_stream(s, "an event of the answer is not JSON");
     s->n_events++;
     const json_t *wrong = json_object_get(event, "error"), *usage = json_object_get(event, "usage");
     if (wrong && !json_is_null(wrong)) {
@@ -172,10 +172,10 @@ whit_status whit_sse_finish(whit_sse *s, json_t **answer, whit_error *error)
         *answer = json_loadb(s->body.size_bytes ? whit_chars(&s->body) : "", s->body.size_bytes, JSON_ALLOW_NUL, &at);
         return *answer
             ? WHIT_OK
-            : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is no JSON: line %d: %s", at.line, at.text);
+            : whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer is not JSON: line %d: %s", at.line, at.text);
     }
     if (!s->is_done)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer breaks off before its end; try again");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "the endpoint's answer was cut off before its end; try again");
     *answer = put_together(s);
     return *answer ? WHIT_OK : whit_fail_memory(error, "an answer", s->text.size_bytes);
 }

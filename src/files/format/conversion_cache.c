@@ -56,8 +56,9 @@ whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH
     struct stat info;
     if (lstat(folder, &info) != 0) return whit_fail_errno(error, folder, "examine the cache folder");
     if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077))
-        return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: not used as cache: it must be a folder of your own with mode 0700 (chmod 700)", folder);
+        return whit_fail(
+            error, WHIT_ERROR_IO,
+            "%s: this folder is not used as the cache, because it must be your own with mode 0700 (chmod 700)", folder);
     return WHIT_OK;
 }
 
@@ -98,8 +99,9 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     struct dirent **names = NULL;
     int n = scandir(path, &names, read_by_importer, alphasort);
     if (n < 0) return whit_fail_errno(error, path, "list");
-    whit_status status =
-        n > MAX_SOURCE_FILES ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many files", path) : WHIT_OK;
+    whit_status status = n > MAX_SOURCE_FILES
+        ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the cache folder has too many files", path)
+        : WHIT_OK;
     for (int i = 0; i < n; i++) {
         char file[WHIT_CACHE_PATH_BYTES];
         if (status == WHIT_OK && snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name) < (int)sizeof file)
@@ -142,7 +144,7 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
 {
     char folder[WHIT_CACHE_PATH_BYTES];
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: name too long", path);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is too long", path);
     return hash_model_folder(hash, dirname(folder), error);
 }
 
@@ -160,7 +162,7 @@ static whit_status hash_split(whit_hash *hash, const char *path, whit_error *err
     for (unsigned k = 1; k <= count; k++) {
         char file[WHIT_CACHE_PATH_BYTES];
         if (snprintf(file, sizeof file, "%.*s-%05u-of-%05u.gguf", (int)(n - 20), path, k, count) >= (int)sizeof file)
-            return whit_fail(error, WHIT_ERROR_IO, "%s: name too long", path);
+            return whit_fail(error, WHIT_ERROR_IO, "%s: the path is too long", path);
         if (k == i || access(file, F_OK) == 0) WHIT_TRY(hash_file(hash, file, error));
     }
     return WHIT_OK;

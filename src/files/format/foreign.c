@@ -32,7 +32,7 @@ static const struct magic {
      "ELF",
      "is a program, not a model"},
     {0, 2, "MZ", "is a program, not a model"},
-    {8, 2, "{\"", "is a safetensors file; give it the ending .safetensors, beside its config.json"},
+    {8, 2, "{\"", "is a safetensors file; rename it to end in .safetensors, next to its config.json"},
 };
 
 /* Returns whether the examined bytes are all printable or white space. */
@@ -50,8 +50,8 @@ static const char *text_reason(const uint8_t *bytes, size_t n)
     while (at < n && strchr(" \t\r\n", bytes[at])) at++;
     if (at < n && bytes[at] == '<') return "is not a GGUF file but looks like a web page; download the file itself";
     if (at < n && strchr("{[", bytes[at]))
-        return "is JSON, such as the answer of a server, and no model; download the file itself";
-    return "is text, such as the message of a server, and no model; look at it, then download the file itself";
+        return "is JSON, such as the answer of a server, and not a model; download the file itself";
+    return "is text, such as the message of a server, and not a model; look at it, then download the file itself";
 }
 
 const char *whit_foreign_reason(const void *data, uint64_t size_bytes)
@@ -70,5 +70,5 @@ const char *whit_foreign_reason(const void *data, uint64_t size_bytes)
     if (is_text(bytes, n)) return text_reason(bytes, n);
     for (size_t i = 0; i < n; i++)
         if (bytes[i]) return NULL;
-    return "begins with zero bytes, as a download that failed; download it again";
+    return "begins with zero bytes, as after a failed download; download it again";
 }

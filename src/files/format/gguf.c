@@ -70,8 +70,8 @@ static whit_status own_number(const whit_gguf_cursor *cursor, const whit_buf *ke
     if (!key) return WHIT_OK;
     if (key->type == WHIT_GGUF_ARRAY || !whit_gguf_element_i64(key, 0, &number) || number < (int64_t)least ||
         number > (int64_t)most)
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: key %s: is no number from %llu to %llu", cursor->path,
-                         name, (unsigned long long)least, (unsigned long long)most);
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: key %s: is not a number from %llu to %llu",
+                         cursor->path, name, (unsigned long long)least, (unsigned long long)most);
     *value = (uint64_t)number;
     return WHIT_OK;
 }
@@ -85,15 +85,17 @@ static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_ggu
     int shown = whit_gguf_shown(tensor->name_bytes);
     tensor->n_dims = whit_load_u32(p);
     if (tensor->n_dims > 4)
-        return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: has %u dimensions, at most 4 are known",
-                         cursor->path, shown, tensor->name, tensor->n_dims);
+        return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
+                         "%s: tensor %.*s: has %u dimensions, but at most 4 are supported", cursor->path, shown,
+                         tensor->name, tensor->n_dims);
     uint64_t n_elems = 1;
     for (uint32_t i = 0; i < tensor->n_dims; i++) {
         if (!(p = whit_gguf_take(cursor, 8, "a tensor's dimension"))) return WHIT_ERROR_FORMAT;
         tensor->dims[i] = whit_load_u64(p);
         if (tensor->dims[i] == 0 || __builtin_mul_overflow(n_elems, tensor->dims[i], &n_elems) || n_elems > INT64_MAX)
-            return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: its dimension %u is %llu",
-                             cursor->path, shown, tensor->name, i, (unsigned long long)tensor->dims[i]);
+            return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
+                             "%s: tensor %.*s: its dimension %u is %llu, which is not possible", cursor->path, shown,
+                             tensor->name, i, (unsigned long long)tensor->dims[i]);
     }
     if (!(p = whit_gguf_take(cursor, 12, "a tensor's type and offset"))) return WHIT_ERROR_FORMAT;
     tensor->id = whit_load_u32(p);
@@ -116,7 +118,7 @@ static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
     if (n_tensors > MAX_TENSORS - n_before || n_tensors > (file->size_bytes - cursor.at) / 24)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 8: claims %llu tensors, more than %s", file->path,
                          (unsigned long long)n_tensors,
-                         n_tensors > MAX_TENSORS - n_before ? "any model has" : "the file holds");
+                         n_tensors > MAX_TENSORS - n_before ? "any model has" : "the file contains");
     for (uint64_t i = 0; i < n_tensors; i++) {
         whit_gguf_tensor tensor;
         WHIT_TRY(read_tensor(&cursor, index, &tensor));
@@ -168,7 +170,7 @@ whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error)
     gguf->keys_by_name = sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
     if (!gguf->keys_by_name) return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
     if (twice < gguf->n_keys)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s stands twice", gguf->files[0].path,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s occurs twice", gguf->files[0].path,
                          whit_gguf_shown(gguf->keys[twice].name_bytes), gguf->keys[twice].name);
     return WHIT_OK;
 }
@@ -182,7 +184,7 @@ static whit_status index_tensors(whit_gguf *gguf, whit_error *error)
     if (!gguf->tensors_by_name) return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
     if (twice < gguf->n_tensors) {
         const whit_gguf_tensor *tensor = &gguf->tensors[twice];
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s stands twice", gguf->files[tensor->file].path,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice", gguf->files[tensor->file].path,
                          whit_gguf_shown(tensor->name_bytes), tensor->name);
     }
     return WHIT_OK;
@@ -325,7 +327,8 @@ static whit_status read_split(whit_gguf *gguf, const char *path, size_t stem_byt
     if (status == WHIT_OK) status = read_file(gguf, i == 0 ? &gguf->key_memory : &keys, error);
     if (status == WHIT_OK) status = split_place(gguf, i == 0 ? &gguf->key_memory : &keys, &number, &count, error);
     if (status == WHIT_OK && (number != i || count != n_files))
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: says it is file %llu of %llu, its name says %zu of %zu", name,
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: the file says that it is file %llu of %llu, but its name says %zu of %zu", name,
                            (unsigned long long)number + 1, (unsigned long long)count, i + 1, n_files);
     whit_buf_free(&keys);
     whit_free(gguf->allocator, name, name_bytes);
@@ -337,7 +340,7 @@ static whit_status open_split(const char *path, uint64_t n_files, const whit_all
 {
     size_t stem_bytes = split_suffix_at(path, n_files);
     if (n_files > MAX_FILES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: is one of %llu files, at most %d are read", path,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: is one of %llu files, but at most %d can be read", path,
                          (unsigned long long)n_files, MAX_FILES);
     if (!stem_bytes)
         return whit_fail(error, WHIT_ERROR_FORMAT,
@@ -350,7 +353,7 @@ static whit_status open_split(const char *path, uint64_t n_files, const whit_all
     uint64_t n_tensors = (*gguf)->tensor_memory.size_bytes / sizeof(whit_gguf_tensor), n_claimed = n_tensors;
     WHIT_TRY(own_number(&cursor, &(*gguf)->key_memory, "split.tensors.count", 0, INT32_MAX, &n_claimed));
     if (n_claimed != n_tensors)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its split set should hold %llu tensors, it holds %llu",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its split set should contain %llu tensors, but contains %llu",
                          cursor.path, (unsigned long long)n_claimed, (unsigned long long)n_tensors);
     return WHIT_OK;
 }

@@ -21,8 +21,8 @@ const uint8_t *whit_gguf_take(whit_gguf_cursor *cursor, uint64_t n_bytes, const 
 {
     if (!whit_in_bounds(cursor->at, n_bytes, cursor->size_bytes)) {
         whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: %s needs %llu bytes, the file has %llu more: damaged or cut short", cursor->path,
-                  (unsigned long long)cursor->at, what, (unsigned long long)n_bytes,
+                  "%s: byte %llu: %s needs %llu bytes, but the file has only %llu more: it is damaged or truncated",
+                  cursor->path, (unsigned long long)cursor->at, what, (unsigned long long)n_bytes,
                   (unsigned long long)(cursor->size_bytes - cursor->at));
         return NULL;
     }
@@ -64,7 +64,7 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
         least_bytes = type_bytes[type];
     if (n_elems > (cursor->size_bytes - cursor->at) / least_bytes) {
         whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: key %.*s claims %llu elements, more than the file holds", cursor->path,
+                  "%s: byte %llu: key %.*s claims %llu elements, more than the file contains", cursor->path,
                   (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name,
                   (unsigned long long)n_elems);
         return false;
@@ -126,7 +126,7 @@ whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_
     if (n_keys > MAX_KEYS || n_keys > (cursor->size_bytes - cursor->at) / 13)
         return whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte 16: claims %llu metadata keys, more than %s",
                          cursor->path, (unsigned long long)n_keys,
-                         n_keys > MAX_KEYS ? "any model has" : "the file holds");
+                         n_keys > MAX_KEYS ? "any model has" : "the file contains");
     for (uint64_t i = 0; i < n_keys; i++) {
         whit_gguf_key key = {0};
         if (!whit_gguf_take_string(cursor, "a metadata key", &key.name, &key.name_bytes)) return WHIT_ERROR_FORMAT;
@@ -218,7 +218,7 @@ bool whit_gguf_element_f64(const whit_gguf_key *key, uint64_t i, double *value)
 
 static whit_status wrong_type(const whit_gguf *gguf, const whit_gguf_key *key, const char *wanted, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s: is of type %s, should be %s", gguf->files[0].path,
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s: has the type %s, but must be %s", gguf->files[0].path,
                      whit_gguf_shown(key->name_bytes), key->name, type_names[key->type], wanted);
 }
 
@@ -239,7 +239,7 @@ whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *valu
     if (!key) return WHIT_OK;
     if (!is_integer(key->type)) return wrong_type(gguf, key, "an integer", error);
     if (!whit_gguf_element_i64(key, 0, value))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is over 2^63", gguf->files[0].path, name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is larger than 2^63", gguf->files[0].path, name);
     return WHIT_OK;
 }
 
@@ -280,7 +280,7 @@ whit_status whit_gguf_array(const whit_gguf *gguf, const char *name, whit_gguf_t
     if (!key) return WHIT_OK;
     if (key->type != WHIT_GGUF_ARRAY) return wrong_type(gguf, key, "an array", error);
     if (key->element_type != element_type)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is an array of %s, should be of %s",
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is an array of %s, but must be an array of %s",
                          gguf->files[0].path, name, type_names[key->element_type], type_names[element_type]);
     *array = key;
     return WHIT_OK;

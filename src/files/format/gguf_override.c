@@ -83,7 +83,7 @@ static whit_status check_name(const struct override *override, whit_error *error
         if (strlen(layout_keys[i]) == override->name_bytes &&
             memcmp(layout_keys[i], override->name, override->name_bytes) == 0)
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "override of %s: this key says where the file's parts lie, and cannot be changed",
+                             "override of %s: this key says where the file's parts are, so it cannot be changed",
                              layout_keys[i]);
     return WHIT_OK;
 }
@@ -97,7 +97,7 @@ static whit_status put_key(whit_gguf *gguf, const struct override *override, whi
         return whit_fail_memory(error, "a metadata key", override->name_bytes);
     const size_t value_at = bytes->size_bytes;
     if (!write_value(override, bytes))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "override of %.*s: '%.*s' is no value of type %.*s",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "override of %.*s: '%.*s' is not a value of type %.*s",
                          (int) override->name_bytes, override->name,
                          (int)(override->value_bytes < 80 ? override->value_bytes : 80), override->value,
                          (int)strlen(override->type->word) - 1, override->type->word);

@@ -188,7 +188,7 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "its offset is not aligned as the file says");
         if (place->offset_bytes >= data_bytes)
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
-                           "begins behind the end of the file: damaged or cut short");
+                           "begins after the end of the file: the file is damaged or truncated");
         tensor->data = file->data + file->data_start_bytes + place->offset_bytes;
         place->last = i + 1 == gguf->n_tensors || places[i + 1].file != place->file;
         place->room_bytes = (place->last ? data_bytes : places[i + 1].offset_bytes) - place->offset_bytes;
@@ -207,7 +207,7 @@ static whit_status decide_kinds(whit_gguf *gguf, const struct place *places, whi
         if (whit_ggml_candidates(tensor->id, kinds) == 0) {
             const char *reason = whit_ggml_refusal(tensor->id);
             return fail_at(gguf, tensor, WHIT_ERROR_UNSUPPORTED, error, "type id %u: %s", tensor->id,
-                           reason ? reason : "the type is unknown");
+                           reason ? reason : "this type is not known");
         }
         if (!whit_ggml_id_collides(tensor->id)) {
             tensor->kind = kinds[0];
@@ -233,7 +233,7 @@ static whit_status check_sizes(whit_gguf *gguf, const struct place *places, whit
         if (tensor->size_bytes <= places[i].room_bytes) continue;
         if (places[i].last)
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
-                           "needs %llu bytes, the file has %llu: damaged or cut short",
+                           "needs %llu bytes, but the file has only %llu: it is damaged or truncated",
                            (unsigned long long)tensor->size_bytes, (unsigned long long)places[i].room_bytes);
         const whit_gguf_tensor *next = &gguf->tensors[places[i + 1].tensor];
         return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "its %llu bytes overlap tensor %.*s",

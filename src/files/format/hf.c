@@ -49,7 +49,7 @@ static whit_status read_document_at(const whit_hf *hf, whit_hf_document *documen
 {
     WHIT_TRY(parse_document(hf, document, error));
     if (whit_json_type_of(&document->json, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
-    return whit_json_fail(&document->json, WHIT_JSON_ROOT, error, "is no object");
+    return whit_json_fail(&document->json, WHIT_JSON_ROOT, error, "this is not an object");
 }
 
 static whit_status read_document(const whit_hf *hf, const char *name, whit_hf_document *document, whit_error *error)
@@ -113,7 +113,7 @@ static whit_status refuse_folder(const whit_hf *hf, whit_error *error)
     if (adapter) {
         free_text(hf->allocator, adapter);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: is an adapter without its model; convert it for that model, then mount the result",
+                         "%s: this is an adapter without its model; convert it for that model, then mount the result",
                          hf->folder);
     }
     char first[256] = "";
@@ -296,7 +296,7 @@ whit_status whit_hf_f64(const whit_hf_document *document, const char *path, doub
 {
     uint32_t at = value_node(document, path);
     if (at == WHIT_JSON_NONE || whit_json_f64(&document->json, at, value)) return WHIT_OK;
-    return whit_json_fail(&document->json, at, error, "%s is no number", path);
+    return whit_json_fail(&document->json, at, error, "%s is not a number", path);
 }
 
 whit_status whit_hf_bool(const whit_hf_document *document, const char *path, bool *value, whit_error *error)

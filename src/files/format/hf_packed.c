@@ -331,7 +331,7 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
         return refuse_module(module, error, "its scales are missing");
     uint64_t n_groups = scales->dims[transposed ? 0 : 1], per_word = 32 / p->bits;
     if (scales->dims[transposed ? 1 : 0] != p->n_rows || n_groups > p->n_cols)
-        return refuse_module(module, error, "its scales are another matrix's");
+        return refuse_module(module, error, "its scales do not match the matrix");
     p->group_rows = 1;
     p->group_cols = p->n_cols / n_groups;
     bool power = (p->group_cols & (p->group_cols - 1)) == 0 && p->group_cols >= 16 && p->group_cols <= 256;

@@ -24,7 +24,7 @@ static whit_status sort_entries(whit_imatrix *m, whit_error *error)
     qsort(m->entries, m->n, sizeof *m->entries, compare_entries);
     for (size_t i = 1; i < m->n; i++)
         if (compare_entries(&m->entries[i - 1], &m->entries[i]) == 0)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %.*s: comes twice", m->path,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %.*s: occurs twice", m->path,
                              whit_gguf_shown(m->entries[i].name_bytes), m->entries[i].name);
     return WHIT_OK;
 }
@@ -46,7 +46,7 @@ static bool take_count(whit_gguf_cursor *c, const char *what, uint32_t bytes_eac
     *count = whit_load_u32(bytes);
     if (*count <= INT32_MAX && *count <= (c->size_bytes - c->at) / bytes_each) return true;
     whit_fail(c->error, WHIT_ERROR_FORMAT,
-              "%s: byte %llu: %s is %u, which the file has no room for; is it an importance matrix?", c->path,
+              "%s: byte %llu: %s is %u, more than the file can contain; is it an importance matrix?", c->path,
               (unsigned long long)at, what, *count);
     return false;
 }
@@ -115,7 +115,7 @@ static whit_status read_gguf(whit_imatrix *m, whit_error *error)
     size_t n = 0;
     WHIT_TRY(whit_gguf_string(m->gguf, "general.type", &kind, &n, error));
     if (n != 7 || memcmp(kind, "imatrix", 7) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is a GGUF file, but no importance matrix", m->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is a GGUF file, but not an importance matrix", m->path);
     for (size_t i = 0; i < m->gguf->n_tensors; i++) {
         const whit_gguf_tensor *tensor = &m->gguf->tensors[i];
         size_t end = sizeof sums_end - 1;
@@ -183,7 +183,7 @@ whit_status whit_imatrix_means(const whit_imatrix *m, const whit_imatrix_entry *
     int shown = whit_gguf_shown(entry->name_bytes);
     if (entry->n != n)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: %.*s: has %llu importances, the model's matrix %u columns: it is of another model",
+                         "%s: %.*s: has %llu importances, the model's matrix %u columns: it belongs to another model",
                          m->path, shown, entry->name, (unsigned long long)entry->n, n);
     if (!(entry->count > 0) || !isfinite(entry->count))
         return whit_fail(error, WHIT_ERROR_NUMERIC,

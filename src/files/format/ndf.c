@@ -34,8 +34,8 @@ static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const c
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it has no %s frame", file->map.path,
-                         whit_ndf_frame_type_name(type));
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has no %s frame: it is damaged, or not an .ndf model",
+                         file->map.path, whit_ndf_frame_type_name(type));
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
     if (frame->type != type) return bad_frame(file, i, "its type is not expected here", error);
     bool directory = type == WHIT_NDF_HEAD || type == WHIT_NDF_SEAL || type == WHIT_NDF_PART;
@@ -116,7 +116,7 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     if (memcmp(ndf->seal->reserved, zeros, sizeof zeros) != 0)
         return bad_frame(file, i, "its reserved words are not 0", error);
     if (ndf->seal->n_tensors != ndf->tensors.n_entries || ndf->seal->n_part_files != ndf->n_files_room - 1)
-        return bad_frame(file, i, "it seals another number of tensors or files", error);
+        return bad_frame(file, i, "it gives another number of tensors or files", error);
     WHIT_TRY(expect_frame(file, ++i, WHIT_NDF_COMMIT, error));
     ndf->n_base_frames = i + 1;
     for (i = ndf->n_base_frames; i < file->chain.n_frames; i++) {
@@ -142,9 +142,9 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     whit_hash_add(&hash, ndf->head, ndf->head_bytes);
     whit_hash_end(&hash, set);
     if (memcmp(set, part->set, sizeof set) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is a part of another model", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is a part of another model", path);
     if (part->file != number || part->n_files != ndf->n_files_room)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is part %" PRIu32 " of %" PRIu32, path, part->file + 1,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is part %" PRIu32 " of %" PRIu32, path, part->file + 1,
                          part->n_files);
     WHIT_TRY(expect_frame(file, 1, WHIT_NDF_DATA, error));
     WHIT_TRY(expect_frame(file, 2, WHIT_NDF_COMMIT, error));
@@ -182,7 +182,7 @@ static whit_status open_beside(whit_ndf *ndf, uint32_t number, whit_buf *path, i
                                  : map_file(&(whit_ndf_input){.fd = *fd}, text, ndf->allocator, file, &inner);
     if (status == WHIT_OK) status = check_part_file(ndf, number, file, &inner);
     if (status != WHIT_OK)
-        whit_fail(error, status, "%s (wanted: part %" PRIu32 " of %" PRIu32 " of %s)", inner.message, number + 1,
+        whit_fail(error, status, "%s (needed: part %" PRIu32 " of %" PRIu32 " of %s)", inner.message, number + 1,
                   ndf->n_files_room, main_path);
     return status;
 }
@@ -222,7 +222,7 @@ static whit_status read_loose(const whit_ndf *ndf, whit_error *error)
         whit_ndf_appended appended;
         uint32_t type = whit_ndf_chain_at(&file->chain, i)->type;
         if (i == 0 && type < WHIT_NDF_ADAPTER)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", file->map.path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not an adapter", file->map.path);
         if (i && type == WHIT_NDF_COMMIT) continue;
         if (type < WHIT_NDF_ADAPTER) return bad_frame(file, i, "its type is not expected here", error);
         WHIT_TRY(whit_ndf_read_appended(ndf, i, &appended, error));
@@ -435,11 +435,11 @@ whit_status whit_ndf_read_appended(const whit_ndf *ndf, uint32_t i, whit_ndf_app
     if (frame->payload_bytes < sizeof *header) return bad_frame(file, i, "it is too short", error);
     if (!whit_in_bounds(sizeof *header, (uint64_t)header->name_bytes + 1, frame->payload_bytes) ||
         payload[sizeof *header + header->name_bytes] != 0)
-        return bad_frame(file, i, "its name lies outside", error);
+        return bad_frame(file, i, "its name is outside the frame", error);
     if (header->reserved) return bad_frame(file, i, "its reserved word is not 0", error);
     if (header->data_offset % WHIT_NDF_ALIGN_BYTES) return bad_frame(file, i, "its data is not aligned", error);
     if (!whit_in_bounds(header->data_offset, header->data_bytes, frame->payload_bytes))
-        return bad_frame(file, i, "its data lies outside", error);
+        return bad_frame(file, i, "its data is outside the frame", error);
     *appended = (whit_ndf_appended){
         .type = frame->type,
         .name = (const char *)payload + sizeof *header,

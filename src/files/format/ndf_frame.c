@@ -158,13 +158,13 @@ bool whit_ndf_is_commit(int fd, uint64_t offset)
 static const char *read_frame(const whit_ndf_input *input, uint64_t file_bytes, uint64_t offset, uint32_t index,
                               const uint8_t previous[WHIT_HASH_BYTES], whit_ndf_header *header)
 {
-    if (file_bytes - offset < sizeof *header) return "the file is cut short in its header";
+    if (file_bytes - offset < sizeof *header) return "the file ends inside its header";
     if (!read_at(input, header, sizeof *header, offset))
-        return errno ? "it cannot be read" : "the file was cut short meanwhile";
+        return errno ? "it cannot be read" : "another program truncated the file meanwhile";
     const char *reason = check_header(header, index, previous);
     if (reason) return reason;
-    if (header->payload_bytes > WHIT_NDF_MAX_PAYLOAD_BYTES) return "its length is absurd";
-    if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset) return "the file is cut short inside it";
+    if (header->payload_bytes > WHIT_NDF_MAX_PAYLOAD_BYTES) return "its length is not possible";
+    if (whit_ndf_frame_bytes(header->payload_bytes) > file_bytes - offset) return "the file ends inside it";
     if (header->type != WHIT_NDF_COMMIT) return NULL;
     return check_commit(input, offset, header);
 }
@@ -210,11 +210,11 @@ whit_status whit_ndf_chain_read(const whit_ndf_input *input, const char *path, c
     }
     uint32_t n_read = (uint32_t)(chain->frames.size_bytes / sizeof(whit_ndf_frame));
     if (!*chain->stop && chain->n_frames && n_read > chain->n_frames)
-        snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": the file ends in front of it",
+        snprintf(chain->stop, sizeof chain->stop, "frame %" PRIu32 " at byte %" PRIu64 ": the file ends before it",
                  n_read, offset);
     if (chain->n_frames) return WHIT_OK;
     whit_status status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", path,
-                                   *chain->stop ? chain->stop : "the file is cut short before its commit");
+                                   *chain->stop ? chain->stop : "the file ends before its commit");
     whit_ndf_chain_free(chain);
     return status;
 }

@@ -23,18 +23,18 @@ static whit_status read_sections(const whit_ndf *ndf, const char *path, section 
     const whit_ndf_head *head = (const whit_ndf_head *)ndf->head;
     if (ndf->head_bytes < sizeof *head) return bad(path, error, "sections", "it is too short");
     if (head->n_sections > (ndf->head_bytes - sizeof *head) / sizeof(whit_ndf_section))
-        return bad(path, error, "sections", "there are more than fit");
+        return bad(path, error, "sections", "there are more sections than fit");
     if (head->reserved) return bad(path, error, "sections", "the reserved word is not 0");
     const whit_ndf_section *at = (const whit_ndf_section *)(head + 1);
     uint64_t end = sizeof *head + head->n_sections * sizeof *at;
     uint32_t last_kind = 0;
     for (uint32_t i = 0; i < head->n_sections; i++, at++) {
         if (at->reserved) return bad(path, error, "sections", "a reserved word is not 0");
-        if (at->kind <= last_kind) return bad(path, error, "sections", "they are out of order");
-        if (at->offset % WHIT_NDF_ALIGN_BYTES) return bad(path, error, "sections", "one is not aligned");
-        if (at->offset < end) return bad(path, error, "sections", "two overlap");
+        if (at->kind <= last_kind) return bad(path, error, "sections", "the sections are out of order");
+        if (at->offset % WHIT_NDF_ALIGN_BYTES) return bad(path, error, "sections", "a section is not aligned");
+        if (at->offset < end) return bad(path, error, "sections", "two sections overlap");
         if (!whit_in_bounds(at->offset, at->size_bytes, ndf->head_bytes))
-            return bad(path, error, "sections", "one lies outside");
+            return bad(path, error, "sections", "a section is outside the frame");
         end = at->offset + at->size_bytes;
         last_kind = at->kind;
         if (at->kind < WHIT_NDF_SECTION_COUNT) sections[at->kind] = (section){ndf->head + at->offset, at->size_bytes};
@@ -56,7 +56,7 @@ static const char *check_file_name(const section *from, const whit_ndf_string *n
 {
     if (!whit_in_bounds(name->offset, (uint64_t)name->bytes + 1, from->size_bytes) ||
         from->data[(size_t)name->offset + name->bytes] != 0)
-        return "a name lies outside";
+        return "a name is outside the frame";
     const char *text = (const char *)from->data + name->offset;
     if (name->bytes == 0 || name->bytes > 255 || strlen(text) != name->bytes || strchr(text, '/') ||
         strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
@@ -71,7 +71,7 @@ static whit_status read_files(whit_ndf *ndf, const char *path, section from, whi
     if (from.size_bytes < sizeof *header) return bad(path, error, place, "it is too short");
     if (header->n_files == 0 || header->n_files > WHIT_NDF_MAX_FILES ||
         header->n_files > (from.size_bytes - sizeof *header) / sizeof(whit_ndf_file_entry))
-        return bad(path, error, place, "its number of files is absurd");
+        return bad(path, error, place, "its number of files is not possible");
     if (header->reserved) return bad(path, error, place, "the reserved word is not 0");
     ndf->file_entries = (const whit_ndf_file_entry *)(header + 1);
     ndf->file_names = from.data;
@@ -127,7 +127,7 @@ static const char *check_part(const whit_ndf *ndf, uint32_t i)
     if (part->offset % WHIT_NDF_ALIGN_BYTES) return "it is not aligned to 64 bytes";
     if (part->size_bytes == 0) return "it is empty";
     if (!whit_in_bounds(part->offset, part->size_bytes, ndf->file_entries[part->file].data_bytes))
-        return "it lies outside the DATA frame";
+        return "it is outside the DATA frame";
     if (i == 0) return NULL;
     const whit_ndf_part_entry *before = part - 1;
     if (before->file > part->file) return "it is out of order";

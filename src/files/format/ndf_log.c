@@ -49,7 +49,7 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
         close(*fd);
         *fd = -1;
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: it is replaced all the time", path);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: another program keeps replacing it", path);
 }
 
 /* Refuses a tail that contains a whole commit, which is damage and may be worth a repair; a torn append has no whole
@@ -72,7 +72,8 @@ static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *erro
             if (memcmp(bytes + i, WHIT_NDF_MAGIC, 8) == 0 && whit_ndf_is_commit(log->fd, offset + i)) {
                 status =
                     whit_fail(error, WHIT_ERROR_FORMAT,
-                              "%s: %s, and commits follow: it is damaged; nothing is appended", log->path, chain->stop);
+                              "%s: %s, although later commits follow: the file is damaged, and nothing is appended",
+                              log->path, chain->stop);
                 break;
             }
         offset += i;
@@ -164,7 +165,8 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
         ssize_t n = pread(log->fd, bytes, size_bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return whit_fail_errno(error, log->path, "read");
-        if (n == 0) return whit_fail(error, WHIT_ERROR_IO, "%s: it was cut short meanwhile", log->path);
+        if (n == 0)
+            return whit_fail(error, WHIT_ERROR_IO, "%s: another program truncated the file meanwhile", log->path);
         bytes += n;
         size_bytes -= (size_t)n;
         offset += (uint64_t)n;
@@ -230,14 +232,14 @@ whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *off
 {
     const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
     whit_ndf_appended_header header;
-    if (frame->type < WHIT_NDF_ADAPTER) return whit_ndf_log_bad(log, i, "it is no appended frame", error);
+    if (frame->type < WHIT_NDF_ADAPTER) return whit_ndf_log_bad(log, i, "it is not an appended frame", error);
     if (frame->payload_bytes < sizeof header) return whit_ndf_log_bad(log, i, "it is too short", error);
     WHIT_TRY(whit_ndf_log_read(log, whit_ndf_payload_offset(frame), &header, sizeof header, error));
     if (!whit_in_bounds(sizeof header, (uint64_t)header.name_bytes + 1, frame->payload_bytes))
-        return whit_ndf_log_bad(log, i, "its name lies outside", error);
+        return whit_ndf_log_bad(log, i, "its name is outside the frame", error);
     if (header.reserved || header.data_offset % WHIT_NDF_ALIGN_BYTES ||
         !whit_in_bounds(header.data_offset, header.data_bytes, frame->payload_bytes))
-        return whit_ndf_log_bad(log, i, "its data lies outside", error);
+        return whit_ndf_log_bad(log, i, "its data is outside the frame", error);
     *offset = whit_ndf_payload_offset(frame) + header.data_offset;
     *size_bytes = header.data_bytes;
     return WHIT_OK;
@@ -271,9 +273,10 @@ static whit_status check_room(const whit_ndf_log *log, whit_error *error)
 {
     bool is_loose = whit_ndf_chain_at(&log->chain, 0)->type >= WHIT_NDF_ADAPTER;
     uint32_t most = is_loose ? UINT32_MAX : WHIT_NDF_MAX_FRAMES;
-    if (!log->can_append) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: it was opened for reading", log->path);
+    if (!log->can_append)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the file was opened for reading only", log->path);
     if (log->stream.n_frames > most - 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it has %" PRIu32 " frames, the maximum", log->path,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has %" PRIu32 " frames, the maximum", log->path,
                          log->stream.n_frames);
     return WHIT_OK;
 }

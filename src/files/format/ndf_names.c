@@ -82,7 +82,7 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
         *entry = i;
         if (!whit_in_bounds(name->name_offset, (uint64_t)name->name_bytes + 1, names->size_bytes) ||
             names->base[(size_t)name->name_offset + name->name_bytes] != 0)
-            return "its name lies outside";
+            return "its name is outside the frame";
         if (name->name_bytes == 0) return "its name is empty";
         n_bytes += (uint64_t)name->name_bytes + 1;
         if (n_bytes > names->size_bytes) return "its name overlaps others";
@@ -91,7 +91,7 @@ const char *whit_ndf_names_check(const whit_ndf_names *names, uint32_t *entry)
         if (whit_ndf_name_hash(text, name->name_bytes) != name->name_hash) return "the hash of its name is wrong";
         if (i == 0) continue;
         int order = compare_names(names, whit_ndf_name_at(names, i - 1), name);
-        if (order == 0) return "its name comes twice";
+        if (order == 0) return "its name occurs twice";
         if (order > 0) return "its name is out of order";
     }
     *entry = 0;

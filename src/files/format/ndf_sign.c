@@ -74,7 +74,7 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
 {
     uint8_t seed[crypto_sign_SEEDBYTES], secret[crypto_sign_SECRETKEYBYTES];
     whit_buf name = {0};
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: there are no random numbers", path);
+    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: the system gives no random numbers", path);
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(public_key, secret, seed);
     whit_status status = whit_buf_printf(&name, "%s.pub", path) && whit_buf_append(&name, "", 1)
@@ -135,14 +135,14 @@ whit_status whit_ndf_check_signed(const whit_ndf_log *log, const uint8_t *public
         whit_ndf_header header;
         signature found;
         WHIT_TRY(whit_ndf_log_data(log, i, &offset, &size_bytes, error));
-        if (size_bytes != sizeof found || i == 0) return whit_ndf_log_bad(log, i, "it is no signature", error);
+        if (size_bytes != sizeof found || i == 0) return whit_ndf_log_bad(log, i, "it is not a signature", error);
         WHIT_TRY(whit_ndf_log_read(log, offset, &found, sizeof found, error));
         WHIT_TRY(whit_ndf_log_read(log, frame->offset, &header, sizeof header, error));
         if (whit_ndf_log_frame(log, i - 1)->type != WHIT_NDF_COMMIT)
             return whit_ndf_log_bad(log, i, "it does not follow a commit", error);
         message m = message_of(header.previous);
         if (crypto_sign_verify_detached(found.signature, (const uint8_t *)&m, sizeof m, found.public_key) != 0)
-            return whit_ndf_log_bad(log, i, "the signature does not hold: it was made of something else", error);
+            return whit_ndf_log_bad(log, i, "the signature is not valid: it was made for other contents", error);
         if (public_key && memcmp(found.public_key, public_key, WHIT_SIGN_KEY_BYTES) != 0) continue;
         result->n_signatures++;
         result->n_frames = i;

@@ -21,7 +21,7 @@ static const char *check_strings(const uint8_t *array, uint64_t room, uint64_t c
     for (uint64_t i = 0; i < count; i++) {
         if (!whit_in_bounds(strings[i].offset, (uint64_t)strings[i].bytes + 1, room) ||
             array[(uint64_t)strings[i].offset + strings[i].bytes] != 0)
-            return "one of its strings lies outside";
+            return "one of its strings is outside the table";
         *n_bytes += (uint64_t)strings[i].bytes + 1;
         if (*n_bytes > n_bytes_max) return NULL; /* overlapping strings: stop here, the caller reports them */
         if (memchr(array + strings[i].offset, 0, strings[i].bytes)) return "one of its strings has a zero byte";
@@ -57,7 +57,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
         return count == 1 ? NULL : "a single value has a wrong count";
     case WHIT_VALUE_STRING:
         if (!whit_in_bounds(at, count, size_bytes) || count == size_bytes - at || data[at + count] != 0)
-            return "its string lies outside";
+            return "its string is outside the table";
         break;
     case WHIT_VALUE_BYTES:
     case WHIT_VALUE_BOOL_ARRAY: break;
@@ -68,7 +68,7 @@ static const char *check_value(const uint8_t *data, size_t size_bytes, const whi
     default: return "its type is unknown";
     }
     if (entry->type != WHIT_VALUE_STRING && at % 8) return "its value is not aligned";
-    if (at > size_bytes || count > (size_bytes - at) / unit) return "its value lies outside";
+    if (at > size_bytes || count > (size_bytes - at) / unit) return "its value is outside the table";
     *n_bytes += count * unit;
     /* The count is checked first: elements are walked only if the table is large enough for them. */
     if (*n_bytes > size_bytes) return "its value overlaps others";

@@ -179,11 +179,11 @@ static void check_seal(work *job)
     const checked at = {.file = &ndf->files[0], .frame = ndf->n_base_frames - 2};
     const char *what = NULL;
     if (memcmp(config, seal->config, sizeof config) != 0)
-        what = "the configuration is not the sealed one";
+        what = "the configuration differs from the sealed one";
     else if (memcmp(tokenizer, seal->tokenizer, sizeof tokenizer) != 0)
-        what = "the tokenizer is not the sealed one";
+        what = "the tokenizer differs from the sealed one";
     else if (memcmp(identity, seal->identity, sizeof identity) != 0)
-        what = "the identity is not that of the model";
+        what = "the identity differs from the model's";
     if (what) report_frame(job, &at, sizeof(whit_ndf_header), frame_of(&at)->payload_bytes, what);
 }
 
@@ -198,7 +198,7 @@ static void check_appended(work *job)
         if (frame_of(&at)->type == WHIT_NDF_COMMIT) continue;
         if (whit_ndf_read_appended(ndf, i, &appended, &reason) != WHIT_OK)
             report_frame(job, &at, sizeof(whit_ndf_header), frame_of(&at)->payload_bytes,
-                         "what it says about its name and data is wrong");
+                         "its name or data location is wrong");
     }
 }
 
@@ -208,7 +208,8 @@ static void check_tail(work *job)
     uint64_t torn_bytes = whit_ndf_torn_bytes(job->ndf);
     if (torn_bytes == 0) return;
     char what[256];
-    snprintf(what, sizeof what, "not committed (an append was cut off, or is damaged): %s", file->chain.stop);
+    snprintf(what, sizeof what, "these bytes are not committed (an append was cut off, or is damaged): %s",
+             file->chain.stop);
     report_damage(job, file->map.path, 0, 0, file->chain.end_bytes, torn_bytes, what);
 }
 
@@ -228,7 +229,7 @@ static whit_status list_frames(work *job, whit_error *error)
             job->n_chunks += at->n_chunks;
         }
     if (job->n_chunks > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than 4 PiB", whit_ndf_path(ndf));
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than 4 PiB", whit_ndf_path(ndf));
     job->leaves = whit_zalloc_array(ndf->allocator, job->n_chunks, WHIT_HASH_BYTES);
     if (!job->leaves) return whit_fail_memory(error, "chunk hashes", job->n_chunks * WHIT_HASH_BYTES);
     return WHIT_OK;

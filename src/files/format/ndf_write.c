@@ -167,7 +167,7 @@ whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name, c
                          name);
     for (uint32_t k = 0; k < WHIT_PART_COUNT; k++)
         if (part_bytes[k] > WHIT_NDF_MAX_PAYLOAD_BYTES / 1024)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s': its size is out of range", name);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s': its size is too large", name);
     if (tensor) *tensor = count_tensors(writer);
     if (!whit_buf_append(&writer->names, name, added.name_bytes + 1) ||
         !whit_buf_append(&writer->tensors, &added, sizeof added))
@@ -235,7 +235,7 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
         return whit_fail_memory(error, "a list of tensors", writer->plan.size_bytes);
     if (file && !writer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a model in memory cannot have part files");
     if (file >= WHIT_NDF_MAX_FILES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u files; choose a larger file size",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model needs more than %u files; choose a larger file size",
                          shown_path(writer), WHIT_NDF_MAX_FILES);
     return WHIT_OK;
 }
@@ -401,7 +401,7 @@ static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_by
 whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error)
 {
     if (writer->stage != STAGE_DECLARING)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: begun twice", shown_path(writer));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: writing was begun twice", shown_path(writer));
     writer->stage = STAGE_DATA;
     WHIT_TRY(sort_names(writer, error));
     whit_buf data_bytes = {.allocator = writer->allocator};

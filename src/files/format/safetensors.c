@@ -97,7 +97,7 @@ static whit_status read_tensor(const whit_safetensors_file *file, uint32_t key, 
     const whit_json *json = &file->header;
     uint32_t value = key + 1;
     if (whit_json_type_of(json, value) != WHIT_JSON_OBJECT)
-        return whit_json_fail(json, value, error, "tensor %.*s: its entry is no object", shown(tensor->name_bytes),
+        return whit_json_fail(json, value, error, "tensor %.*s: its entry is not an object", shown(tensor->name_bytes),
                               tensor->name);
     WHIT_TRY(read_dtype(json, value, tensor, error));
     WHIT_TRY(read_shape(json, value, tensor, error));
@@ -109,14 +109,15 @@ static whit_status read_tensor(const whit_safetensors_file *file, uint32_t key, 
         return whit_json_fail(json, value, error, "tensor %.*s: data_offsets is not a pair of ascending offsets",
                               shown(tensor->name_bytes), tensor->name);
     if ((uint64_t)(end - begin) != tensor->size_bytes)
-        return whit_json_fail(json, value, error, "tensor %.*s: its shape needs %llu bytes, data_offsets give %lld",
+        return whit_json_fail(json, value, error, "tensor %.*s: its shape needs %llu bytes, but data_offsets give %lld",
                               shown(tensor->name_bytes), tensor->name, (unsigned long long)tensor->size_bytes,
                               (long long)(end - begin));
     if (!whit_in_bounds((uint64_t)begin, tensor->size_bytes, file->size_bytes - data_start))
-        return whit_json_fail(json, value, error,
-                              "tensor %.*s: ends at byte %lld of the data, the file has %llu: damaged or cut short",
-                              shown(tensor->name_bytes), tensor->name, (long long)end,
-                              (unsigned long long)(file->size_bytes - data_start));
+        return whit_json_fail(
+            json, value, error,
+            "tensor %.*s: ends at byte %lld of the data, but the file has only %llu: it is damaged or truncated",
+            shown(tensor->name_bytes), tensor->name, (long long)end,
+            (unsigned long long)(file->size_bytes - data_start));
     tensor->data = file->data + data_start + (uint64_t)begin;
     return WHIT_OK;
 }
@@ -127,19 +128,19 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
     if (whit_is_lfs_pointer(file->data, file->size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, file->path);
     if (file->size_bytes < 8)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: is no safetensors file: cut short", file->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a safetensors file: too short", file->path);
     uint64_t header_bytes = whit_load_u64(file->data);
     if (header_bytes > file->size_bytes - 8 || header_bytes > MAX_HEADER_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: claims a header of %llu bytes, %s", file->path,
                          (unsigned long long)header_bytes,
                          header_bytes > file->size_bytes - 8
-                             ? "more than the file holds: damaged, cut short, or not a safetensors file"
+                             ? "more than the file contains: it is damaged, truncated, or not a safetensors file"
                              : "more than any model has");
     *data_start = 8 + header_bytes;
     WHIT_TRY(whit_json_parse(file->path, (const char *)file->data + 8, (size_t)header_bytes, allocator, &file->header,
                              error));
     if (whit_json_type_of(&file->header, WHIT_JSON_ROOT) == WHIT_JSON_OBJECT) return WHIT_OK;
-    return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is no object");
+    return whit_json_fail(&file->header, WHIT_JSON_ROOT, error, "the header is not an object");
 }
 
 /* Checks that tensors, which are sorted by position, begin at or after the end of the previous one. */
@@ -161,7 +162,7 @@ static whit_status check_twice(const char *path, const whit_safetensor *tensors,
 {
     for (size_t i = 1; i < n; i++)
         if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s stands twice", path,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice", path,
                              shown(tensors[i].name_bytes), tensors[i].name);
     return WHIT_OK;
 }
@@ -231,7 +232,8 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
 {
     uint32_t weight_map = whit_json_get(index, WHIT_JSON_ROOT, "weight_map");
     if (whit_json_type_of(index, weight_map) != WHIT_JSON_OBJECT)
-        return whit_json_fail(index, WHIT_JSON_ROOT, error, "has no weight_map, so it is not an index of shards");
+        return whit_json_fail(index, WHIT_JSON_ROOT, error,
+                              "this object has no weight_map, so it is not an index of shards");
     for (uint32_t key = whit_json_first(index, weight_map); key != WHIT_JSON_NONE;
          key = whit_json_next(index, weight_map, key)) {
         struct entry entry = {.key = key};
@@ -240,7 +242,7 @@ static whit_status read_weight_map(const whit_json *index, whit_buf *entries, wh
         /* The shard must be a name, not a path: an index must not reach outside its folder. */
         if (!entry.file || !entry.file_bytes || entry.file[0] == '.' || memchr(entry.file, '/', entry.file_bytes) ||
             memchr(entry.file, 0, entry.file_bytes) || entry.file_bytes > 255)
-            return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is no plain file name",
+            return whit_json_fail(index, key + 1, error, "the shard of tensor %.*s is not a plain file name",
                                   shown(entry.name_bytes), entry.name);
         if (!whit_buf_append(entries, &entry, sizeof entry))
             return whit_fail_memory(error, "an index of shards", entries->size_bytes + sizeof entry);

@@ -91,8 +91,8 @@ static whit_status take_parts(const whit_hub_listing *listing, const char *what,
         snprintf(name, sizeof name, "%.*s-%05u-of-%05u%s", (int)stem_bytes, path, i, n_parts, path + strlen(path) - 5);
         const whit_hub_file *file = whit_hub_listing_find(listing, name);
         if (!file)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: part %u of %u of '%.*s' is not there", what, i, n_parts,
-                             (int)stem_bytes, path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the repository lacks part %u of %u of '%.*s'", what, i,
+                             n_parts, (int)stem_bytes, path);
         WHIT_TRY(take_file(choice, (size_t)(file - listing->files), error));
     }
     return WHIT_OK;
@@ -133,7 +133,7 @@ static whit_status choose_gguf(const whit_hub_listing *listing, const char *what
         if (!whit_hub_gguf_stem(path, &stem_bytes, &part, &n_parts) || !is_wanted(path, stem_bytes, wanted)) continue;
         if (found && !same_model(found, found_bytes, found_parts, path, stem_bytes, n_parts)) {
             list_models(listing, wanted, models, sizeof models);
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: say which, as REPO:FILE: %s", what, models);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: choose one, as REPO:FILE: %s", what, models);
         }
         if (found) continue;
         found = path;
@@ -225,7 +225,7 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
     uint32_t map = whit_json_get(&json, WHIT_JSON_ROOT, "weight_map");
     whit_status status = WHIT_OK;
     if (whit_json_first(&json, map) == WHIT_JSON_NONE)
-        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "no weight_map");
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "this object has no weight_map");
     const whit_hub_file *last = NULL; /* neighbouring tensors are mostly in the same shard */
     for (uint32_t at = whit_json_first(&json, map); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, map, at)) {
@@ -235,8 +235,9 @@ whit_status whit_hub_choose_shards(const whit_hub_listing *listing, const char *
         if (name && n < sizeof path) memcpy(path, name, n);
         if (last && strcmp(last->path, path) == 0) continue;
         last = whit_hub_listing_find(listing, path);
-        status = last ? take_file(choice, (size_t)(last - listing->files), error)
-                      : whit_fail(error, WHIT_ERROR_FORMAT, "%s: the index names '%s', which is not there", what, path);
+        status = last
+            ? take_file(choice, (size_t)(last - listing->files), error)
+            : whit_fail(error, WHIT_ERROR_FORMAT, "%s: the index names '%s', which the repository lacks", what, path);
     }
     whit_json_close(&json);
     return status;

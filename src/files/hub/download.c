@@ -62,12 +62,12 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
             "token of that account (HF_TOKEN or --token)",
             what, answer->status);
     if (strcmp(code, "RevisionNotFound") == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such revision (%ld)", what, answer->status);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this revision (%ld)", what, answer->status);
     if (strcmp(code, "EntryNotFound") == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has no such file (%ld)", what, answer->status);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this file (%ld)", what, answer->status);
     if (answer->status == 401)
         return whit_fail(error, WHIT_ERROR_IO,
-                         "%s: the hub wants a valid token (401): set HF_TOKEN or give --token; hubs give the same "
+                         "%s: the hub needs a valid token (401): set HF_TOKEN or give --token; hubs give the same "
                          "answer for repositories that do not exist",
                          what);
     if (answer->status == 403)
@@ -145,7 +145,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     struct transfer *t = user;
     learn(t->file, answer);
     if (answer->status == 206 && answer->range_start != t->have)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the server sent another range than was asked for", t->what);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the server sent another range than requested", t->what);
     if (answer->status != 206) {
         if (t->have) WHIT_TRY(start_over(t, error)); /* the file has changed, or the server has no range requests */
         t->end = answer->content_bytes;
@@ -155,7 +155,7 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     }
     uint64_t promised = t->file->size_bytes;
     if (promised != WHIT_HUB_SIZE_UNKNOWN && t->end != WHIT_HTTP_UNKNOWN && t->end != promised)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has %llu bytes, where its listing promises %llu", t->what,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has %llu bytes, but the hub's listing says %llu", t->what,
                          (unsigned long long)t->end, (unsigned long long)promised);
     /* Only a strong ETag guarantees that two parts belong to the same file. */
     if (*answer->etag != '"' || strcmp(answer->etag, t->etag) == 0) return WHIT_OK;
@@ -170,13 +170,14 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
     uint64_t promised = t->file->size_bytes;
     if (promised != WHIT_HUB_SIZE_UNKNOWN && n_bytes > promised - t->have)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: the server sends more than the %llu bytes that its listing promises", t->what,
+                         "%s: the server sends more than the %llu bytes that the hub's listing says", t->what,
                          (unsigned long long)promised);
     while (n_bytes) {
         ssize_t n = pwrite(t->fd, bytes, n_bytes, (off_t)t->have);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-            return whit_fail(error, WHIT_ERROR_IO, "%s: %s; what came is kept, and 'whit pull' resumes there", t->part,
+            return whit_fail(error, WHIT_ERROR_IO,
+                             "%s: %s; the bytes received are kept, and 'whit pull' resumes after them", t->part,
                              strerror(errno));
         if (n < 0) return whit_fail_errno(error, t->part, "write");
         bytes += n;
@@ -190,7 +191,7 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
 
 static whit_status ends_early(const struct transfer *t, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ends after %llu bytes, where its listing promises %llu", t->what,
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ends after %llu bytes, but the hub's listing says %llu", t->what,
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 
@@ -261,7 +262,7 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
         if (was_resumed && !again) continue; /* the old part of the file may be damaged */
         unlink(t->part);
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: what came is not what the hub promises (another digest); it was removed", t->what);
+                         "%s: the downloaded file does not match the hub's digest; it was removed", t->what);
     }
     t->file->size_bytes = t->have;
     if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush to disk");

@@ -257,16 +257,19 @@ whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_byte
         return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", url);
     for (int n_redirects = 0;; n_redirects++) {
         if (!origin_bytes(here))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https are followed", here);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https addresses are supported",
+                             here);
         WHIT_TRY(get_once(http, here, offset_bytes, if_range, error));
         if (!is_redirect(answer->status)) break;
         char *next = NULL;
         if (http->api.getinfo(http->curl, CURLINFO_REDIRECT_URL, &next) != CURLE_OK || !next)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: redirects to nowhere", here);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: the server redirects without an address", here);
         if (n_redirects == REDIRECTS_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: over %d redirects", url, REDIRECTS_MAX);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: the server redirects more than %d times", url,
+                             REDIRECTS_MAX);
         if (strncasecmp(here, "https:", 6) == 0 && strncasecmp(next, "https:", 6) != 0)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.200s: redirects from https to %.200s", here, next);
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%.200s: the server redirects from https to %.200s, which is not encrypted", here, next);
         if (snprintf(here, sizeof here, "%s", next) >= (int)sizeof here)
             return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", next);
     }

@@ -16,7 +16,7 @@ bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits)
 whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file *file, whit_error *error)
 {
     if (listing->n_files >= WHIT_HUB_FILES_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the listing has over %u files", WHIT_HUB_FILES_MAX);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the listing has more than %u files", WHIT_HUB_FILES_MAX);
     if (listing->n_files == listing->n_places) {
         size_t n_places = listing->n_places ? 2 * listing->n_places : 32;
         whit_hub_file *files = realloc(listing->files, n_places * sizeof *files);
@@ -53,10 +53,10 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
     uint32_t at = whit_json_get(json, entry, path_key), lfs = whit_json_get(json, entry, "lfs");
     size_t n;
     const char *name = whit_json_string(json, at, &n);
-    if (!name) return whit_json_fail(json, entry, error, "an entry without a name (%s)", path_key);
+    if (!name) return whit_json_fail(json, entry, error, "this entry has no name (%s)", path_key);
     if (!whit_hub_path_is_safe(name, n))
-        return whit_json_fail(json, at, error, "refused: '%.*s' is not a plain relative path", (int)(n < 200 ? n : 200),
-                              name);
+        return whit_json_fail(json, at, error, "'%.*s' is not a plain relative path, so it is refused",
+                              (int)(n < 200 ? n : 200), name);
     memcpy(path, name, n);
     path[n] = 0;
 
@@ -66,7 +66,7 @@ static whit_status add_entry(whit_hub_listing *listing, const whit_json *json, u
         size_at = whit_json_get(json, lfs, "size");
     if (whit_json_type_of(json, size_at) == WHIT_JSON_NUMBER) {
         if (!whit_json_i64(json, size_at, &size) || size < 0)
-            return whit_json_fail(json, size_at, error, "'%s' has an impossible size", path);
+            return whit_json_fail(json, size_at, error, "the size of '%s' is not possible", path);
         file.size_bytes = (uint64_t)size;
     }
     take_digest(json, whit_json_get(json, lfs, sha256_key), 64, WHIT_HUB_SHA256, &file);
@@ -83,7 +83,7 @@ whit_status whit_hub_listing_add_tree(whit_hub_listing *listing, const char *wha
     WHIT_TRY(whit_json_parse(what, text, n_bytes, NULL, &json, error));
     whit_status status = WHIT_OK;
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "a list of files is wanted");
+        status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "expected a list of files");
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); at != WHIT_JSON_NONE && status == WHIT_OK;
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
         uint32_t type = whit_json_get(&json, at, "type");

@@ -115,7 +115,7 @@ static const char *behind_slash(const char *at, const char *end)
 static whit_status no_model(const char *text, whit_error *error)
 {
     return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "'%.200s' is no address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
+                     "'%.200s' is not the address of a model on the hub (https://huggingface.co/OWNER/NAME)", text);
 }
 
 /* Parses OWNER/NAME, optionally followed by /tree/REVISION, /blob/REVISION/FILE, /resolve/REVISION/FILE or :FILE. The
@@ -136,9 +136,9 @@ static whit_status parse_address(const char *text, whit_hub_name *name, whit_err
     for (size_t i = 0; revision && i < sizeof views / sizeof *views; i++)
         known |= strlen(views[i]) == (size_t)(revision - 1 - view) && strncmp(view, views[i], strlen(views[i])) == 0;
     if (!known)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "'%.200s' is no page of a model; open the model's page or its files, and take that address",
-                         text);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "'%.200s' is not the page of a model; open the model's page or its files, and take that address", text);
     WHIT_TRY(whit_hub_name_parse(part, name, error));
     if (!decode(revision, (size_t)((file ? file - 1 : end) - revision), part, sizeof part))
         return no_model(text, error);

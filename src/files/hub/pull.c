@@ -103,11 +103,12 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
         status = whit_hub_listing_add_tree(&pull->listing, pull->name->repo, whit_chars(&text), text.size_bytes, error);
         if (status != WHIT_OK || !whit_hub_next_page(answer->link, url, sizeof url)) break;
         if (!whit_hub_page_is_safe(pull->options->endpoint, url))
-            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: its listing leads from https to %.200s",
+            status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                               "%s: its listing redirects from https to %.200s, which is not encrypted",
                                pull->name->repo, url);
         else if (n_pages == PAGES_MAX)
-            status =
-                whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has over %d pages", pull->name->repo, PAGES_MAX);
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has more than %d pages", pull->name->repo,
+                               PAGES_MAX);
     }
     whit_buf_free(&text);
     return status;
@@ -209,7 +210,8 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
         known = known && size != WHIT_HUB_SIZE_UNKNOWN;
         if (size == WHIT_HUB_SIZE_UNKNOWN) continue;
         if (size > INT64_MAX - pull->progress.total_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: impossible sizes in its listing", pull->name->repo);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the sizes in its listing are not possible",
+                             pull->name->repo);
         pull->progress.total_bytes += size;
         pull->progress.done_bytes += have;
         missing += size - have;

@@ -25,7 +25,7 @@ whit_status whit_hub_endpoint(char endpoint[WHIT_HUB_ENDPOINT_BYTES], whit_error
     while (n && address[n - 1] == '/') n--;
     bool is_web = strncmp(address, "https://", 8) == 0 || strncmp(address, "http://", 7) == 0;
     if (!is_web || n < sizeof "http://" || n >= WHIT_HUB_ENDPOINT_BYTES || strpbrk(address, " \t\r\n"))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "HF_ENDPOINT='%.200s' not an http or https address", address);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "HF_ENDPOINT='%.200s' is not an http or https address", address);
     memcpy(endpoint, address, n);
     endpoint[n] = 0;
     return WHIT_OK;

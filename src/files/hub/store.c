@@ -156,7 +156,8 @@ whit_status whit_hub_store_list(const char *cache_dir, whit_hub_entry **entries,
         whit_hub_name name;
         if (!whit_hub_name_from_folder(item->d_name, &name)) continue;
         if (*n_entries == REPOSITORY_MAX) {
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: over %d repositories; remove some with 'whit rm'", store,
+            status = whit_fail(error, WHIT_ERROR_LIMIT,
+                               "%s: this folder has more than %d repositories; remove some with 'whit rm'", store,
                                REPOSITORY_MAX);
             break;
         }
@@ -203,8 +204,8 @@ static whit_status complete(const char *cache_dir, whit_hub_name *name, whit_err
     }
     whit_status status = WHIT_OK;
     if (second)
-        status =
-            whit_fail(error, WHIT_ERROR_IO, "%s: %s and %s end so; say which", name->repo, found->repo, second->repo);
+        status = whit_fail(error, WHIT_ERROR_IO, "%s: both %s and %s match; give the full name", name->repo,
+                           found->repo, second->repo);
     else if (found)
         memcpy(name->repo, found->repo, sizeof name->repo);
     whit_hub_store_free(entries, n);

@@ -61,7 +61,7 @@ whit_status whit_hub_store_copy(const char *cache_dir, const char *from_text, co
     if (status == WHIT_OK) status = whit_hub_entry_open(cache_dir, &to_name, &to, error);
     if (status == WHIT_OK) status = whit_hub_entry_lock(&to, error);
     if (status == WHIT_OK && to.files.n_files)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is there already", to_text);
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: exists already", to_text);
     if (status == WHIT_OK) status = link_files(&from, &choice, &to, error);
     if (to.lock_fd >= 0) whit_hub_entry_tidy(&to);
     whit_hub_choice_free(&choice);
