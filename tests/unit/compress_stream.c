@@ -203,7 +203,7 @@ static void assert_near(const float *found, const float *expected, size_t n)
     for (size_t i = 0; i < n; i++) assert_true(fabsf(found[i] - expected[i]) < 1e-4f * largest);
 }
 
-/* The residual of `down` is made behind it; memory is filled with what is no number, so none is read too early. */
+/* The residual of `down` is made behind it; memory is filled with NaN, so none is read too early. */
 static void test_residual_of_a_parallel_layer(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void test_residual_of_a_parallel_layer(void **state)
     expected_products(&stream, residual, value, n_out, n, expected);
     assert_near(pair.text.lost, expected, (size_t)n_out * n);
     whit_hessian_free(&pair);
-    weights[0] = NAN; /* what the residual has lost is no number then, and the input still is one */
+    weights[0] = NAN; /* what the residual has lost is NaN then, and the input is not */
     assert_int_equal(whit_hessian_gather(&pair, &stream, &blas, value, true, residual, n_out, NULL, &error),
                      WHIT_ERROR_NUMERIC);
     assert_non_null(strstr(error.message, "'layers.0.attn_residual'"));
@@ -367,7 +367,7 @@ static void test_rope_factors(void **state)
             whit_source_close(&source);
         } else {
             assert_int_equal(status, WHIT_ERROR_FORMAT);
-            assert_non_null(strstr(error.message, "'rope_factors' is missing or no vector of 8"));
+            assert_non_null(strstr(error.message, "'rope_factors' is missing or not a vector of 8"));
         }
         unlink(path);
     }

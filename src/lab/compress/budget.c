@@ -138,8 +138,8 @@ static whit_status add_matrices(struct choosing *c)
                 is_near(c, m->options[m->n].bits / (double)m->elems))
                 m->n++;
         if (!m->n)
-            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "tensor '%s': no codec holds %u columns", tensor->name,
-                             tensor->type.n_cols);
+            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "tensor '%s': no codec supports %u columns",
+                             tensor->name, tensor->type.n_cols);
         double smallest = m->options[0].bits;
         for (uint32_t k = 0; k < m->n; k++) {
             if (m->options[k].bits < smallest) smallest = m->options[k].bits;

@@ -613,7 +613,7 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
                            "the work file has a matrix '%s' that these settings do not compress", finished->name);
     if (status == WHIT_OK) status = whit_compress_type_of(&c->types, tensor, &type, c->error);
     if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type of '%s'", finished->name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type for '%s'", finished->name);
     if (status == WHIT_OK) {
         whit_finished_spool(finished, c->folder, c->allocator);
         c->finished[tensor - c->source->tensors] = *finished;
@@ -632,7 +632,7 @@ static whit_status agree(struct compression *c, const uint8_t settings[WHIT_HASH
     memcpy(first, settings, WHIT_HASH_BYTES);
     first[WHIT_HASH_BYTES] = status != WHIT_OK;
     if (!ranks->broadcast(ranks->user, first, sizeof first))
-        return whit_fail(c->error, WHIT_ERROR_IO, "a rank is lost");
+        return whit_fail(c->error, WHIT_ERROR_IO, "a rank has ended");
     if (status == WHIT_OK && first[WHIT_HASH_BYTES])
         return whit_fail(c->error, WHIT_ERROR_IO, "rank 0 could not open its work file");
     if (status == WHIT_OK && memcmp(first, settings, WHIT_HASH_BYTES) != 0)
@@ -711,7 +711,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     uint8_t codec;
     whit_tensor_type embed_type;
     if (!embed || !whit_codec_parse(convert->embd, &codec))
-        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: has no embedding", c->source->path);
+        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no embedding", c->source->path);
     embed_type = whit_requantise_type(codec, embed->type.n_rows, embed->type.n_cols);
     uint32_t n_ctx = c->source->config.n_ctx;
     uint32_t n_tokens = LONGEST;

@@ -148,7 +148,7 @@ whit_status whit_rotation_measure(const whit_rotation *r, double *error_sum, whi
         for (size_t i = 0; i < n; i++)
             errors[batch] += ((double)x[i] - (double)rounded[i]) * ((double)x[i] - (double)rounded[i]);
     }
-    if (s->ranks && !gather_errors(s, errors)) status = whit_fail(error, WHIT_ERROR_IO, "a rank is lost");
+    if (s->ranks && !gather_errors(s, errors)) status = whit_fail(error, WHIT_ERROR_IO, "a rank has ended");
     *error_sum = 0;
     for (uint32_t i = 0; i < s->n_batches; i++) *error_sum += errors[i];
     whit_free(s->allocator, errors, s->n_batches * sizeof *errors);

@@ -70,7 +70,7 @@ static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, w
         for (uint32_t k = 0; status == WHIT_OK && k < tensor->type.n_cols; k++)
             if (!isfinite(values[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %u, column %u is no number; the source is damaged",
+                                   "%s: tensor '%s': row %u, column %u is not a number; the source is damaged",
                                    s->source->path, tensor->name, r, k);
     }
     if (tensor->drop) tensor->drop(tensor);
@@ -148,7 +148,7 @@ static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, w
         for (uint32_t k = 0; status == WHIT_OK && k < s->n_embd; k++)
             if (!isfinite(x[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %d, column %u is no number; the source is damaged",
+                                   "%s: tensor '%s': row %d, column %u is not a number; the source is damaged",
                                    s->source->path, job->table->name, s->ids[r], k);
         if (!job->rounds) continue;
         whit_requantise_row(job->stored, x, &stored.rows);
@@ -194,8 +194,9 @@ static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
             s->input = input;
         }
     if (!one || s->graph.values[s->input - 1].width != s->n_embd)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: layer %u is no block behind one residual stream",
-                         s->source->path, layer);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: layer %u is not a block that reads one residual stream and adds to it", s->source->path,
+                         layer);
     s->output = s->block.output = s->graph.nodes[last - 1].output;
     return WHIT_OK;
 }

@@ -10,7 +10,7 @@ static whit_status open_tokenizer(const whit_source *source, whit_tokenizer **to
 {
     whit_tokenizer_view view;
     if (!source->tokenizer.size_bytes)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer, so text says nothing to it",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer, so it cannot read text",
                          source->path);
     WHIT_TRY(whit_tokenizer_check(source->tokenizer.data, source->tokenizer.size_bytes, &view, error));
     return whit_tokenizer_open(&view, source->allocator, tokenizer, error);

@@ -127,9 +127,8 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
         *type = whit_requantise_type(WHIT_CODEC_I8, tensor->type.n_rows, n_cols);
         type->act = tensor->type.act;
     } else {
-        return whit_fail(
-            error, WHIT_ERROR_ARGUMENT,
-            "codec '%s' is neither b1, t, q2, q2-planes, i8, f16 nor a type of GGUF files that is written here", codec);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "codec '%s' is neither b1, t, q2, q2-planes, i8, f16 nor a GGUF type that whit writes", codec);
     }
     whit_error inner;
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)

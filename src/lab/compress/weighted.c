@@ -87,7 +87,7 @@ static whit_status round_row(void *context, uint32_t worker, uint32_t item, whit
     for (size_t j = 0; j < n; j++)
         if (!isfinite(w[j]))
             return whit_fail(error, WHIT_ERROR_NUMERIC,
-                             "%s: tensor '%s': row %u, column %zu is no number; the source is damaged",
+                             "%s: tensor '%s': row %u, column %zu is not a number; the source is damaged",
                              job->source->path, job->tensor->name, row, j);
     round_values(job, row, w, w + n);
     return WHIT_OK;
@@ -155,9 +155,10 @@ whit_status whit_weighted_means(const whit_imatrix *imatrix, const whit_source_t
     const whit_imatrix_entry *entry = NULL;
     if (whit_gguf_tensor_name(tensor->name, name, &rotary)) entry = whit_imatrix_find(imatrix, name);
     if (!entry)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: has nothing about tensor '%s': it is of another model, or its text never came there",
-                         imatrix->path, tensor->name);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: has no entry for tensor '%s': it belongs to another model, or its text never reached this matrix",
+            imatrix->path, tensor->name);
     return whit_imatrix_means(imatrix, entry, tensor->type.n_cols, means, error);
 }
 
@@ -170,8 +171,8 @@ whit_status whit_weighted_check(const whit_imatrix *imatrix, const whit_source *
         snprintf(name, sizeof name, "%.*s", entry->name_bytes < 31 ? (int)entry->name_bytes : 31, entry->name);
         if (sscanf(name, "blk.%9u.", &layer) == 1 && layer >= source->config.n_layers)
             return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: has layer %u, but the model has %u layers: it is of another model", imatrix->path,
-                             layer, source->config.n_layers);
+                             "%s: has layer %u, but the model has %u layers: it belongs to another model",
+                             imatrix->path, layer, source->config.n_layers);
     }
     return WHIT_OK;
 }

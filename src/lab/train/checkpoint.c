@@ -51,10 +51,10 @@ static whit_status check_checkpoint(const whit_map *map, const whit_progress *pr
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s: the checkpoint belongs to a run with another model, text or settings, or of another "
                          "version of whit; give the options of that run, including --steps or --minutes, or remove the "
-                         "checkpoint to begin anew",
+                         "checkpoint to start again",
                          map->path);
     if (map->size_bytes != sizeof head + 3 * part_bytes + WHIT_HASH_BYTES)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is cut short", map->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is truncated", map->path);
     const uint8_t *at = map->data + sizeof head;
     const uint8_t *const part[3] = {at, at + part_bytes, at + 2 * part_bytes};
     uint8_t digest[WHIT_HASH_BYTES];

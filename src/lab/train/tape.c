@@ -255,7 +255,7 @@ static whit_status check_node(const whit_graph *graph, const whit_params *params
 {
     const char *name = graph->values[node->output - 1].name;
     if (node->op != WHIT_OP_SELECT && !ops[node->op].forward)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know the operation %s", name,
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not support the operation %s", name,
                          whit_op_name((whit_op)node->op));
     const char *what = NULL;
     if (node->is_bidirectional)
@@ -269,7 +269,7 @@ static whit_status check_node(const whit_graph *graph, const whit_params *params
     else if (node->op == WHIT_OP_RMS_NORM && node->weight < 0)
         what = "norms without a weight";
     if (!what) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not know %s", name, what);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not support %s", name, what);
 }
 
 whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
@@ -290,7 +290,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
                          options->n_sequences, options->n_tokens);
     if (config->bidirectional)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "training does not know attention to both sides");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "training does not support attention to both sides");
     for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, params, &graph->nodes[i], error));
     whit_cpu cpu;
     whit_linalg_detect(&cpu);

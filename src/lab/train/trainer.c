@@ -36,7 +36,7 @@ static whit_status check_teacher(const whit_trainer_options *o, const whit_model
                                  whit_error *error)
 {
     if (!teacher && (o->kl_weight > 0 || o->hidden_weight > 0))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to follow");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a loss against a teacher needs a teacher model");
     if (!teacher || teacher == start) return WHIT_OK;
     const whit_config *from = &teacher->config, *to = &start->config;
     if (from->n_vocab != to->n_vocab || !same_tokenizer(start, teacher))
@@ -53,7 +53,7 @@ static whit_status check_teacher(const whit_trainer_options *o, const whit_model
 static whit_status check_options(const whit_trainer_options *o, const whit_model *start, whit_error *error)
 {
     if (!o->n_steps == !(o->seconds > 0))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a number of steps or a time is wanted, and only one of them");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "give either a number of steps or a time");
     if (!o->n_accumulate || o->n_tokens < 2 || !o->n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch needs a sequence of two tokens at least");
     if ((uint64_t)o->n_sequences * o->n_accumulate > UINT32_MAX)
@@ -65,9 +65,10 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     const float of_logits = o->kl_weight + o->ce_weight;
     if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0) ||
         (o->by_blocks ? of_logits > 0 || !(o->hidden_weight > 0) : !(of_logits > 0)))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the weights of the losses make no sense");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the weights of the losses must be at least 0, and one of them above 0");
     if (o->resume && !o->checkpoint)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run is resumed from its checkpoint: name that file");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run can only be resumed from its checkpoint: name that file");
     return WHIT_OK;
 }
 
@@ -133,7 +134,7 @@ static whit_status resume_run(whit_trainer *d, whit_error *error)
 static whit_status add_samples(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    if (!d->teacher_model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no teacher to sample text from");
+    if (!d->teacher_model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "no teacher is given to sample text from");
     uint32_t n_ctx = d->teacher_model->config.n_ctx, n_longest = 2 * o->n_tokens < n_ctx ? 2 * o->n_tokens : n_ctx;
     whit_sample_options sample = {o->n_sample_tokens, n_longest, o->seed, o->n_threads, o->cancel};
     return whit_corpus_add_samples(&d->text, d->teacher_model, &sample, error);
@@ -162,8 +163,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
                          o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
     if (d->held_out.n <= o->n_tokens)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: there is not one window of %u tokens", o->held_out,
-                         o->n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the text is shorter than one window of %u tokens",
+                         o->held_out, o->n_tokens);
     return WHIT_OK;
 }
 
@@ -460,7 +461,7 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     const whit_ranks *ranks = d->options.ranks;
     *now = (struct between){share_of(d), whit_flag_is_set(d->options.cancel)};
     if (ranks && !ranks->broadcast(ranks->user, now, sizeof *now))
-        return whit_fail(error, WHIT_ERROR_IO, "a rank is lost");
+        return whit_fail(error, WHIT_ERROR_IO, "a rank has ended");
     return WHIT_OK;
 }
 
@@ -506,8 +507,7 @@ static whit_status step_trainer(whit_trainer *d, double share, whit_trainer_repo
     whit_params_scale_gradients(params, d->pool);
     double norm = whit_adamw_norm(params);
     if (!isfinite(norm) || !isfinite(report->kl) || !isfinite(report->ce))
-        return whit_fail(error, WHIT_ERROR_NUMERIC,
-                         "step %llu: the loss is no number any more; try a lower learning rate",
+        return whit_fail(error, WHIT_ERROR_NUMERIC, "step %llu: the loss is NaN or infinite; try a lower learning rate",
                          (unsigned long long)number + 1);
     report->gradient_norm = norm;
     whit_adamw_step(&o->adamw, params, d->pool, number + 1, (float)report->rate, norm);

@@ -158,7 +158,7 @@ static whit_status check_scales(whit_params *params, const char *path, const whi
         for (uint32_t r = 0; r < param->type.n_rows; r++) compare_row(params, param, r, row, &lost, &all);
         whit_free(params->allocator, row, param->type.n_cols * sizeof *row);
         if (lost > 1e-6 * all)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not know",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not support",
                              path, param->name);
     }
     return WHIT_OK;
