@@ -143,36 +143,36 @@ static const struct {
     {"let x = 1\nx = 2.5", "'x' is an integer, not a float", 2, 5},
     {"let x = @", "'@' has no meaning here", 1, 9},
     {"let x = 1 let y = 2", "the end of the statement", 1, 11},
-    {"break", "'break' outside a loop", 1, 1},
-    {"return 1", "'return' outside a function", 1, 1},
-    {"let v = [1, 2] + quat([1, 2])", "a quaternary vector goes with another one only", 1, 16},
+    {"break", "'break' is only possible inside a loop", 1, 1},
+    {"return 1", "'return' is only possible inside a function", 1, 1},
+    {"let v = [1, 2] + quat([1, 2])", "a quaternary vector can only be combined with another one", 1, 16},
     {"print sqrt([1], 2)", "'sqrt' takes (a float) or (a vector), not (a vector, an integer)", 1, 7},
     {"print foo(1)", "there is no function 'foo'", 1, 7},
-    {"fn f(a) { return f(a) }\nprint f(1)", "not known yet", 1, 18},
+    {"fn f(a) { return f(a) }\nprint f(1)", "not known here yet", 1, 18},
     {"fn f(a) { return a }\nprint f(1, 2)", "takes 1 argument, not 2", 2, 7},
-    {"let a = 1\nfn f() { a = 2\n return 1 }\nprint f()", "does not change 'a'", 2, 10},
-    {"let sum = 1", "'sum' is a function of the language", 1, 5},
-    {"if [1] { }", "a condition is an integer, not a vector", 1, 4},
+    {"let a = 1\nfn f() { a = 2\n return 1 }\nprint f()", "cannot change the global variable 'a'", 2, 10},
+    {"let sum = 1", "'sum' is a built-in function", 1, 5},
+    {"if [1] { }", "a condition must be an integer, not a vector", 1, 4},
     {"print 1 / 0", "division of 1 by zero", 1, 9},
     {"let v = range(3)\nprint v[3]", "index 3 is outside a vector of 3", 2, 8},
     {"let v = range(3)\nv[-1] = 0", "index -1 is outside", 2, 2},
-    {"let v = range(3)\nprint v[2..1]", "[2..1] is no part", 2, 8},
+    {"let v = range(3)\nprint v[2..1]", "[2..1] is outside a vector", 2, 8},
     {"print range(3) + range(4)", "3 and 4 elements", 1, 16},
     /* Inside a chain that is one loop: the operation, and what ran before it, are those of the tree. */
     {"let a = range(3)\nlet c = a * 2 + (a - range(4)) * 3", "3 and 4 elements", 2, 20},
     {"let a = range(3)\nlet c = sum(a * a + range(4) * a)", "4 and 3 elements", 2, 30},
     {"let a = range(3)\nfn f(x) { return vec(x, 1 / 0) }\nlet c = (a + range(4)) + f(3)", "3 and 4 elements", 3, 12},
     {"let a = range(3)\nfn f(x) { return vec(x, 1 / 0) }\nlet c = a + (f(3) + range(4))", "division of 1", 2, 27},
-    {"let h\xC3\xA9 = 1", "only comments hold what is not ASCII", 1, 6},
-    {"print vec(-1, 0)", "a vector of -1 elements", 1, 7},
-    {"fn f(n) { if n < 0 { return 0 }\n return f(n + 1) }\nprint f(0)", "nested over", 2, 9},
+    {"let h\xC3\xA9 = 1", "only comments may contain characters outside ASCII", 1, 6},
+    {"print vec(-1, 0)", "a vector cannot have -1 elements", 1, 7},
+    {"fn f(n) { if n < 0 { return 0 }\n return f(n + 1) }\nprint f(0)", "nested more than", 2, 9},
     {"fn f(n) { if n { return 1 } }\nprint f(0)", "without returning", 2, 7},
     {"print argmax([])", "empty", 1, 7},
     {"print 99999999999999999999", "64 bits", 1, 7},
-    {"print 1, 9223372036854775808", "integers end at 9223372036854775807", 1, 10},
-    {"print 1 - 9223372036854775808", "integers end at 9223372036854775807", 1, 11},
-    {"print -(9223372036854775808)", "integers end at 9223372036854775807", 1, 9},
-    {"print ~9223372036854775808", "integers end at 9223372036854775807", 1, 8},
+    {"print 1, 9223372036854775808", "the largest integer is 9223372036854775807", 1, 10},
+    {"print 1 - 9223372036854775808", "the largest integer is 9223372036854775807", 1, 11},
+    {"print -(9223372036854775808)", "the largest integer is 9223372036854775807", 1, 9},
+    {"print ~9223372036854775808", "the largest integer is 9223372036854775807", 1, 8},
 };
 
 static void test_mistakes(void **state)
@@ -237,7 +237,7 @@ static void test_limits(void **state)
     deep[2000] = 0;
     whit_lang_options options = options_of(1);
     assert_int_not_equal(run(&options, deep, &error, NULL), WHIT_OK);
-    assert_non_null(strstr(error.message, "nested over"));
+    assert_non_null(strstr(error.message, "nested more than"));
 
     /* Chains in parentheses: as deep as is allowed, and deeper. */
     for (int n = 990; n <= 1000; n += 10) {
@@ -254,7 +254,7 @@ static void test_limits(void **state)
             if (n == 990)
                 assert_string_equal(printed, "-1979\n");
             else
-                assert_non_null(strstr(error.message, "an expression of over 2000 levels"));
+                assert_non_null(strstr(error.message, "an expression has more than 2000 levels"));
         }
     }
 }
@@ -279,7 +279,7 @@ static void test_depth(void **state)
         const char *text =
             repeated("fn f(n) {\nif n <= 0 { return 0.0 }\nreturn f(n - 1)", "+1.5", 990, "\n}\nprint f(198)");
         assert_int_equal(run(&options, text, &error, NULL), WHIT_ERROR_LIMIT);
-        assert_non_null(strstr(error.message, "calls nested over 20000 levels"));
+        assert_non_null(strstr(error.message, "calls are nested more than 20000 levels"));
         text = repeated("fn f(n) {\nif n <= 0 { return 0 }\nreturn f(n - 1)", "+1", 40, "\n}\nprint f(198)");
         assert_ok(run(&options, text, &error, NULL), error);
         assert_string_equal(printed, "7920\n");
@@ -293,7 +293,7 @@ static void test_depth(void **state)
         }
         sprintf(nested + at, "fn f99(n) { return n }\nprint f0(1)");
         assert_int_not_equal(run(&options, nested, &error, NULL), WHIT_OK);
-        assert_non_null(strstr(error.message, "nested over 2500 levels"));
+        assert_non_null(strstr(error.message, "nested more than 2500 levels"));
         /* The argument is met before the function, whatever that calls. */
         at = 0;
         for (int i = 0; i < 2; i++) {
@@ -441,7 +441,7 @@ static void test_session(void **state)
         assert_ok(LOAD("fn h(x) { if x > 5 { return x }\n let y = h(3); let z = ~x; return z + y }"), error);
         for (int round = 0; round < 2; round++) { /* half checked the first time */
             assert_int_not_equal(LOAD("h(1.5)"), WHIT_OK);
-            assert_string_equal(error.message, "t:2:25: '~' wants an integer, not a float");
+            assert_string_equal(error.message, "t:2:25: '~' needs an integer, not a float");
         }
         assert_ok(LOAD("fn k(x) { return x + w }"), error);
         assert_int_not_equal(LOAD("let w = [1, 2]; k([3]); nothing"), WHIT_OK); /* checked, with a 'w' that goes */
@@ -497,15 +497,15 @@ static void test_nothing_yet(void **state)
     static const struct {
         const char *text, *says;
     } uses[] = {
-        {"q = q + quat(range(-2))", "t:1:5: this variable holds nothing yet"},
-        {"q += quat(range(-2))", "t:1:1: this variable holds nothing yet"},
-        {"for i in 0..20 { q = q + r }", "t:1:22: this variable holds nothing yet"},
-        {"print v[1 / n]", "t:1:7: this variable holds nothing yet"},
-        {"print v[0..1 / n]", "t:1:7: this variable holds nothing yet"},
-        {"print sum(v * range(-2))", "t:1:11: this variable holds nothing yet"},
-        {"v = v + range(-2)", "t:1:5: this variable holds nothing yet"},
+        {"q = q + quat(range(-2))", "t:1:5: this variable has no value yet"},
+        {"q += quat(range(-2))", "t:1:1: this variable has no value yet"},
+        {"for i in 0..20 { q = q + r }", "t:1:22: this variable has no value yet"},
+        {"print v[1 / n]", "t:1:7: this variable has no value yet"},
+        {"print v[0..1 / n]", "t:1:7: this variable has no value yet"},
+        {"print sum(v * range(-2))", "t:1:11: this variable has no value yet"},
+        {"v = v + range(-2)", "t:1:5: this variable has no value yet"},
         {"v[1 / n] = 1", "t:1:5: division of 1 by zero"},
-        {"v[0] = 1", "t:1:2: this variable holds nothing yet"},
+        {"v[0] = 1", "t:1:2: this variable has no value yet"},
     };
     for (int tier = 0; tier < WHIT_LANG_TIERS; tier++) {
         whit_lang_options options = options_of(tier);

@@ -23,10 +23,10 @@ static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_by
             whit_free(vm->options.allocator, array, array->size_bytes);
         }
         if (size > vm->options.max_bytes || vm->n_bytes > vm->options.max_bytes - size)
-            lang_raise(vm, at, WHIT_ERROR_LIMIT, "arrays of over %zu bytes; the limit is on all of them together",
+            lang_raise(vm, at, WHIT_ERROR_LIMIT, "the arrays take more than %zu bytes together, which is the limit",
                        vm->options.max_bytes);
         array = whit_alloc(vm->options.allocator, size);
-        if (!array) lang_raise(vm, at, WHIT_ERROR_MEMORY, "no memory for an array of %zu bytes", size);
+        if (!array) lang_raise(vm, at, WHIT_ERROR_MEMORY, "there is not enough memory for an array of %zu bytes", size);
         vm->n_bytes += size;
         array->size_bytes = size;
     }
@@ -58,7 +58,8 @@ void lang_destroy(whit_lang *vm, lang_array *array)
 static uint32_t check_length(whit_lang *vm, const lang_node *at, int64_t n)
 {
     if (n < 0 || n > (int64_t)1 << 30)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a vector of %lld elements (0 to 2^30 are possible)", (long long)n);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a vector cannot have %lld elements (0 to 2^30 are possible)",
+                   (long long)n);
     lang_step(vm, at, n / 64 + 1);
     return (uint32_t)n;
 }
@@ -95,7 +96,7 @@ lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t 
 
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array)
 {
-    if (!array) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "this variable holds nothing yet");
+    if (!array) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "this variable has no value yet");
     return array;
 }
 
@@ -132,8 +133,8 @@ double lang_element(whit_lang *vm, const lang_node *at, const lang_array *array,
 lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t begin, int64_t end)
 {
     if (begin < 0 || begin > end || end > array->n)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "[%lld..%lld] is no part of a vector of %u", (long long)begin,
-                   (long long)end, array->n);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "the range [%lld..%lld] is outside a vector of %u elements",
+                   (long long)begin, (long long)end, array->n);
     lang_array *part = lang_new_vec(vm, at, end - begin);
     memcpy(part->x, array->x + begin, (size_t)(end - begin) * sizeof(float));
     return part;
@@ -142,7 +143,7 @@ lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *arr
 uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *a, const lang_array *b)
 {
     if (a->n != b->n)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "vectors of %u and %u elements do not go together", a->n, b->n);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "vectors of %u and %u elements cannot be combined", a->n, b->n);
     return a->n;
 }
 
@@ -185,8 +186,8 @@ lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, con
         return out;
     }
     if (a->scale != b->scale)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "quaternary vectors of scales 2^%d and 2^%d are not compared", a->scale,
-                   b->scale);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "quaternary vectors of scales 2^%d and 2^%d cannot be compared",
+                   a->scale, b->scale);
     bool equal = op == OP_EQ || op == OP_NE, swap = op == OP_GT || op == OP_LE || op == OP_MAX;
     bool flip = op == OP_NE || op == OP_LE || op == OP_GE;
     whit_quat_compare_fn *compare = equal ? kernels->equal : kernels->less;

@@ -139,7 +139,8 @@ static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTE
     if (!place->n) {
         uint32_t first = (uint32_t)((b->out->size_bytes - HEAD_BYTES) / TRIPLE_BYTES);
         if (first + n > MAX_TRIPLES)
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: over %d triples", b->name, MAX_TRIPLES);
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program has more than %d triples", b->name,
+                             MAX_TRIPLES);
         for (uint32_t i = 0; i < n; i++) {
             uint8_t triple[TRIPLE_BYTES] = {0};
             const uint8_t *from = b->stack.data + begin + (size_t)i * (4 + ID_BYTES);
@@ -199,7 +200,8 @@ static whit_status encode_functions(struct binary *b, const lang_function *funct
     const lang_function *all[MOST];
     uint32_t n = 0;
     for (; function; function = function->next) {
-        if (n == MOST) return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: over %d functions", b->name, MOST);
+        if (n == MOST)
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program has more than %d functions", b->name, MOST);
         all[n++] = function;
     }
     while (n--) {
@@ -242,7 +244,8 @@ whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes,
 {
     struct binary b = {.name = name, .error = error, .out = out};
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", name, WHIT_LANG_MAX_TEXT_BYTES);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes", name,
+                         WHIT_LANG_MAX_TEXT_BYTES);
     whit_status status = encode_program(&b, text, n_bytes, root);
     free_parts(&b);
     return status;
@@ -285,7 +288,7 @@ static bool append_text(struct binary *b, const char *text)
 #define SAY(text)                                                                                                      \
     do {                                                                                                               \
         if (!append_text(b, text))                                                                                     \
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: a text of over %zu bytes", b->name,                      \
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program's text is larger than %zu bytes", b->name,   \
                              WHIT_LANG_MAX_TEXT_BYTES);                                                                \
     } while (0)
 
@@ -412,10 +415,10 @@ static whit_status say_expression(struct binary *b, struct node node, uint8_t ki
     case NODE_ALSO: return say_binary(b, node, "and", 2, level);
     case NODE_ELSE: return say_binary(b, node, "or", 1, level);
     case NODE_BINARY:
-        if (op == COUNT(ops) || ops[op].level == 10) return bad(b, node, "has no such operation");
+        if (op == COUNT(ops) || ops[op].level == 10) return bad(b, node, "has an unknown operation");
         return say_binary(b, node, ops[op].word, ops[op].level, level);
     case NODE_UNARY:
-        if (op == COUNT(ops) || ops[op].level != 10) return bad(b, node, "has no such operation");
+        if (op == COUNT(ops) || ops[op].level != 10) return bad(b, node, "has an unknown operation");
         if (level > 10) SAY("(");
         const char *sign = "~";
         if (ops[op].op == OP_NEG)
@@ -517,7 +520,7 @@ static whit_status say_kind(struct binary *b, struct node node, uint8_t kind, un
         TRY(say_statements(b, node));
         SAY("}");
         return WHIT_OK;
-    case 255: return bad(b, node, "is of no kind that is known here");
+    case 255: return bad(b, node, "has an unknown kind");
     default: return say_expression(b, node, kind, level);
     }
 }
@@ -534,9 +537,9 @@ static whit_status say(struct binary *b, struct node node, unsigned level)
 static whit_status say_program(struct binary *b, struct node root)
 {
     struct node function, body;
-    if (!is_word(b, root, program_word) || !child_of(b, root, HAS_B, &body)) return bad(b, root, "is no program");
+    if (!is_word(b, root, program_word) || !child_of(b, root, HAS_B, &body)) return bad(b, root, "is not a program");
     for (uint32_t at = root.first; next_child(b, root, HAS_A, &at, &function);) {
-        if (!is_word(b, function, function_word)) return bad(b, function, "is no function");
+        if (!is_word(b, function, function_word)) return bad(b, function, "is not a function");
         SAY("fn ");
         TRY(say_name(b, function));
         SAY("(");
@@ -597,10 +600,11 @@ static whit_status decode(struct binary *b, const uint8_t *bytes, size_t n_bytes
     uint32_t fields[3];
     struct node node = {0};
     if (n_bytes < HEAD_BYTES || memcmp(bytes, WHIT_LANG_BINARY_MAGIC, 4) != 0)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: is no program in binary form", b->name);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: is not a program in binary form", b->name);
     memcpy(fields, bytes + 4, sizeof fields);
     if (fields[0] != VERSION)
-        return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED, "%s: a program of version %u", b->name, fields[0]);
+        return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED, "%s: the program has version %u, which is not known",
+                         b->name, fields[0]);
     if (!fields[1] || fields[1] > MAX_TRIPLES || n_bytes != HEAD_BYTES + (size_t)fields[1] * TRIPLE_BYTES)
         return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: its length is not that of %u triples", b->name, fields[1]);
     b->triples = bytes + HEAD_BYTES;
@@ -626,7 +630,7 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     if (status != WHIT_OK)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is not that of a program: %s", name, inner.message);
     else if (again.size_bytes != n_bytes || memcmp(again.data, data, n_bytes) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree differs from the one that its text gives", name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree differs from that of its text", name);
     whit_buf_free(&again);
     return status;
 }

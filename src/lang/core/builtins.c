@@ -171,7 +171,7 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
     uint32_t n_arguments = 0;
     for (const lang_node *a = call->a; a; a = a->next) n_arguments++;
     if (n_arguments > LANG_MAX_ARGUMENTS)
-        return lang_fail(source, call->line, call->column, "over %d arguments", LANG_MAX_ARGUMENTS);
+        return lang_fail(source, call->line, call->column, "a call has more than %d arguments", LANG_MAX_ARGUMENTS);
     for (int widen = 0; widen < 2 && !found; widen++)
         for (const char *s = functions[k].signatures; s && !found; s = strchr(s, ' ') ? strchr(s, ' ') + 1 : NULL)
             if (fits(s, call->a, widen)) found = s;

@@ -31,7 +31,7 @@ static uint32_t argmax(const float *x, uint32_t n)
 
 static void want_elements(whit_lang *vm, const lang_node *at, const lang_array *a)
 {
-    if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has none");
+    if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has no such element");
 }
 
 /* Computes the softmax of a vector. A value without other references is overwritten. */
@@ -220,7 +220,8 @@ static lang_array *select_of(whit_lang *vm, const lang_node *at, const lang_arra
         return out;
     }
     if (a->scale != b->scale)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "select wants equal scales, not 2^%d and 2^%d", a->scale, b->scale);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "select needs vectors of equal scales, not 2^%d and 2^%d", a->scale,
+                   b->scale);
     lang_array *out = lang_new_quat(vm, at, a->n, a->scale);
     vm->options.quat->select(lang_planes(out), lang_view(m).sign, lang_view(a), lang_view(b), whit_quat_words(a->n));
     return out;
@@ -244,7 +245,8 @@ static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a,
     }
     int64_t scale = given ? *given : whit_quat_fit_end(&fit);
     if (scale < -126 || scale > 126)
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a scale of 2^%lld (-126 to 126 are possible)", (long long)scale);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "a scale cannot be 2^%lld (exponents from -126 to 126 are possible)",
+                   (long long)scale);
     lang_array *out = lang_new_quat(vm, at, a->n, (int8_t)scale);
     for (uint32_t i = 0; i < a->n; i += PIECE) {
         whit_quat_planes planes = lang_planes(out);
@@ -405,6 +407,6 @@ void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, co
     bool failed = out.failed,
          goes_on = failed || vm->options.print(vm->options.user, WHIT_ITEMS(char, &out), out.size_bytes);
     whit_buf_free(&out);
-    if (failed) lang_raise(vm, at, WHIT_ERROR_MEMORY, "no memory for a line");
-    if (!goes_on) lang_raise(vm, at, WHIT_ERROR_IO, "what the program prints cannot be written");
+    if (failed) lang_raise(vm, at, WHIT_ERROR_MEMORY, "there is not enough memory for a line");
+    if (!goes_on) lang_raise(vm, at, WHIT_ERROR_IO, "the program's output cannot be written");
 }

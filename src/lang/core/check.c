@@ -64,7 +64,7 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
 static whit_status declare(struct checker *c, const lang_node *at, const char *name, uint8_t type, uint32_t *slot)
 {
     if (*name && lang_is_builtin(name))
-        return lang_fail(c->source, at->line, at->column, "'%s' is a function of the language", name);
+        return lang_fail(c->source, at->line, at->column, "'%s' is a built-in function: choose another name", name);
     if (c->function) {
         if (c->n_locals == c->max_locals) return no_memory(c, at);
         *slot = c->n_locals;
@@ -74,7 +74,8 @@ static whit_status declare(struct checker *c, const lang_node *at, const char *n
         return WHIT_OK;
     }
     if (c->scope->n_globals == LANG_MAX_GLOBALS)
-        return lang_fail(c->source, at->line, at->column, "over %d variables at the outermost level", LANG_MAX_GLOBALS);
+        return lang_fail(c->source, at->line, at->column, "the program has more than %d global variables",
+                         LANG_MAX_GLOBALS);
     *slot = c->scope->n_globals++;
     lang_global *global = &c->scope->globals[*slot];
     snprintf(global->name, sizeof global->name, "%s", name);
@@ -142,21 +143,21 @@ static whit_status check_unary(struct checker *c, lang_node *node)
     TRY(check_node(c, node->a));
     uint8_t type = node->a->type;
     if (node->op == OP_NEG) {
-        TRY(check_operand(c, node->a, "'-' wants a value"));
+        TRY(check_operand(c, node->a, "'-' needs a value"));
         node->type = type;
         return WHIT_OK;
     }
     if (type != WHIT_LANG_INT)
-        return mistyped(c, node->a, node->op == OP_NOT ? "'not' wants an integer" : "'~' wants an integer", type);
+        return mistyped(c, node->a, node->op == OP_NOT ? "'not' needs an integer" : "'~' needs an integer", type);
     node->type = type;
     return WHIT_OK;
 }
 
 /* The messages are complete, because composing them would need a buffer on the stack of every nested expression. */
 static const char *const wants_integers[] = {
-    [OP_MOD - OP_MOD] = "'%' wants integers",  [OP_SHL - OP_MOD] = "'<<' wants integers",
-    [OP_SHR - OP_MOD] = "'>>' wants integers", [OP_AND - OP_MOD] = "'&' wants integers",
-    [OP_OR - OP_MOD] = "'|' wants integers",   [OP_XOR - OP_MOD] = "'^' wants integers",
+    [OP_MOD - OP_MOD] = "'%' needs integers",  [OP_SHL - OP_MOD] = "'<<' needs integers",
+    [OP_SHR - OP_MOD] = "'>>' needs integers", [OP_AND - OP_MOD] = "'&' needs integers",
+    [OP_OR - OP_MOD] = "'|' needs integers",   [OP_XOR - OP_MOD] = "'^' needs integers",
 };
 
 static whit_status check_binary(struct checker *c, lang_node *node)
@@ -164,8 +165,8 @@ static whit_status check_binary(struct checker *c, lang_node *node)
     TRY(check_node(c, node->a));
     TRY(check_node(c, node->b));
     uint8_t a = node->a->type, b = node->b->type;
-    TRY(check_operand(c, node->a, "an operator wants a value"));
-    TRY(check_operand(c, node->b, "an operator wants a value"));
+    TRY(check_operand(c, node->a, "an operator needs a value"));
+    TRY(check_operand(c, node->b, "an operator needs a value"));
     bool compares = node->op >= OP_LT && node->op <= OP_NE;
     if (node->op >= OP_MOD) {
         if (a != WHIT_LANG_INT) return mistyped(c, node->a, wants_integers[node->op - OP_MOD], a);
@@ -176,7 +177,7 @@ static whit_status check_binary(struct checker *c, lang_node *node)
     if (a == WHIT_LANG_QUAT || b == WHIT_LANG_QUAT) {
         if (a != b)
             return lang_fail(c->source, node->line, node->column,
-                             "a quaternary vector goes with another one only; vec(x) and quat(x) convert");
+                             "a quaternary vector can only be combined with another one; vec(x) and quat(x) convert");
         if (node->op == OP_DIV)
             return lang_fail(c->source, node->line, node->column, "quaternary vectors cannot be divided");
         node->type = WHIT_LANG_QUAT;
@@ -247,12 +248,12 @@ static whit_status check_instance(struct checker *c, const lang_node *call, lang
     struct checker inner = *c;
     uint32_t slot;
     if (c->depth == LANG_MAX_NESTING)
-        return lang_fail(c->source, call->line, call->column, "calls of new functions nested over %d deep",
+        return lang_fail(c->source, call->line, call->column, "calls of new functions are nested more than %d deep",
                          LANG_MAX_NESTING);
     inner.levels += f->levels;
     if (inner.levels > LANG_MAX_NEW_LEVELS)
-        return lang_fail(c->source, call->line, call->column, "calls of new functions nested over %d levels deep",
-                         LANG_MAX_NEW_LEVELS);
+        return lang_fail(c->source, call->line, call->column,
+                         "calls of new functions are nested more than %d levels deep", LANG_MAX_NEW_LEVELS);
     inner.depth++;
     inner.function = instance;
     inner.n_locals = 0;
@@ -283,7 +284,8 @@ static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
         if (strcmp(f->name, node->name) == 0) break;
     for (lang_node *argument = node->a; argument; argument = argument->next) {
         TRY(check_node(c, argument));
-        if (argument->type == WHIT_LANG_NONE) return mistyped(c, argument, "an argument is a value", argument->type);
+        if (argument->type == WHIT_LANG_NONE)
+            return mistyped(c, argument, "an argument must be a value", argument->type);
         if (f && n < sizeof types) types[n] = argument->type;
         n++;
     }
@@ -311,7 +313,8 @@ static LANG_APART whit_status check_call(struct checker *c, lang_node *node)
     }
     if (!instance->result_known)
         return lang_fail(c->source, node->line, node->column,
-                         "what '%s' gives is not known yet here; let it return before it calls itself", f->name);
+                         "the type of '%s' is not known here yet; let it return a value before it calls itself",
+                         f->name);
     node->function = instance;
     node->type = instance->result;
     return WHIT_OK;
@@ -327,7 +330,7 @@ static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
     else if (find_global(c, node->name, &node->slot)) {
         if (c->function)
             return lang_fail(c->source, node->line, node->column,
-                             "a function does not change '%s' of the outermost level; return a value", node->name);
+                             "a function cannot change the global variable '%s'; return a value", node->name);
         type = c->scope->globals[node->slot].type;
         node->global = true;
     } else
@@ -336,9 +339,9 @@ static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
     TRY(check_node(c, node->a));
     if (node->kind == NODE_STORE) {
         if (type != WHIT_LANG_VEC) return mistyped(c, node, "only elements of a vector can be set", type);
-        TRY(check_index(c, node->b, "an index is an integer"));
+        TRY(check_index(c, node->b, "an index must be an integer"));
         TRY(to_float(c, &node->a));
-        if (node->a->type != WHIT_LANG_FLOAT) return mistyped(c, node->a, "an element is a number", node->a->type);
+        if (node->a->type != WHIT_LANG_FLOAT) return mistyped(c, node->a, "an element must be a number", node->a->type);
         node->type = type;
         return WHIT_OK;
     }
@@ -355,7 +358,7 @@ static LANG_APART whit_status check_assign(struct checker *c, lang_node *node)
 static whit_status check_condition(struct checker *c, lang_node *node)
 {
     TRY(check_node(c, node));
-    if (node->type != WHIT_LANG_INT) return mistyped(c, node, "a condition is an integer", node->type);
+    if (node->type != WHIT_LANG_INT) return mistyped(c, node, "a condition must be an integer", node->type);
     return WHIT_OK;
 }
 
@@ -365,7 +368,8 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     switch (node->kind) {
     case NODE_LET:
         TRY(check_node(c, node->a));
-        if (node->a->type == WHIT_LANG_NONE) return mistyped(c, node->a, "a variable holds a value", node->a->type);
+        if (node->a->type == WHIT_LANG_NONE)
+            return mistyped(c, node->a, "a variable must be given a value", node->a->type);
         node->type = node->a->type;
         node->global = !c->function;
         if (!c->function && c->depth == 0 && find_global(c, node->name, &begin) &&
@@ -386,8 +390,8 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     case NODE_WHILE: TRY(check_condition(c, node->a)); return check_node(c, node->b);
     case NODE_FOR: {
         const char *name = node->name;
-        TRY(check_index(c, node->a, "a loop begins at an integer"));
-        TRY(check_index(c, node->b, "a loop ends at an integer"));
+        TRY(check_index(c, node->a, "a loop must begin at an integer"));
+        TRY(check_index(c, node->b, "a loop must end at an integer"));
         begin = scope_begin(c);
         node->global = !c->function;
         uint32_t limit;
@@ -401,7 +405,8 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
     }
     case NODE_RETURN:
         TRY(check_node(c, node->a));
-        if (node->a->type == WHIT_LANG_NONE) return mistyped(c, node->a, "a function returns a value", node->a->type);
+        if (node->a->type == WHIT_LANG_NONE)
+            return mistyped(c, node->a, "a function must return a value", node->a->type);
         if (c->function->result_known) {
             if (c->function->result == WHIT_LANG_FLOAT) TRY(to_float(c, &node->a));
             if (node->a->type != c->function->result)
@@ -425,10 +430,10 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
             TRY(check_node(c, e));
             if (e->type == WHIT_LANG_NONE)
                 return lang_fail(c->source, e->line, e->column,
-                                 "only values are printed; a function gives one by 'return'");
-            TRY(check_operand(c, e, "only values are printed"));
+                                 "only values can be printed; a function returns one by 'return'");
+            TRY(check_operand(c, e, "only values can be printed"));
             if (++begin > LANG_MAX_ARGUMENTS)
-                return lang_fail(c->source, e->line, e->column, "over %d values in a line", LANG_MAX_ARGUMENTS);
+                return lang_fail(c->source, e->line, e->column, "'print' has more than %d values", LANG_MAX_ARGUMENTS);
         }
         return WHIT_OK;
     case NODE_EXPRESSION: return check_node(c, node->a);
@@ -445,7 +450,8 @@ static whit_status check_node(struct checker *c, lang_node *node)
         node->type = WHIT_LANG_TEXT;
         if (!c->scope->host)
             return lang_fail(c->source, node->line, node->column,
-                             "a text is for functions of a host, and there are none; values are numbers and vectors");
+                             "texts can only be passed to a host's functions, and this program has no host; values are "
+                             "numbers and vectors");
         return WHIT_OK;
     case NODE_NAME: return check_name(c, node);
     case NODE_UNARY: return check_unary(c, node);
@@ -460,19 +466,19 @@ static whit_status check_node(struct checker *c, lang_node *node)
     case NODE_INDEX:
     case NODE_SLICE:
         TRY(check_node(c, node->a));
-        TRY(check_index(c, node->b, "an index is an integer"));
-        if (node->c) TRY(check_index(c, node->c, "an index is an integer"));
+        TRY(check_index(c, node->b, "an index must be an integer"));
+        if (node->c) TRY(check_index(c, node->c, "an index must be an integer"));
         if (node->a->type != WHIT_LANG_VEC && node->a->type != WHIT_LANG_QUAT)
             return mistyped(c, node->a, "only vectors have elements", node->a->type);
         if (node->kind == NODE_SLICE && node->a->type != WHIT_LANG_VEC)
-            return mistyped(c, node->a, "only vectors are sliced", node->a->type);
+            return mistyped(c, node->a, "only vectors can be sliced", node->a->type);
         node->type = node->kind == NODE_SLICE ? WHIT_LANG_VEC : WHIT_LANG_FLOAT;
         return WHIT_OK;
     case NODE_LIST:
         for (lang_node **e = &node->a; *e; e = &(*e)->next) {
             TRY(check_node(c, *e));
             TRY(to_float(c, e));
-            if ((*e)->type != WHIT_LANG_FLOAT) return mistyped(c, *e, "an element is a number", (*e)->type);
+            if ((*e)->type != WHIT_LANG_FLOAT) return mistyped(c, *e, "an element must be a number", (*e)->type);
         }
         node->type = WHIT_LANG_VEC;
         return WHIT_OK;

@@ -274,7 +274,8 @@ static double run_reduction(const lang_code *c, lang_value *frame)
     float lanes[16] = {0};
     uint32_t n = arrays[0]->n;
     lang_step(c->vm, c->node, n / 64 + 1);
-    if (!n && e->as == LANG_AS_LARGEST) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "an empty vector has none");
+    if (!n && e->as == LANG_AS_LARGEST)
+        lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "an empty vector has no such element");
     run_all(c, arrays, NULL, lanes);
     release_operands(c->vm, e, arrays);
     if (e->as == LANG_AS_LARGEST) return lang_lanes_largest(lanes);

@@ -155,9 +155,9 @@ static whit_status read_number(lang_source *s, lang_token *token)
         token->wants_minus = !fraction && value > (uint64_t)INT64_MAX;
     }
     if (n < left && (is_letter(t[n]) || is_digit(t[n])))
-        return lang_fail(s, token->line, token->column + (uint32_t)n, "a number ends before a letter");
+        return lang_fail(s, token->line, token->column + (uint32_t)n, "a number must not be followed by a letter");
     if (!fraction && over) return lang_fail(s, token->line, token->column, "an integer has at most 64 bits");
-    if (n > 300) return lang_fail(s, token->line, token->column, "a number of over 300 characters");
+    if (n > 300) return lang_fail(s, token->line, token->column, "this number has more than 300 characters");
     token->kind = fraction ? TOKEN_FLOAT : TOKEN_INT;
     token->i = (int64_t)value;
     token->n = (uint32_t)n;
@@ -177,7 +177,7 @@ static whit_status text(lang_source *s, lang_token *token)
     size_t left = s->n - s->at, n = 1;
     while (n < left && t[n] != '"' && (unsigned char)t[n] >= 32 && (unsigned char)t[n] < 127) n++;
     if (n == left || t[n] != '"')
-        return lang_fail(s, token->line, token->column + (uint32_t)n, "a text ends with '\"' in its line");
+        return lang_fail(s, token->line, token->column + (uint32_t)n, "a text must end with '\"' on its line");
     token->kind = TOKEN_TEXT;
     token->n = (uint32_t)n + 1;
     s->at += n + 1;
@@ -214,7 +214,7 @@ whit_status lang_next(lang_source *s, lang_token *token)
     if (is_letter(c)) {
         size_t n = 1;
         while (s->at + n < s->n && (is_letter(s->text[s->at + n]) || is_digit(s->text[s->at + n]))) n++;
-        if (n > 60) return lang_fail(s, token->line, token->column, "a name of over 60 characters");
+        if (n > 60) return lang_fail(s, token->line, token->column, "this name has more than 60 characters");
         token->kind = TOKEN_NAME;
         token->n = (uint32_t)n;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -234,7 +234,7 @@ whit_status lang_next(lang_source *s, lang_token *token)
     }
     if ((unsigned char)c >= 128)
         return lang_fail(s, token->line, token->column,
-                         "only comments hold what is not ASCII; names have letters, "
+                         "only comments may contain characters outside ASCII; names have letters, "
                          "digits and '_'");
     if ((unsigned char)c < 32 || c == 127)
         return lang_fail(s, token->line, token->column, "the byte 0x%02x has no meaning here", (unsigned char)c);

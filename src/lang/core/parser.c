@@ -32,7 +32,7 @@ static const char *advice(const struct parser *p, const char *wanted)
         char wanted[16], given[8];
         const char *text;
     } habits[] = {
-        {"an expression", "else", "; it stands behind the '}' of its 'if', in the same line"},
+        {"an expression", "else", "; it must follow the '}' of its 'if' on the same line"},
         {"an expression", "/", "; '#' begins a comment"},
         {"'{'", "=", "; '==' compares"},
         {"')'", ",", "; 'print' takes its values without parentheses"},
@@ -84,7 +84,8 @@ static whit_status make_node(struct parser *p, lang_kind kind, const lang_token 
 static whit_status enter(struct parser *p)
 {
     if (++p->nesting > LANG_MAX_NESTING)
-        return lang_fail(p->source, p->token.line, p->token.column, "nested over %d deep", LANG_MAX_NESTING);
+        return lang_fail(p->source, p->token.line, p->token.column, "the program is nested more than %d deep",
+                         LANG_MAX_NESTING);
     if (p->nesting > p->most_nesting) p->most_nesting = p->nesting;
     return WHIT_OK;
 }
@@ -106,7 +107,7 @@ static whit_status deepen(struct parser *p, lang_node *node, const lang_node *op
     if (operand->slot >= node->slot) node->slot = operand->slot + 1;
     if (node->slot > p->most_levels) p->most_levels = node->slot;
     if (node->slot > LANG_MAX_LEVELS)
-        return lang_fail(p->source, node->line, node->column, "an expression of over %d levels", LANG_MAX_LEVELS);
+        return lang_fail(p->source, node->line, node->column, "an expression has more than %d levels", LANG_MAX_LEVELS);
     return WHIT_OK;
 }
 
@@ -132,7 +133,8 @@ static whit_status primary(struct parser *p, lang_node **node)
 {
     lang_token at = p->token;
     if (at.wants_minus)
-        return lang_fail(p->source, at.line, at.column, "integers end at 9223372036854775807; write '-' or a float");
+        return lang_fail(p->source, at.line, at.column,
+                         "the largest integer is 9223372036854775807; write '-' or a float");
     if (at.kind == TOKEN_INT || at.kind == TOKEN_FLOAT) {
         TRY(make_node(p, at.kind == TOKEN_INT ? NODE_INT : NODE_FLOAT, &at, node));
         if (at.kind == TOKEN_INT)
@@ -234,7 +236,7 @@ static whit_status binary(struct parser *p, unsigned level, lang_node **node)
         while (k < n && !is(p, operators[k].text)) k++;
         if (k == n || operators[k].level < level) return WHIT_OK;
         if (++length > 1000)
-            return lang_fail(p->source, p->token.line, p->token.column, "over 1,000 operators in a row");
+            return lang_fail(p->source, p->token.line, p->token.column, "more than 1,000 operators follow each other");
         lang_node *both;
         uint8_t op = operators[k].op;
         lang_kind kind = NODE_BINARY;
@@ -322,7 +324,7 @@ static whit_status function(struct parser *p)
     at = p->token;
     TRY(name(p, &f->name));
     if (lang_is_builtin(f->name))
-        return lang_fail(p->source, at.line, at.column, "'%s' is a function of the language", f->name);
+        return lang_fail(p->source, at.line, at.column, "'%s' is a built-in function: choose another name", f->name);
     TRY(expect(p, "("));
     lang_node **last = &f->parameters;
     while (!is(p, ")")) {
@@ -423,12 +425,15 @@ static whit_status parse_statement(struct parser *p, lang_node **node)
         return expression(p, &(*node)->a);
     }
     if (is(p, "break") || is(p, "continue")) {
-        if (!p->loops) return lang_fail(p->source, at.line, at.column, "'%.*s' outside a loop", (int)at.n, at.text);
+        if (!p->loops)
+            return lang_fail(p->source, at.line, at.column, "'%.*s' is only possible inside a loop", (int)at.n,
+                             at.text);
         TRY(make_node(p, is(p, "break") ? NODE_BREAK : NODE_CONTINUE, &at, node));
         return advance(p);
     }
     if (is(p, "return")) {
-        if (!p->in_function) return lang_fail(p->source, at.line, at.column, "'return' outside a function");
+        if (!p->in_function)
+            return lang_fail(p->source, at.line, at.column, "'return' is only possible inside a function");
         TRY(make_node(p, NODE_RETURN, &at, node));
         TRY(advance(p));
         return expression(p, &(*node)->a);

@@ -113,9 +113,10 @@ lang_value *lang_enter(whit_lang *vm, const lang_node *at, const lang_function *
     uint32_t n = function->n_slots;
     lang_step(vm, at, 1);
     if (vm->depth == LANG_MAX_CALLS || n > LANG_STACK_VALUES - vm->stack_used)
-        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls nested over %d deep", LANG_MAX_CALLS);
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls are nested more than %d deep", LANG_MAX_CALLS);
     if (function->levels > LANG_MAX_DEPTH - vm->levels)
-        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls nested over %d levels of expressions deep", LANG_MAX_DEPTH);
+        lang_raise(vm, at, WHIT_ERROR_LIMIT, "calls are nested more than %d levels of expressions deep",
+                   LANG_MAX_DEPTH);
     lang_value *frame = vm->stack + vm->stack_used;
     memset(frame, 0, n * sizeof *frame);
     vm->stack_used += n;
@@ -204,7 +205,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
     vm->program = NULL;
     vm->n_jit_before = vm->n_jit_pages;
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a program of over %zu bytes", vm->name,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes", vm->name,
                          WHIT_LANG_MAX_TEXT_BYTES);
     WHIT_TRY(lang_parse(&source, &vm->arena, &program, &functions));
     lang_function *last = functions; /* newer functions hide older ones */
@@ -337,7 +338,8 @@ whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, u
     if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
-    if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s' (%u elements)", name, n);
+    if (setjmp(on_failure))
+        return whit_fail(error, vm->status, "there is not enough memory for '%s' (%u elements)", name, n);
     lang_array *array = vm->globals[slot].a;
     if (!array || array->refs > 1 || array->n != n) {
         lang_release(vm, array);
@@ -356,7 +358,7 @@ whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32
     if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
-    if (setjmp(on_failure)) return whit_fail(error, vm->status, "no memory for '%s'", name);
+    if (setjmp(on_failure)) return whit_fail(error, vm->status, "there is not enough memory for '%s'", name);
     if (!vm->lent) vm->lent = lang_new_head(vm, &nowhere, x, n);
     if (vm->globals[slot].a != vm->lent) lang_release(vm, vm->globals[slot].a);
     vm->globals[slot].a = vm->lent;

@@ -123,7 +123,8 @@ lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *he
 static inline void lang_check_index(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i)
 {
     if (__builtin_expect((uint64_t)i >= array->n, 0))
-        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "index %lld is outside a vector of %u", (long long)i, array->n);
+        lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "index %lld is outside a vector of %u elements", (long long)i,
+                   array->n);
 }
 double lang_element(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i);
 lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t begin, int64_t end);
