@@ -28,5 +28,5 @@ text=$(whit run -p Once --no-display-prompt --grammar chain.gbnf 2>err) || compl
 [ "$text" = a ] || complain "not the chain: $text"
 { echo 'root ::= r0'; for i in $(seq 0 999); do echo "r$i ::= \"(\" r$((i + 1)) \")\""; done; echo 'r1000 ::= "a"'; } >deep.gbnf
 whit run -p Once --grammar deep.gbnf 2>err && complain "rules too deep were taken"
-grep -q 'rules within rules more than 600 deep' err || complain "the limit is not named: $(cat err)"
+grep -q 'nests rules more than 600 deep' err || complain "the limit is not named: $(cat err)"
 exit $failed

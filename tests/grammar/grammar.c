@@ -89,11 +89,11 @@ static void test_refused(void **state)
         {"a ::= a \"x\" | \"y\"\nroot ::= a", "test:1: rule a calls itself"},
         {"root ::= \"a\" root", "no finite text"},
         {"root ::= \"a\nroot ::= \"b\"", "test:1: "},
-        {"root ::= (\"a\"", "a group wants its )"},
-        {"root ::= [z-a]", "a range runs backwards"},
+        {"root ::= (\"a\"", "a group lacks its )"},
+        {"root ::= [z-a]", "a range ends before it begins"},
         {"root ::= \"a\"\nroot ::= \"b\"", "test:2: a rule is defined twice"},
-        {"root ::= \"a\"{3,2}", "a repetition is"},
-        {"root ::= \"\\q\"", "an unknown escape"},
+        {"root ::= \"a\"{3,2}", "a repetition must be"},
+        {"root ::= \"\\q\"", "this escape is not known"},
         {"root ::= (\"a\"?){0,100000}", "may be empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

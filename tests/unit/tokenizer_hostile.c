@@ -35,8 +35,8 @@ static void broken_json_is_refused(void **state)
     refuse_json("{\"model\": {\"type\": \"BPE\"}}", "no vocab");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {}}}", "empty");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 0}}}", "two tokens have the id 0");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}}}", "out of range");
-    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000000}}}", "out of range");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}}}", "is negative or too large");
+    refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 4000000000}}}", "is negative or too large");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": \"x\"}}}", "t:1:43: a token id");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}", "merge 0");
     refuse_json("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"aa\"]}}", "one space");
@@ -45,7 +45,7 @@ static void broken_json_is_refused(void **state)
     refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\"]]}}", "[text, score]");
     refuse_json("{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", 1]], \"unk_id\": 1}}", "unk_id");
     refuse_json(MODEL("\"normalizer\": {\"type\": \"Magic\"}"), "normalizer 'Magic' is not supported");
-    refuse_json(MODEL("\"normalizer\": {\"type\": \"Replace\", \"content\": \"\"}"), "a pattern");
+    refuse_json(MODEL("\"normalizer\": {\"type\": \"Replace\", \"content\": \"\"}"), "the pattern");
     refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}"), "base64");
     refuse_json(MODEL("\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}"),
                 "damaged");

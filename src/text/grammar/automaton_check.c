@@ -259,8 +259,8 @@ static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, si
     if (height[c->rules[0]] == UINT16_MAX) {
         find_ends(c, stack, true);
         status = c->empty[c->rules[0]]
-            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text takes rules within rules more than %u deep",
-                        name, WHIT_AUTOMATON_MAX_DEPTH)
+            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text nests rules more than %u deep", name,
+                        WHIT_AUTOMATON_MAX_DEPTH)
             : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
     }
     find_classes(c->graph);
@@ -271,7 +271,7 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
 {
     *bad_rule = WHIT_AUTOMATON_NONE;
     if (graph->failed)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the grammar is too large (over %u nodes) or memory ran out",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the grammar is too large (more than %u nodes) or memory ran out",
                          name, WHIT_AUTOMATON_MAX_NODES);
     checker c = {.graph = graph,
                  .nodes = WHIT_ITEMS(whit_automaton_node, &graph->nodes),

@@ -89,7 +89,7 @@ static uint32_t rule_named(reader *r, const char *text, size_t n)
     }
     /* Rules of schemas are numbered among those of the text. */
     uint32_t rule = whit_automaton_rule(r->graph);
-    if (rule >= MOST_RULES) return refuse_text(r, "too many rules");
+    if (rule >= MOST_RULES) return refuse_text(r, "the grammar has too many rules");
     rule_name own = {text, (uint32_t)n, line_of(r)};
     if (r->names.size_bytes < (size_t)rule * sizeof own &&
         !whit_buf_append_zeros(&r->names, rule * sizeof own - r->names.size_bytes))
@@ -118,7 +118,7 @@ static uint32_t read_character(reader *r)
         size_t length;
         uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
         r->at += length;
-        if (code == WHIT_UTF8_INVALID) refuse_text(r, "bytes that are not UTF-8");
+        if (code == WHIT_UTF8_INVALID) refuse_text(r, "these bytes are not UTF-8");
         return code;
     }
     uint8_t c = r->at < r->n ? r->text[r->at++] : 0;
@@ -147,7 +147,7 @@ static uint32_t read_character(reader *r)
     case '-':
     case '^':
     case '.': return c;
-    default: return refuse_text(r, "an unknown escape");
+    default: return refuse_text(r, "this escape is not known");
     }
 }
 
@@ -175,7 +175,8 @@ static uint32_t read_class(reader *r)
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
             r->at++;
             range.last = read_character(r);
-            if (r->status == WHIT_OK && range.last < range.first) return refuse_text(r, "a range runs backwards");
+            if (r->status == WHIT_OK && range.last < range.first)
+                return refuse_text(r, "a range ends before it begins");
         }
         ranges[n++] = range;
     }
@@ -227,7 +228,7 @@ static uint32_t read_atom(reader *r, uint32_t depth)
     if (next_is(r, "(")) {
         skip_space(r, true);
         uint32_t inside = read_any(r, depth + 1);
-        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_text(r, "a group wants its )");
+        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_text(r, "a group lacks its )");
         return inside;
     }
     if (read_name(r, &name, &n)) {
@@ -259,11 +260,11 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
                 max = WHIT_AUTOMATON_UNBOUNDED;
             skip_space(r, depth > 0);
             if (!next_is(r, "}") || max < min || (!has_min && max == WHIT_AUTOMATON_UNBOUNDED))
-                return refuse_text(r, "a repetition is {n}, {n,} or {n,m}");
+                return refuse_text(r, "a repetition must be {n}, {n,} or {n,m}");
         } else if (!next_is(r, "*")) {
             break;
         }
-        if (n > 8) return refuse_text(r, "too many repetitions one after the other");
+        if (n > 8) return refuse_text(r, "too many repetitions follow each other");
         uint32_t repeat = whit_pattern_add(&r->syntax, WHIT_PATTERN_REPEAT, min, max);
         whit_pattern_append(&r->syntax, repeat, part);
         part = repeat;
@@ -334,8 +335,8 @@ whit_status whit_gbnf_compile(whit_automaton *graph, const char *name, const cha
     reader r = {
         .name = name, .text = (const uint8_t *)text, .n = n_bytes, .graph = graph, .error = error, .n_slots = 1 << 18};
     if (n_bytes > WHIT_GRAMMAR_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a grammar of %zu bytes (at most %u)", name, n_bytes,
-                         WHIT_GRAMMAR_MAX_TEXT_BYTES);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the grammar has %zu bytes, but at most %u are possible", name,
+                         n_bytes, WHIT_GRAMMAR_MAX_TEXT_BYTES);
     r.slots = whit_zalloc_array(graph->allocator, r.n_slots, sizeof *r.slots);
     if (!r.slots) return whit_fail_memory(error, "a grammar", r.n_slots * sizeof *r.slots);
     r.names.allocator = r.syntax.nodes.allocator = r.syntax.ranges.allocator = graph->allocator;

@@ -188,7 +188,7 @@ whit_status whit_grammar_rollback(whit_grammar_state *s, uint32_t n, whit_error 
 {
     WHIT_NEED(s);
     if (n > s->n_past)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u tokens cannot be taken back, %u can", n, s->n_past);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u tokens cannot be undone, at most %u can", n, s->n_past);
     if (n == 0) return WHIT_OK;
     s->n_past -= n;
     s->now = s->past[s->n_past];
@@ -349,8 +349,9 @@ whit_status whit_grammar_mask(whit_grammar_state *s, const uint64_t **bits, whit
     uint64_t any = 0;
     for (uint32_t i = 0; i < v->n_words; i++) any |= own[i];
     if (!any)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "the model has no token for what the grammar asks for next: a character is missing");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "the model has no token that the grammar allows next: a character is missing in its vocabulary");
     g->mask_owner[mask] = at + 1;
     whit_state_pool_at(bounded, at)->mask = mask + 1;
     g->next_mask = (mask + 1) % g->n_masks;

@@ -216,7 +216,7 @@ static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
 {
     if (pool->failed) return;
     if (pool->work_left == 0) {
-        exceed(pool, "following it takes too long");
+        exceed(pool, "following the grammar takes too long");
         return;
     }
     pool->work_left--;

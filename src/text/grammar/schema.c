@@ -74,18 +74,18 @@ static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, 
     whit_json_type type = whit_json_type_of(&c->json, node);
     if (type == WHIT_JSON_BOOL && whit_json_bool(&c->json, node, false)) return true;
     if (type != WHIT_JSON_OBJECT && type != WHIT_JSON_BOOL)
-        return whit_json_schema_refuse(c, node, "a schema is an object, true or false"), false;
+        return whit_json_schema_refuse(c, node, "a schema must be an object, true or false"), false;
     for (uint32_t i = 0; i < depth; i++)
         if (above[i] == node) return whit_json_schema_refuse(c, node, "the schema refers to itself"), false;
     if (depth == MOST_REFERENCES)
-        return whit_json_schema_refuse(c, node, "too many references one after the other"), false;
+        return whit_json_schema_refuse(c, node, "too many references follow each other"), false;
     above[depth] = node;
     whit_json_schema_item item = {.node = node};
     const whit_json_schema_item *items = WHIT_ITEMS(const whit_json_schema_item, set);
     uint32_t n = (uint32_t)(set->size_bytes / sizeof item);
     for (uint32_t i = 0; i < n; i++)
         if (items[i].kind == WHIT_JSON_SCHEMA_HOLDS && items[i].node == node) return true;
-    if (n == MOST_ITEMS) return whit_json_schema_refuse(c, node, "too many schemas for one value"), false;
+    if (n == MOST_ITEMS) return whit_json_schema_refuse(c, node, "one value has too many schemas"), false;
     if (!whit_buf_append(set, &item, sizeof item)) c->graph->failed = true;
     uint32_t all = whit_json_schema_get(c, node, "allOf");
     for (uint32_t i = 0; i < 2; i++) {
@@ -205,7 +205,8 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     if (c->status != WHIT_OK || c->graph->failed) return 0;
     uint32_t hash = 2166136261u, first = (uint32_t)(c->items.size_bytes / sizeof *items);
     if (n > CONDITIONS_MAX || c->items.size_bytes > ITEM_BYTES_MAX) {
-        whit_json_schema_refuse(c, items[0].node, "too many conditions for one value (%u at most)", CONDITIONS_MAX);
+        whit_json_schema_refuse(c, items[0].node, "one value has too many conditions (%u are possible)",
+                                CONDITIONS_MAX);
         return 0;
     }
     if (n && !whit_buf_append(&c->items, items, n * sizeof *items)) {
@@ -287,7 +288,7 @@ static uint32_t type_bit(whit_json_schema_compiler *c, uint32_t node)
                  {"object", WHIT_JSON_SCHEMA_OBJECT}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (whit_json_is(&c->json, node, types[i].name)) return types[i].types;
-    whit_json_schema_refuse(c, node, "there is no such type");
+    whit_json_schema_refuse(c, node, "this type does not exist in JSON");
     return 0;
 }
 
@@ -493,8 +494,8 @@ static whit_status compile_text(whit_automaton *graph, const char *name, const c
     whit_json_schema_compiler c = {.graph = graph, .name = name, .error = error, .n_slots = 2 * MOST_SETS};
     *rule = 0;
     if (n_bytes > WHIT_GRAMMAR_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a schema of %zu bytes (at most %u)", name, n_bytes,
-                         WHIT_GRAMMAR_MAX_TEXT_BYTES);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the schema has %zu bytes, but at most %u are possible", name,
+                         n_bytes, WHIT_GRAMMAR_MAX_TEXT_BYTES);
     whit_buf shortened = {.allocator = graph->allocator};
     whit_status parsed;
     if (whit_decimal_shorten(text, n_bytes, &shortened))
@@ -570,7 +571,7 @@ whit_status whit_json_schema_check(const char *name, const char *schema, size_t 
         return WHIT_OK;
     }
     if (type != WHIT_JSON_OBJECT)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a schema is an object, true or false", name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a schema must be an object, true or false", name);
     WHIT_TRY(whit_automaton_open(NULL, &graph, error));
     whit_status status = join_value(schema, n_bytes, n_members, value, value_bytes, &text)
         ? compile_text(&graph, name, whit_chars(&text), text.size_bytes, NULL, &rule, valid, error)

@@ -367,7 +367,8 @@ uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_s
         uint32_t node = whit_json_schema_get(c, set.items[k].node, "uniqueItems");
         if (whit_json_bool(&c->json, node, false)) unique = node;
     }
-    if (a.n_prefix > PREFIX_MAX) return whit_json_schema_refuse(c, set.items[0].node, "too many prefixItems");
+    if (a.n_prefix > PREFIX_MAX)
+        return whit_json_schema_refuse(c, set.items[0].node, "prefixItems has too many schemas");
     if (find_watches(&a)) {
         if (a.min > a.max)
             begin = whit_automaton_split(c->graph, NULL, 0);

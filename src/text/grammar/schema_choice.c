@@ -561,7 +561,7 @@ static void choose_reason(choice *w)
          k = whit_json_next(&c->json, schema, k))
         fail_keyword(w, schema, k);
     if (w->left_out && w->ways.size_bytes == 0)
-        whit_json_schema_refuse(c, schema, "that this schema does not hold cannot be enforced");
+        whit_json_schema_refuse(c, schema, "'not' cannot be enforced for this schema");
 }
 
 /* ---- the next choice --------------------------------------------------------------------------- */

@@ -95,7 +95,10 @@ static bool read_failure(whit_json_schema_compiler *c, whit_json_schema_item ite
         out = min || max;
         if (whit_json_is(&c->json, item.node - 1, "multipleOf")) {
             if (l->form.step)
-                return whit_json_schema_refuse(c, item.node, "multiples of one number and not of another"), false;
+                return whit_json_schema_refuse(
+                           c, item.node,
+                           "multiples of one number that are not multiples of another cannot be enforced"),
+                       false;
             l->form.no_multiple = add_step(c, item.node, l);
             return l->form.no_multiple;
         }

@@ -103,7 +103,8 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
                 property p = {.order = (uint32_t)(out->size_bytes / sizeof p), .required = pass == 1};
                 p.name = whit_json_string(&c->json, k, &p.n_bytes);
                 if (!p.name) return whit_json_schema_refuse(c, k, "expected a name"), false;
-                if (p.order == MOST_PROPERTIES) return whit_json_schema_refuse(c, k, "too many properties"), false;
+                if (p.order == MOST_PROPERTIES)
+                    return whit_json_schema_refuse(c, k, "the object has too many properties"), false;
                 if (!whit_buf_append(out, &p, sizeof p)) c->graph->failed = true;
             }
         }

@@ -162,7 +162,7 @@ uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_lang
 static inline bool whit_json_schema_work(whit_json_schema_compiler *c, uint32_t node, uint32_t work)
 {
     c->work += work;
-    if (c->work > 40000000) whit_json_schema_refuse(c, node, "the schema is too much work");
+    if (c->work > 40000000) whit_json_schema_refuse(c, node, "checking the schema takes too many steps");
     return c->status == WHIT_OK;
 }
 static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, uint32_t schema, const char *key)

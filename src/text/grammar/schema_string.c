@@ -29,7 +29,8 @@ void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language
 {
     c->language_work += l->work;
     if (l->failed || c->language_work > LANGUAGE_WORK_MAX)
-        whit_json_schema_refuse(c, node, "the patterns and lengths of this string are too much work together");
+        whit_json_schema_refuse(c, node,
+                                "checking the patterns and lengths of this string together takes too many steps");
     whit_language_close(l);
 }
 
@@ -42,7 +43,7 @@ static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char
     whit_status status = whit_pattern_read("", text, n, syntax, root, &error);
     c->language_work += (uint64_t)syntax->n_properties * PROPERTY_WORK;
     if (c->language_work > LANGUAGE_WORK_MAX) {
-        whit_json_schema_refuse(c, node, "the patterns of this schema are too much work");
+        whit_json_schema_refuse(c, node, "checking the patterns of this schema takes too many steps");
         return false;
     }
     if (syntax->failed)
@@ -167,11 +168,11 @@ static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint3
     if (whit_json_type_of(&c->json, schema) == WHIT_JSON_BOOL)
         return whit_json_bool(&c->json, schema, false) ? WHIT_LANGUAGE_ALL : WHIT_LANGUAGE_NONE;
     if (whit_json_type_of(&c->json, schema) != WHIT_JSON_OBJECT) {
-        whit_json_schema_refuse(c, schema, "a schema is an object, true or false");
+        whit_json_schema_refuse(c, schema, "a schema must be an object, true or false");
         return WHIT_LANGUAGE_NONE;
     }
     if (depth > 64) {
-        whit_json_schema_refuse(c, schema, "too many references one after the other, or the schema refers to itself");
+        whit_json_schema_refuse(c, schema, "too many references follow each other, or the schema refers to itself");
         return WHIT_LANGUAGE_NONE;
     }
     if (!whit_json_schema_work(c, schema, 200) || !(whit_json_schema_types(c, schema) & WHIT_JSON_SCHEMA_STRING))

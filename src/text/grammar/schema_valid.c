@@ -33,7 +33,7 @@ static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t fo
     if (!whit_json_schema_open_language(c, &l)) return false;
     bool matches = whit_language_matches(&l, whit_json_schema_format_strings(c, &l, format), text, n);
     whit_json_schema_close_language(c, &l, format);
-    if (!matches) whit_json_schema_refuse(c, format, "that a listed string has this format cannot be enforced");
+    if (!matches) whit_json_schema_refuse(c, format, "this format cannot be enforced for listed strings");
     return matches;
 }
 
@@ -360,7 +360,7 @@ static bool valid_at(whit_json_schema_compiler *c, uint32_t value, uint32_t sche
     whit_json_type type = whit_json_type_of(&c->json, schema);
     if (type == WHIT_JSON_BOOL) return whit_json_bool(&c->json, schema, false);
     if (type != WHIT_JSON_OBJECT)
-        return whit_json_schema_refuse(c, schema, "a schema is an object, true or false"), false;
+        return whit_json_schema_refuse(c, schema, "a schema must be an object, true or false"), false;
     if (depth > DEPTH_MAX) return whit_json_schema_refuse(c, schema, "the schema refers to itself"), false;
     for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k))
         if (!whit_json_schema_work(c, k, 10) || !keyword_holds(c, value, schema, k, depth + 1)) return false;

@@ -192,7 +192,8 @@ static whit_status render_chat(const line *l, whit_datum_pool *pool, whit_buf *t
                       .add_generation_prompt = whit_datum_is_true(field_of(l, "add_generation_prompt")),
                       .continue_final_message = whit_datum_is_true(field_of(l, "continue_final_message"))};
     if (!l->template)
-        return whit_template_fail(error, WHIT_ERROR_ARGUMENT, "no template: give one, or \"source\" in the line");
+        return whit_template_fail(error, WHIT_ERROR_ARGUMENT,
+                                  "no template is given: give one, or \"source\" in the line");
     if (!token_of(l, "bos_token", &chat.bos_token, pool) || !token_of(l, "eos_token", &chat.eos_token, pool))
         return whit_template_fail(error, WHIT_ERROR_MEMORY, "not enough memory");
     return whit_template_chat(l->template, &chat, l->options, text, NULL, error);

@@ -216,7 +216,7 @@ static whit_status read_string(lexer *l)
     size_t begin = l->at, end = begin + 1;
     char quote = l->source[begin];
     while (end < l->n_bytes && l->source[end] != quote) end += l->source[end] == '\\' ? 2 : 1;
-    if (end >= l->n_bytes) return whit_fail(l->error, WHIT_ERROR_FORMAT, "string without an end");
+    if (end >= l->n_bytes) return whit_fail(l->error, WHIT_ERROR_FORMAT, "this string is not closed");
     whit_builder b = whit_builder_begin(l->pool, l->n_bytes + 1);
     for (size_t at = begin + 1; at < end;) {
         size_t plain = at;

@@ -417,7 +417,7 @@ static whit_status parse_arguments(whit_parser *p, whit_call_arguments **result)
             WHIT_TRY(whit_parser_take_name(p, &name));
             p->token++;
             for (size_t i = 0; i < arguments->n_named; i++)
-                if (arguments->named[i].name == name) return whit_parser_fail(p, "keyword argument repeated");
+                if (arguments->named[i].name == name) return whit_parser_fail(p, "a keyword argument is repeated");
             WHIT_TRY(whit_parser_expression(p, true, &value));
             WHIT_TRY(append_named(p, arguments, &named_capacity, name, value));
         } else {

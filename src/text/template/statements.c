@@ -132,7 +132,7 @@ static whit_status parse_signature(whit_parser *p, whit_signature *macro)
         }
         WHIT_TRY(whit_parser_target_name(p, &macro->parameters[n]));
         for (size_t i = 0; i < n; i++)
-            if (macro->parameters[i] == macro->parameters[n]) return whit_parser_fail(p, "parameter repeated");
+            if (macro->parameters[i] == macro->parameters[n]) return whit_parser_fail(p, "a parameter is repeated");
         macro->defaults[n] = NULL;
         macro->n_parameters++;
         if (whit_parser_skip(p, WHIT_LEXEME_ASSIGN))
@@ -180,7 +180,7 @@ static whit_status parse_block(whit_parser *p, whit_node *node)
     WHIT_TRY(parse_function_body(p, "endblock", &node->d));
     if (p->token->type == WHIT_LEXEME_NAME && whit_text_equal(p->token->value.text, node->text)) p->token++;
     for (size_t i = 0; i < t->n_blocks; i++)
-        if (t->blocks[i].name == node->text) return whit_parser_fail(p, "block defined twice");
+        if (t->blocks[i].name == node->text) return whit_parser_fail(p, "this block is defined twice");
     if (t->n_blocks == p->block_capacity) {
         size_t larger = p->block_capacity ? p->block_capacity * 2 : 4;
         t->blocks =
@@ -243,7 +243,7 @@ static whit_status parse_tag(whit_parser *p, const whit_text *tag, whit_node *no
     if (whit_text_is(tag, "break") || whit_text_is(tag, "continue")) {
         node->kind = whit_text_is(tag, "break") ? WHIT_NODE_BREAK : WHIT_NODE_CONTINUE;
         if (!p->loop_depth)
-            return whit_parser_fail(p, "'%s' outside loop", node->kind == WHIT_NODE_BREAK ? "break" : "continue");
+            return whit_parser_fail(p, "'%s' is outside a loop", node->kind == WHIT_NODE_BREAK ? "break" : "continue");
         return WHIT_OK;
     }
     if (whit_text_is(tag, "include") || whit_text_is(tag, "import") || whit_text_is(tag, "extends") ||

@@ -81,7 +81,8 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
                                          double score, uint8_t flags, whit_error *error)
 {
     if (id < 0 || id >= builder->max_tokens)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range", builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is negative or too large", builder->name,
+                         (long long)id);
     if (n_bytes > UINT32_MAX / 2)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is too long", builder->name, (long long)id);
     size_t n = n_tokens_of(builder);
@@ -183,7 +184,8 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
                          a < 0 || b < 0 ? "are not both in the vocabulary"
                                         : "form a token that is not in the vocabulary");
     }
-    if (rank >= UINT32_MAX / 2) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges", builder->name);
+    if (rank >= UINT32_MAX / 2)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer has too many merges", builder->name);
     /* An omitted merge keeps its rank as an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
     return append_bytes(&builder->merges, &merge, sizeof merge, error);
@@ -193,7 +195,7 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
                               uint32_t *size_bytes, whit_error *error)
 {
     if (builder->strings.size_bytes + n_bytes > UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too much text", builder->name);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer has too much text", builder->name);
     *offset_bytes = n_bytes ? (uint32_t)builder->strings.size_bytes : 0;
     *size_bytes = (uint32_t)n_bytes;
     return append_bytes(&builder->strings, text, n_bytes, error);
@@ -224,7 +226,8 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
 whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error)
 {
     if (id < 0 || id > INT32_MAX)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is out of range", builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is negative or too large", builder->name,
+                         (long long)id);
     int32_t narrow = (int32_t)id;
     return append_bytes(ids, &narrow, sizeof narrow, error);
 }
@@ -263,7 +266,8 @@ whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, cons
 {
     whit_tokenizer_header *header = &builder->header;
     if (prefix_bytes > 64 || suffix_bytes > 64)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a subword prefix or suffix over 64 bytes", builder->name);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a subword prefix or suffix is longer than 64 bytes",
+                         builder->name);
     WHIT_TRY(add_string(builder, prefix, prefix_bytes, &header->prefix_offset, &header->prefix_bytes, error));
     return add_string(builder, suffix, suffix_bytes, &header->suffix_offset, &header->suffix_bytes, error);
 }
@@ -305,7 +309,8 @@ static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image
         uint32_t at = (uint32_t)offset;
         WHIT_TRY(append_bytes(image, &at, sizeof at, error));
         if (i < n) offset += tokens[i].n_bytes;
-        if (offset > UINT32_MAX) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: over 4 GiB of tokens", builder->name);
+        if (offset > UINT32_MAX)
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokens take more than 4 GiB", builder->name);
     }
     end_section(builder, image, base, WHIT_TOKENS_OFFSETS);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_TEXT, error));

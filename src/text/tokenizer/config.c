@@ -158,7 +158,7 @@ static whit_status read_added_tokens(const whit_tokenizer_config *config, int64_
             return whit_json_fail(json, at + 1, error, "a token id was expected here");
         if (token.n_bytes == 0 || token.id >= n_rows) continue;
         if ((steps += each) > SPECIAL_STEPS)
-            return whit_json_fail(json, at, error, "too many added tokens beside too many special ones");
+            return whit_json_fail(json, at, error, "there are too many added and special tokens");
         if (is_special(config, token.text, token.n_bytes)) token.flags = WHIT_ADDED_SPECIAL;
         WHIT_TRY(add_token(tokens, n_rows, &token, error));
     }

@@ -422,7 +422,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
         if (!room || !s->text || !s->content) {
             made->n_stages = i + 1;
             whit_token_decoder_close(made);
-            return room ? whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a decoder's text lies outside")
+            return room ? whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a decoder's text is outside the data")
                         : whit_fail_memory(error, "decoder", first_bytes);
         }
     }

@@ -80,7 +80,7 @@ static whit_status read_merges(const reader *r)
         if (left) {
             const char *space = memchr(left, ' ', n_left);
             if (!space || memchr(space + 1, ' ', n_left - (size_t)(space + 1 - left)))
-                return whit_json_fail(r->json, at, r->error, "a merge has two sides and one space");
+                return whit_json_fail(r->json, at, r->error, "a merge must have two sides and one space");
             n_right = n_left - (size_t)(space + 1 - left);
             n_left = (size_t)(space - left);
             right = space + 1;
@@ -147,7 +147,7 @@ static whit_status read_unigram(const reader *r)
     size_t n = whit_json_count(r->json, field(r, r->model, "vocab"));
     if (!whit_json_i64(r->json, field(r, r->model, "unk_id"), &unk)) return WHIT_OK;
     if (unk < 0 || (uint64_t)unk >= n)
-        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error, "unk_id is out of range");
+        return whit_json_fail(r->json, field(r, r->model, "unk_id"), r->error, "unk_id is not the id of a token");
     header->unk = (int32_t)unk;
     return WHIT_OK;
 }
@@ -158,7 +158,7 @@ static whit_status read_wordpiece(const reader *r)
     r->builder->header.model = WHIT_TOKENIZER_WORDPIECE;
     whit_json_i64(r->json, field(r, r->model, "max_input_chars_per_word"), &longest);
     if (longest < 0 || longest > 4096) /* matching takes quadratic time in this length */
-        return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word over 4,096");
+        return whit_json_fail(r->json, r->model, r->error, "max_input_chars_per_word is larger than 4,096");
     r->builder->header.max_word_chars = (uint32_t)longest;
     WHIT_TRY(read_vocabulary(r));
     WHIT_TRY(read_affixes(r, "##"));
@@ -215,7 +215,7 @@ static whit_status read_added_token(const reader *r, uint32_t at, whit_buf work[
     size_t n, n_match;
     const char *text = whit_json_string(r->json, field(r, at, "content"), &n);
     if (!text || !whit_json_i64(r->json, field(r, at, "id"), &id))
-        return whit_json_fail(r->json, at, r->error, "an added token has content and an id");
+        return whit_json_fail(r->json, at, r->error, "an added token must have content and an id");
     if (n == 0) return WHIT_OK;
     int32_t in_vocabulary = whit_tokenizer_builder_find(r->builder, text, n);
     if (in_vocabulary >= 0) id = in_vocabulary;
@@ -255,7 +255,8 @@ static whit_status read_all(const reader *r, const whit_tokenizer_config *config
 {
     whit_tokenizer_builder *builder = r->builder;
     if (whit_json_type_of(r->json, r->model) != WHIT_JSON_OBJECT)
-        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error, "no model: this is not a tokenizer.json");
+        return whit_json_fail(r->json, WHIT_JSON_ROOT, r->error,
+                              "this file has no model, so it is not a tokenizer.json");
     WHIT_TRY(read_model(r));
     WHIT_TRY(whit_json_normalizer(builder, r->json, field(r, 0, "normalizer"), r->error));
     WHIT_TRY(whit_json_pre_tokenizer(builder, r->json, field(r, 0, "pre_tokenizer"), r->error));

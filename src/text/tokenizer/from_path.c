@@ -103,7 +103,7 @@ static whit_status read_folder(folder *f, const char *path, whit_buf *image, whi
         WHIT_TRY(file_in(f, path, files[i], &exists, error));
         if (exists) return read_file(f->path, &config, image, error);
     }
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: neither tokenizer.json nor tokenizer.model in this folder", path);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this folder has neither tokenizer.json nor tokenizer.model", path);
 }
 
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error)

@@ -44,12 +44,12 @@ static whit_status read_varint(cursor *c, uint64_t *value)
 {
     *value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (c->at >= c->n) return damaged(c, "the SentencePiece model is cut short");
+        if (c->at >= c->n) return damaged(c, "the SentencePiece model is truncated");
         uint8_t byte = c->data[c->at++];
         *value |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80) return WHIT_OK;
     }
-    return damaged(c, "a number of more than 64 bits");
+    return damaged(c, "a number has more than 64 bits");
 }
 
 static whit_status read_field(cursor *c, proto_field *field)
@@ -64,7 +64,7 @@ static whit_status read_field(cursor *c, proto_field *field)
     if (field->wire == 2)
         WHIT_TRY(read_varint(c, &length));
     else if (field->wire != 1 && field->wire != 5)
-        return damaged(c, "not a SentencePiece model (unknown wire type)");
+        return damaged(c, "this is not a SentencePiece model (unknown wire type)");
     if (length > c->n - c->at) return damaged(c, "a field reaches beyond the end");
     field->data = c->data + c->at;
     field->n = (size_t)length;
@@ -146,7 +146,7 @@ static whit_status build_image(sentencepiece *model, const whit_tokenizer_config
     whit_vocabulary *v = &model->vocabulary;
     if (model->model_type != 1 && model->model_type != 2)
         return whit_fail(model->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: SentencePiece model type %llu (Unigram and BPE are supported)", v->name,
+                         "%s: the SentencePiece model type %llu is not supported (Unigram and BPE are)", v->name,
                          (unsigned long long)model->model_type);
     /* Each of the two settings changes the ids of every text. */
     if (model->spaces_behind || model->spaces_bare)

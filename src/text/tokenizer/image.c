@@ -48,7 +48,7 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
         n_elems(header, WHIT_TOKENS_SPLIT) > WHIT_TOKENIZER_MAX_STEPS ||
         n_elems(header, WHIT_TOKENS_DECODE) > WHIT_TOKENIZER_MAX_STEPS ||
         header->n_added_raw > n_elems(header, WHIT_TOKENS_ADDED) || header->max_word_chars > WHIT_TOKENIZER_MAX_WORD)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a table has an impossible size");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the size of a table is not possible");
     if (header->model < WHIT_TOKENIZER_BPE || header->model > WHIT_TOKENIZER_WORDPIECE)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: model kind %u is not known", header->model);
     return WHIT_OK;
@@ -59,18 +59,20 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     *view = (whit_tokenizer_view){0};
     const whit_tokenizer_header *header = image;
     if (size_bytes < sizeof *header || memcmp(header->magic, WHIT_TOKENIZER_MAGIC, 8) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: wrong magic: not a tokenizer in whit's format");
-    if ((uintptr_t)image % 8 != 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: not aligned to 8 bytes");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is not a tokenizer in whit's format");
+    if ((uintptr_t)image % 8 != 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is not aligned to 8 bytes");
     if (header->version != WHIT_TOKENIZER_VERSION)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: version %u, this build reads %u", header->version,
-                         WHIT_TOKENIZER_VERSION);
-    if (header->size_bytes > size_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: cut short");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: the data has version %u, but this build reads %u",
+                         header->version, WHIT_TOKENIZER_VERSION);
+    if (header->size_bytes > size_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is truncated");
     for (int i = 0; i < WHIT_TOKENS_N_SECTIONS; i++) {
         const whit_section *section = &header->sections[i];
         if (section->offset_bytes % 8 != 0 ||
             !whit_in_bounds(section->offset_bytes, section->size_bytes, header->size_bytes) ||
             section->size_bytes % section_shapes[i].elem_bytes != 0 || section->size_bytes > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' lies outside", section_shapes[i].name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' is outside the data",
+                             section_shapes[i].name);
     }
     WHIT_TRY(check_counts(header, error));
     view->image = image;

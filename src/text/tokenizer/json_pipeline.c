@@ -73,7 +73,7 @@ static whit_status read_pattern(const reader *r, uint32_t at, uint32_t *text, ui
     if (whit_json_type_of(r->json, pattern) == WHIT_JSON_STRING) *text = pattern;
     if (regex != WHIT_JSON_NONE) *flags |= WHIT_STEP_FLAG_REGEX;
     if (whit_json_type_of(r->json, *text) != WHIT_JSON_STRING)
-        return whit_json_fail(r->json, at, r->error, "a pattern (String or Regex) is missing");
+        return whit_json_fail(r->json, at, r->error, "the pattern (String or Regex) is missing");
     return WHIT_OK;
 }
 
@@ -83,7 +83,7 @@ static whit_status add_replace(const reader *r, uint32_t at)
     uint32_t text, content = field(r, at, "content");
     WHIT_TRY(read_pattern(r, at, &text, &step.flags));
     if (whit_json_type_of(r->json, content) != WHIT_JSON_STRING)
-        return whit_json_fail(r->json, at, r->error, "Replace without content");
+        return whit_json_fail(r->json, at, r->error, "Replace needs its content");
     return add_step(r, step, text, content);
 }
 
@@ -304,14 +304,14 @@ static whit_status read_template(const reader *r, uint32_t at, whit_buf *front)
          piece = whit_json_next(r->json, single, piece)) {
         uint32_t token = field(r, piece, "SpecialToken");
         if (n_pieces++ == MOST_PIECES)
-            return whit_json_fail(r->json, piece, r->error, "a template of more than 64 pieces");
+            return whit_json_fail(r->json, piece, r->error, "the template has more than 64 pieces");
         if (token != WHIT_JSON_NONE) {
             WHIT_TRY(add_template_ids(r, at, token, seen ? &r->builder->after : front));
         } else if (field(r, piece, "Sequence") != WHIT_JSON_NONE && !seen) {
             seen = true;
         } else {
             return whit_json_fail(r->json, piece, r->error,
-                                  "a template for one text has SpecialTokens and one Sequence");
+                                  "a template for one text must have SpecialTokens and one Sequence");
         }
     }
     if (!seen) return whit_json_fail(r->json, at, r->error, "the template has no place for the text");
@@ -358,7 +358,7 @@ static whit_status add_strip(const reader *r, uint32_t at)
     whit_json_i64(r->json, field(r, at, "start"), &start);
     whit_json_i64(r->json, field(r, at, "stop"), &stop);
     if (start < 0 || start > INT32_MAX || stop < 0 || stop > INT32_MAX)
-        return whit_json_fail(r->json, at, r->error, "start or stop is out of range");
+        return whit_json_fail(r->json, at, r->error, "start and stop must be from 0 to 2147483647");
     return add_step(r, (whit_tokenizer_step){.kind = WHIT_STEP_STRIP_CHAR, .a = (uint32_t)start, .b = (uint32_t)stop},
                     field(r, at, "content"), WHIT_JSON_NONE);
 }

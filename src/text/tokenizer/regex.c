@@ -111,7 +111,7 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whi
 {
     *regex = NULL;
     if (n_bytes > MAX_PATTERN_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "a regular expression of more than 64 KiB");
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the regular expression is larger than 64 KiB");
     whit_buf translated = {.allocator = allocator};
     whit_regex *made = whit_zalloc(allocator, sizeof *made);
     whit_status status = WHIT_OK;

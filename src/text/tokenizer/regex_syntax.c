@@ -131,7 +131,7 @@ static whit_status translate_property(translator *t, whit_buf *out)
     }
     const uint8_t *name = t->pattern + t->at + 1;
     const uint8_t *end = memchr(name, '}', t->n - t->at - 1);
-    if (!end || end - name > 64) return refuse_syntax(t, "a property's name does not end");
+    if (!end || end - name > 64) return refuse_syntax(t, "a property's name is not closed");
     size_t n = (size_t)(end - name);
     t->at += n + 2;
     if (n && name[0] == '^') {
@@ -190,7 +190,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
 
 static whit_status add_minus(translator *t, class_parts *parts, const char *set)
 {
-    if (parts->n_minus == 8) return refuse_syntax(t, "too many negated sets in a class");
+    if (parts->n_minus == 8) return refuse_syntax(t, "a class has too many negated sets");
     parts->minus[parts->n_minus++] = set;
     return WHIT_OK;
 }
@@ -201,7 +201,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
         char letter;
         const char *set;
     } sets[] = {{'s', SPACE}, {'w', WORD}, {'h', HEX}};
-    if (++t->at >= t->n) return refuse_syntax(t, "a backslash at the end");
+    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends in a backslash");
     uint8_t c = t->pattern[t->at];
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         if ((c | 0x20) != sets[i].letter || !((c | 0x20) >= 'a')) continue;
@@ -233,7 +233,7 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
     };
     const uint8_t *name = t->pattern + t->at + 2, *stop = t->pattern + t->n;
     const uint8_t *end = memmem(name, (size_t)(stop - name), ":]", 2);
-    if (!end) return refuse_syntax(t, "a POSIX class that never ends");
+    if (!end) return refuse_syntax(t, "a POSIX class is not closed");
     const bool negated = *name == '^';
     name += negated;
     const size_t n = (size_t)(end - name);
@@ -250,16 +250,16 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
 
 static whit_status read_nested_class(translator *t, class_parts *parts, int depth)
 {
-    if (depth > 4) return refuse_syntax(t, "classes nested too deeply");
+    if (depth > 4) return refuse_syntax(t, "classes are nested too deeply");
     class_parts inner = {.items = {.allocator = t->allocator}};
     bool negated;
     whit_status status = read_class(t, &inner, &negated, depth + 1);
     if (status == WHIT_OK && (inner.n_minus || inner.n_minus_texts))
-        status = refuse_syntax(t, "a negated set in a nested class");
+        status = refuse_syntax(t, "a negated set in a nested class is not supported");
     if (status == WHIT_OK && !negated)
         status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
-        status = refuse_syntax(t, "too many negated sets in a class");
+        status = refuse_syntax(t, "a class has too many negated sets");
     if (status == WHIT_OK && negated)
         parts->minus_texts[parts->n_minus_texts++] = inner.items;
     else
@@ -275,7 +275,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
     *negated = peek(t, 0) == '^';
     t->at += *negated;
     for (bool first = true;; first = false) {
-        if (t->at >= t->n) return refuse_syntax(t, "a class that never ends");
+        if (t->at >= t->n) return refuse_syntax(t, "a class is not closed");
         uint8_t c = t->pattern[t->at];
         if (c == ']' && !first) break;
         if (c == '\\') {
@@ -364,7 +364,7 @@ static whit_status translate_escape(translator *t)
         {'b', "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"},
         {'B', "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"},
     };
-    if (++t->at >= t->n) return refuse_syntax(t, "a backslash at the end");
+    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends in a backslash");
     t->atom = t->out->size_bytes;
     for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++)
         if (t->pattern[t->at] == (uint8_t)escapes[i].letter) {
@@ -377,7 +377,7 @@ static whit_status translate_escape(translator *t)
 static whit_status translate_group(translator *t)
 {
     const bool begins = t->at == t->branch;
-    if (t->n_groups == MAX_GROUPS) return refuse_syntax(t, "groups nested too deeply");
+    if (t->n_groups == MAX_GROUPS) return refuse_syntax(t, "groups are nested too deeply");
     t->groups[t->n_groups++] = t->out->size_bytes;
     t->option_inside[t->n_groups] = false;
     t->at++;
@@ -446,7 +446,7 @@ whit_status whit_regex_translate(const uint8_t *pattern, size_t n_bytes, whit_bu
         } else {
             size_t length;
             if (whit_utf8_decode(pattern + t.at, n_bytes - t.at, &length) == WHIT_UTF8_INVALID)
-                return refuse_syntax(&t, "not UTF-8");
+                return refuse_syntax(&t, "the pattern is not UTF-8");
             if (c == '|' && t.option_inside[t.n_groups])
                 return refuse_syntax(
                     &t, "an option like (?i) within an alternative reaches over the next ones: write (?i:...)");

@@ -35,7 +35,7 @@ void whit_splitter_free(whit_splitter *splitter)
 whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
                                 whit_error *error)
 {
-    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB");
     splitter->text = text;
     splitter->n_bytes = n_bytes;
     size_t limit_bytes = n_bytes * MAX_GROWTH + 65536;
@@ -357,7 +357,7 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     const whit_tokenizer_step at_marks = {
         .kind = WHIT_STEP_SPLIT, .text_bytes = step->text_bytes, .a = WHIT_SPLIT_MERGED_WITH_NEXT};
     whit_regex *none = NULL;
-    if (step->text_bytes == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace without a replacement");
+    if (step->text_bytes == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace has no replacement");
     WHIT_TRY(rewrite(splitter, step, pattern, mark_spaces, error));
     if (!(step->flags & WHIT_STEP_FLAG_SPLIT)) return WHIT_OK;
     return cut_pieces(splitter, &at_marks, pattern, &none, error);

@@ -65,7 +65,7 @@ static whit_status prepare_steps(const whit_tokenizer_view *view, enum whit_toke
         one->text = whit_tokenizer_string(view, step->text_offset, step->text_bytes);
         one->content = whit_tokenizer_string(view, step->content_offset, step->content_bytes);
         if (!one->text || !one->content)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text lies outside");
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is outside the data");
         /* Text stays valid UTF-8 through all steps, which PCRE2 relies on. */
         bool valid = whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
         if (step->kind != WHIT_STEP_PRECOMPILED)
@@ -418,10 +418,10 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
                   .error = error,
                   .steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes};
     size_t before = ids->size_bytes, last = 0;
-    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "a text of more than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB");
     for (size_t i = 0; i < mine.n_plain; i++) {
         if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start || mine.plain[i].end > n_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or lie outside");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or are outside the text");
         last = mine.plain[i].end;
     }
     whit_model_scratch_begin(&tokenizer->scratch, n_bytes);
