@@ -41,7 +41,7 @@ static int open_one(cli_call *call, const char *text, const whit_model *model, c
     if (!name) return cli_fail(call, CLI_LIMIT, "out of memory");
     int status = CLI_OK;
     if (!take_scale(name, &scale)) {
-        status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale is no number", text);
+        status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale is not a number", text);
     } else if (whit_adapter_open(model, name, &adapters->opened[adapters->n], &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
     } else {

@@ -147,7 +147,7 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
         else if (same)
             cli_note("%s: %s", c.path, state);
         else if (result->grade != WHIT_PATCH_EXACT)
-            cli_note("%s: found except for %s", c.path, whit_patch_grade_name(result->grade));
+            cli_note("%s: the lines were found except for %s", c.path, whit_patch_grade_name(result->grade));
     }
     whit_changes_settle(set);
     if (all) cli_print_json(call, all);
@@ -196,7 +196,7 @@ static int ask_about(cli_call *call, const whit_changes *set, const whit_buf *sh
     }
     if (cli_agent_agreed(call, shown, red ? reason : NULL, whit_changes_count(set), NULL)) return CLI_OK;
     const char *link = red ? ", and it was not agreed to: " : ": ";
-    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "not agreed to", link);
+    return cli_fail(call, CLI_FAILED, "%s%snothing is written", red ? reason : "the person did not agree", link);
 }
 
 int cli_agent_write(cli_call *call, whit_changes *set, const char *project, const char *note)
@@ -256,7 +256,8 @@ static int list_turns(cli_call *call, const whit_turns *journal)
     const struct agent_values *values = call->values;
     static const char *const kinds[] = {"", "write", "undo", "redo"};
     json_t *all = values->json ? json_array() : NULL;
-    if (!values->json && !whit_turns_count(journal)) cli_note("no turns yet: nothing was written in this project");
+    if (!values->json && !whit_turns_count(journal))
+        cli_note("there are no turns yet: the agent has written nothing in this project");
     for (uint32_t i = 0; i < whit_turns_count(journal); i++) {
         const whit_turn *t = whit_turns_at(journal, i);
         char when[32];
@@ -310,7 +311,7 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
         status = cli_fail_error(call, &error);
     else {
         const char *when = values->preview ? "to be " : "";
-        cli_note("turn %u is %s%s", number, when, undo ? "undone" : "made again");
+        cli_note("turn %u is %s%s", number, when, undo ? "undone" : "redone");
     }
     whit_turns_close(journal);
     return status;
@@ -374,7 +375,7 @@ static int run_agent(cli_call *call)
     const char *folder = values->project ? values->project : ".";
     if (!realpath(folder, project)) return cli_fail(call, CLI_IO, "%s: %s", folder, strerror(errno));
     if (values->acp && (values->prompt || call->n_operands))
-        return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it goes with neither -p nor '%s'",
+        return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it cannot be combined with -p or '%s'",
                         call->n_operands ? call->operands[0] : "apply");
     if (values->resume && values->keep)
         return cli_fail(call, CLI_USAGE,

@@ -80,7 +80,7 @@ whit_status cli_agent_edit(struct whit_changes *staged, whit_error *error)
         if (cli_editor_run(copies.paths, copies.n))
             status = read_copies(&copies, staged, error);
         else
-            cli_note("the editor did not end well ($VISUAL and $EDITOR name it): the changes are as they were");
+            cli_note("the editor failed ($VISUAL and $EDITOR name it): the changes are as they were");
     }
     remove_copies(&copies);
     return status;

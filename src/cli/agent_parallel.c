@@ -181,7 +181,7 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
     const bool is_second = task->reason.size_bytes > 0;
-    cli_note("task %zu: %s; %s", number, reason, is_second ? "it is given up" : "it is done again");
+    cli_note("task %zu: %s; %s", number, reason, is_second ? "it is given up" : "it is tried again");
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
@@ -312,7 +312,7 @@ static int run_tasks(struct parallel *p)
 
 static int add_task(struct parallel *p, const char *text)
 {
-    if (p->n_tasks == TASKS_MAX) return cli_fail(p->call, CLI_LIMIT, "at most %d tasks", TASKS_MAX);
+    if (p->n_tasks == TASKS_MAX) return cli_fail(p->call, CLI_LIMIT, "at most %d tasks can be given", TASKS_MAX);
     p->tasks[p->n_tasks++].text = text;
     return CLI_OK;
 }
@@ -340,7 +340,8 @@ static int read_tasks(struct parallel *p)
         if (*line && *line != '#') status = add_task(p, line);
     }
     if (status == CLI_OK && !p->n_tasks)
-        status = cli_fail(call, CLI_USAGE, "which tasks? whit agent -j 4 FILE (one a line), or one argument for each");
+        status = cli_fail(call, CLI_USAGE,
+                          "no tasks given: whit agent -j 4 FILE (one task a line), or one argument for each task");
     return status;
 }
 
@@ -382,9 +383,9 @@ int cli_agent_parallel(cli_call *call, const char *project)
     struct parallel p = {.call = call, .project = project, .url = values->url};
     whit_error error;
     if (values->keep || values->resume || values->acp || values->preview)
-        return cli_fail(call, CLI_USAGE, "-j goes with neither --session, --resume, --acp nor --preview");
+        return cli_fail(call, CLI_USAGE, "-j cannot be combined with --session, --resume, --acp or --preview");
     if (!values->url == !values->local)
-        return cli_fail(call, CLI_USAGE, "which model? -m MODEL, or --url URL where it is served");
+        return cli_fail(call, CLI_USAGE, "no model given: -m MODEL, or --url URL of a server");
     int status = read_tasks(&p);
     whit_buf key = {0}; /* read so that the guard knows it and keeps it out of copies for checks */
     if (status == CLI_OK && values->key_file && whit_agent_key(values->key_file, &key, &error) != WHIT_OK)

@@ -5,5 +5,5 @@
 int cli_agent_parallel(cli_call *call, const char *project)
 {
     (void)project;
-    return cli_fail(call, CLI_REFUSED, "-j is not in the program for this system: give the tasks one after the other");
+    return cli_fail(call, CLI_REFUSED, "-j is not supported on this system: give the tasks one after the other");
 }

@@ -187,10 +187,11 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
     if (t->kept_lock >= 0) return WHIT_OK;
     if (values->keep || values->resume || t->id)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: another agent that still runs keeps its conversation there; end it, or use another file "
-                         "(--session FILE)",
-                         t->kept);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%s: another agent that is still running keeps its conversation in this file; end it, or use another file "
+            "(--session FILE)",
+            t->kept);
     for (uint32_t i = 2; t->kept_lock < 0 && i < 10000; i++) {
         snprintf(suffix, sizeof suffix, "-%u.talk.json", i);
         WHIT_TRY(whit_agent_state_path(t->project, values->state, "agent", suffix, t->kept, error));
@@ -300,8 +301,9 @@ static int print_report(struct cli_tasks *t)
     cli_tasks_cost(t);
     if (r->done) return CLI_OK;
     if (values->n_tokens && spent >= values->n_tokens)
-        return cli_fail(t->call, CLI_LIMIT, "not finished with %llu tokens (--max-cost)", (unsigned long long)spent);
-    return cli_fail(t->call, CLI_LIMIT, "not finished after %u answers (--max-turns)", values->n_turns);
+        return cli_fail(t->call, CLI_LIMIT, "the task is not finished after %llu tokens (--max-cost)",
+                        (unsigned long long)spent);
+    return cli_fail(t->call, CLI_LIMIT, "the task is not finished after %u answers (--max-turns)", values->n_turns);
 }
 
 int cli_tasks_run(struct cli_tasks *t, const char *text, bool only_reads)
@@ -345,10 +347,10 @@ int cli_agent_task(cli_call *call, const char *project)
     if (!values->json && isatty(STDOUT_FILENO)) t.on_text = task_text;
     if (values->acp && !values->preview && !(values->url && values->local)) return cli_agent_acp(call, project);
     if (!values->url == !values->local)
-        return cli_fail(call, CLI_USAGE, "which model? -m MODEL in this process, or --url URL where it is served");
+        return cli_fail(call, CLI_USAGE, "give one model: -m MODEL in this process, or --url URL of a server");
     if (values->preview)
         return cli_fail(call, CLI_USAGE,
-                        "--preview is of apply, undo and redo; a task shows each change before it is written");
+                        "--preview is for apply, undo and redo; a task shows each change before it is written");
     int status = cli_tasks_open(&t);
     if (status == CLI_OK) status = values->prompt ? cli_tasks_run(&t, values->prompt, false) : cli_tasks_type(&t);
     cli_tasks_close(&t);

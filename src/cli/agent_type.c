@@ -38,25 +38,25 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     uint32_t mode;
     size_t key = 0, key_end;
     if (whit_light_secret(t->project, path))
-        cli_note("%s: may hold keys or belongs to version control, and is not read", path);
+        cli_note("%s: may contain keys or belongs to version control, so it is not read", path);
     else if (whit_project_read(t->project, path, &content, &there, &mode, &error) != WHIT_OK)
         cli_note("%s", error.message);
     else if (!there)
         cli_note("%s: there is no such file in the project", path);
     else if (content.size_bytes > room_left(t))
-        cli_note("%s: %zu bytes are too many beside what is added already; the model can read parts of it", path,
-                 content.size_bytes);
+        cli_note("%s: %zu bytes are too many in addition to the files already added; the model can read parts of it",
+                 path, content.size_bytes);
     else if ((kind = cli_binary_kind(whit_chars(&content), content.size_bytes)) != NULL)
-        cli_note("%s: is %s, and is not read", path, kind);
+        cli_note("%s: is %s, so it is not read", path, kind);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
-        cli_note("%s: is no text", path);
+        cli_note("%s: is not text", path);
     else if (content.size_bytes && whit_guard_find_key(whit_chars(&content), content.size_bytes, &key, &key_end))
-        cli_note("%s: holds a key, and is not read", path);
+        cli_note("%s: contains a key, so it is not read", path);
     else {
         whit_buf_printf(&t->attached, "\n\nThe file %s:\n```\n", path);
         whit_buf_append(&t->attached, content.data, content.size_bytes);
         is_attached = whit_buf_append_str(&t->attached, "\n```\n");
-        if (is_attached) cli_note("%s: %zu bytes go with the task", path, content.size_bytes);
+        if (is_attached) cli_note("%s: %zu bytes are added to the next task", path, content.size_bytes);
     }
     whit_buf_free(&content);
     return is_attached;
@@ -77,7 +77,7 @@ static void attach_named(struct cli_tasks *t, const char *task)
 /* Attaches the end of a command's output without control characters, because a task is one C string in UTF-8. */
 static void attach_output(struct cli_tasks *t, const char *line, whit_buf *output, int status)
 {
-    char how[40] = "it was ended by a signal", *plain;
+    char how[40] = "the command was ended by a signal", *plain;
     whit_plain state = {.is_narrow = true};
     if (WIFEXITED(status)) snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
     whit_guard_hide_keys(output);
@@ -85,7 +85,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     const size_t n = output->size_bytes < most ? output->size_bytes : most, skipped = output->size_bytes - n;
     plain = malloc(WHIT_PLAIN_ROOM(n) + WHIT_PLAIN_ROOM(0));
     if (!plain) {
-        cli_note("%s; there is no memory for what it printed", how);
+        cli_note("%s; not enough memory for the text that it printed", how);
         return;
     }
     size_t n_plain = n ? whit_plain_text(&state, whit_chars(output) + skipped, n, plain) : 0;
@@ -95,7 +95,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     whit_buf_append(&t->attached, plain, n_plain);
     whit_buf_append_str(&t->attached, "\n```\n");
     free(plain);
-    cli_note("%s; what it printed goes with the next task (/clear drops it)", how);
+    cli_note("%s; its output is added to the next task (/clear drops it)", how);
 }
 
 /* Runs a shell line in the project with the rights of the person who typed it. */
@@ -211,7 +211,8 @@ static int do_model(struct cli_tasks *t, const char *name)
         t->remote.takes_no_tools = false;
     }
     if (!has) say_lacks_model(names, name);
-    cli_note("asks %s at %s", t->remote.name ? t->remote.name : "the model that is open", values->url);
+    cli_note("the model is %s at %s", t->remote.name ? t->remote.name : "the one that the server has open",
+             values->url);
     json_array_foreach(names, i, id) if (!*name) cli_print(t->call, "%s\n", json_string_value(id));
     json_decref(names);
     return *name && has && !copy ? cli_fail(t->call, CLI_LIMIT, "not enough memory for a name") : CLI_OK;
@@ -233,7 +234,7 @@ static int do_clear(struct cli_tasks *t, const char *nothing)
     t->attached.size_bytes = 0;
     if (whit_agent_messages_begin(&t->messages, t->project, limit_bytes, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
-    cli_note("the conversation begins anew; the files stay as they are");
+    cli_note("a new conversation begins; the files are unchanged");
     return CLI_OK;
 }
 
@@ -341,12 +342,13 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
         return *over ? CLI_OK : commands[i].run(t, argument);
     }
     if (*line == '!' && !is_person)
-        return cli_fail(t->call, CLI_USAGE, "!COMMAND is for a terminal: other input gives tasks, and runs nothing");
+        return cli_fail(t->call, CLI_USAGE,
+                        "!COMMAND works at a terminal only: other input gives tasks and runs no commands");
     if (*line == '!') return run_line(t, line + 1);
     if (*line == '/') {
         char hint[120];
         line[n_name] = 0;
-        cli_note("%s is no command%s; /help lists them", line,
+        cli_note("%s is not a command%s; /help lists them", line,
                  cli_near_commands(line + 1, command_words(), hint, sizeof hint));
         return CLI_OK;
     }

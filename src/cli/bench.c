@@ -134,7 +134,7 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     uint8_t is_made = 1;
     if (!ranks->rank) WHIT_TRY(make_models(b, error));
     if (!ranks->broadcast(ranks->user, &is_made, sizeof is_made))
-        return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank is lost", ranks->rank);
+        return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank has ended", ranks->rank);
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 
@@ -150,7 +150,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
            n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
     if (!n_depths || !n_threads) {
         const char *given = n_depths ? v->threads : v->depths;
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c wants numbers with commas between, not '%s'",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c takes numbers separated by commas, not '%s'",
                          n_depths ? 't' : 'd', given);
     }
     size_t most = b->n_models * n_depths * n_threads * 4;
@@ -235,8 +235,7 @@ static int run_bench(cli_call *call)
     if (v->json + v->csv + v->md > 1)
         return cli_fail(call, CLI_USAGE, "only one of --json, --csv and --md can be printed");
     if (v->profile && v->csv)
-        return cli_fail(call, CLI_USAGE,
-                        "--profile is no table of the same columns: print it without --csv, or as --json");
+        return cli_fail(call, CLI_USAGE, "--profile cannot be printed as --csv: leave it out, or use --json");
     if (!v->draft && v->n_guesses != WHIT_DRAFT_BY_COST)
         return cli_fail(call, CLI_USAGE, "--spec sets the number of drafted tokens: add --draft mtp, none or FILE");
     if (v->draft && (v->n_columns > 1 || v->profile))

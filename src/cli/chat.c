@@ -296,7 +296,7 @@ void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes)
         cli_chat_fail_error(chat, &error);
     } else if (!cli_chat_answer(chat)) {
         whit_conversation_keep(conversation, n_before);
-        if (!chat->over) cli_note("there is no answer: the message is forgotten");
+        if (!chat->over) cli_note("there is no answer: the message was removed from the conversation");
     }
 }
 
@@ -406,7 +406,7 @@ void cli_chat_switch(cli_chat *chat, const char *name)
     cli_talk_close(&chat->talk);
     chat->talk = next;
     chat->grammar = grammar;
-    cli_note("%s answers now; it reads the %zu message%s before its next answer", name,
+    cli_note("%s answers from now on; it reads the %zu message%s of this conversation before its next answer", name,
              whit_conversation_count(next.conversation), whit_conversation_count(next.conversation) == 1 ? "" : "s");
 }
 

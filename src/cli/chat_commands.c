@@ -37,7 +37,7 @@ static void load_conversation(cli_chat *chat, char *path)
     if (path[0])
         cli_chat_remember(chat, cli_chat_load(chat, path));
     else
-        cli_chat_fail(chat, CLI_USAGE, "/load wants a file");
+        cli_chat_fail(chat, CLI_USAGE, "/load needs a file");
 }
 
 static void save(cli_chat *chat, char *path)
@@ -45,7 +45,7 @@ static void save(cli_chat *chat, char *path)
     whit_error error;
     char many[32];
     if (!path[0])
-        cli_chat_fail(chat, CLI_USAGE, "/save wants a file");
+        cli_chat_fail(chat, CLI_USAGE, "/save needs a file");
     else if (whit_conversation_save(chat->talk.conversation, path, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     else
@@ -98,7 +98,7 @@ static void show_context(cli_chat *chat)
     if (n_left_out)
         cli_print(chat->call, ", of which the model no longer sees the oldest %zu\n", n_left_out);
     else
-        cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all of them fit\n" : "\n");
+        cli_print(chat->call, whit_conversation_count(chat->talk.conversation) ? ", and all messages fit\n" : "\n");
 }
 
 /* Shows a message's text and calls; contents in parts are shown as JSON. */
@@ -333,8 +333,8 @@ static void set_sampling(cli_chat *chat, const char *name, const char *value)
             return;
         }
     if (status < 0) {
-        cli_chat_fail(chat, CLI_USAGE, "/set does not know '%s'; /show parameters lists what it knows, beside system",
-                      name);
+        cli_chat_fail(chat, CLI_USAGE,
+                      "/set has no parameter '%s'; it has system and those that /show parameters lists", name);
         return;
     }
     cli_chat_remember(chat, status);
@@ -411,11 +411,11 @@ static void undo(cli_chat *chat, char *nothing)
     char many[32];
     const size_t n_removed = whit_conversation_undo(chat->talk.conversation);
     if (!n_removed) {
-        cli_chat_fail(chat, CLI_USAGE, "there is nothing to take back");
+        cli_chat_fail(chat, CLI_USAGE, "there is no message to take back");
         return;
     }
     cli_chat_keep_messages(chat);
-    cli_note("taken back: the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
+    cli_note("took back the last message%s; %s left", n_removed > 1 ? " and its answer" : "", n_messages(chat, many));
 }
 
 /* /read refuses larger files. The context is usually smaller, and a file that is too large for it is refused at the
@@ -436,9 +436,9 @@ static void read_message(cli_chat *chat, char *path)
     if (whit_read_file(path, READ_BYTES_MAX, &text, &error) != WHIT_OK) {
         cli_chat_fail_error(chat, &error);
     } else if ((kind = cli_binary_kind(whit_chars(&text), text.size_bytes)) != NULL) {
-        cli_chat_fail(chat, CLI_REFUSED, "%s: is %s; plain text is wanted here", path, kind);
+        cli_chat_fail(chat, CLI_REFUSED, "%s: is %s, but only plain text can be read", path, kind);
     } else if (!text.size_bytes || memchr(text.data, 0, text.size_bytes)) {
-        cli_chat_fail(chat, CLI_REFUSED, text.size_bytes ? "%s: is no text" : "%s: is empty", path);
+        cli_chat_fail(chat, CLI_REFUSED, text.size_bytes ? "%s: is not text" : "%s: is empty", path);
     } else {
         cli_note("%s: %zu bytes", path, text.size_bytes);
         if (words[0] && (!whit_buf_append_str(&message, words) || !whit_buf_append_str(&message, "\n\n")))

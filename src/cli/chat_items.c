@@ -25,9 +25,9 @@ static bool read_item(cli_chat_item *item, const char **reason)
         item->messages = json_array_size(messages) ? json_dumps(messages, JSON_COMPACT) : NULL;
     }
     if (!item->messages) return false;
-    *reason = "has \"tools\" that are no list, or an empty one";
+    *reason = "has \"tools\" that are not a list, or an empty list";
     if (tools && !(item->tools = json_array_size(tools) ? json_dumps(tools, JSON_COMPACT) : NULL)) return false;
-    *reason = "has an \"answer\" that is no text";
+    *reason = "has an \"answer\" that is not a text";
     if (wanted && !json_is_string(wanted)) return false;
     item->wanted = json_string_value(wanted);
     item->must_call = json_is_true(json_object_get(item->object, "calls"));
@@ -121,7 +121,7 @@ void cli_chat_tally_add(cli_chat_tally *tally, const cli_chat_item *item, const 
 
 void cli_chat_tally_note(const cli_chat_tally *tally)
 {
-    if (tally->is_held) cli_note("a grammar held calls of these answers: they are valid by themselves");
+    if (tally->is_held) cli_note("a grammar constrained the calls of these answers, so all of them are valid");
 }
 
 static bool keep_text(void *user, const char *text, size_t n_bytes)

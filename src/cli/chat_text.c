@@ -88,7 +88,7 @@ void cli_chat_copy(cli_chat *chat, char *what)
     else if (!text || !n)
         cli_chat_fail(chat, CLI_USAGE, is_code ? "the last answer has no code" : "there is no answer to copy yet");
     else if (!isatty(STDOUT_FILENO))
-        cli_chat_fail(chat, CLI_USAGE, "the clipboard is a terminal's; /save FILE writes the conversation");
+        cli_chat_fail(chat, CLI_USAGE, "/copy needs a terminal; /save FILE writes the conversation");
     else if (n <= CLIPBOARD_BYTES_MAX && !plain)
         cli_chat_fail(chat, CLI_LIMIT, "out of memory for the clipboard");
     else if (n > CLIPBOARD_BYTES_MAX)
@@ -159,7 +159,7 @@ void cli_chat_edit(cli_chat *chat, char *nothing)
     bool is_done = false;
     (void)nothing;
     if (!cli_input_is_terminal(chat->input)) {
-        cli_chat_fail(chat, CLI_USAGE, "/edit is for a terminal, where an editor can run");
+        cli_chat_fail(chat, CLI_USAGE, "/edit needs a terminal, where an editor can run");
         return;
     }
     const char *before = last_text(chat, "user", &message, &n);
@@ -172,7 +172,7 @@ void cli_chat_edit(cli_chat *chat, char *nothing)
     if (status != WHIT_OK)
         cli_chat_fail_error(chat, &error);
     else if (!is_done)
-        cli_note("the editor did not end well ($VISUAL and $EDITOR name it): nothing changes");
+        cli_note("the editor failed ($VISUAL and $EDITOR name it): nothing changes");
     else if (is_same || is_blank(&text) || memchr(text.data, 0, text.size_bytes)) {
         const char *state = "no text";
         if (is_same)

@@ -57,9 +57,9 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     int status = cli_open_model(c->call, path, false, &subject->model);
     if (status != CLI_OK) return status;
     if (whit_model_vocab_size(subject->model) != whit_model_vocab_size(c->subjects[0].model))
-        return cli_fail(c->call, CLI_REFUSED, "%s has another vocabulary (%u tokens) than %s (%u)", path,
-                        whit_model_vocab_size(subject->model), c->subjects[0].path,
-                        whit_model_vocab_size(c->subjects[0].model));
+        return cli_fail(
+            c->call, CLI_REFUSED, "%s has %u tokens in its vocabulary, but %s has %u: the two cannot be compared", path,
+            whit_model_vocab_size(subject->model), c->subjects[0].path, whit_model_vocab_size(c->subjects[0].model));
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;
@@ -220,7 +220,7 @@ static int run_compare(cli_call *call)
         .call = call, .n_chunks = values->n_chunks, .bos = -1, .all = values->all, .json = values->json};
     c.n_ctx = values->session.n_ctx ? values->session.n_ctx : CTX_DEFAULT;
     if (!values->texts.n && !values->copies && !values->chats)
-        return cli_fail(call, CLI_USAGE, "a text is wanted: -f %s; or --copies TEXT, or --chat FILE",
+        return cli_fail(call, CLI_USAGE, "no text given: -f %s, --copies TEXT or --chat FILE",
                         call->n_operands > 2 ? call->operands[call->n_operands - 1] : "TEXT");
     const uint32_t least = 2u + !values->all; /* a shorter window has no token to score */
     if (c.n_ctx < least) return cli_fail(call, CLI_USAGE, "a window (-c) needs at least %u tokens", least);

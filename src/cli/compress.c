@@ -155,8 +155,8 @@ static void on_matrix(void *user, const whit_compress_report *r)
                                         "outliers", (json_int_t)r->n_outliers, "rotated", r->rotated, "experts",
                                         (int)r->n_experts, "unseen_experts", (int)r->n_unseen));
     else if (r->n_experts && listener->verbose)
-        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u experts, %u of them saw no token\n", r->name,
-                  codec, r->type->group, r->error_gptq, r->error, r->n_experts, r->n_unseen);
+        cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u experts, %u of which received no token\n",
+                  r->name, codec, r->type->group, r->error_gptq, r->error, r->n_experts, r->n_unseen);
     else if (listener->verbose)
         cli_print(listener->call, "%-28s %4s/%u error %.5f -> %.5f, %u sweeps, %llu outliers%s\n", r->name, codec,
                   r->type->group, r->error_gptq, r->error, r->sweeps, (unsigned long long)r->n_outliers,
@@ -388,7 +388,8 @@ static int report_result(cli_call *call, const struct compress_values *v, const 
 /* Reports an interruption, and whether the run left finished layers that --resume can reuse. */
 static int fail_interrupted(cli_call *call, const char *work)
 {
-    if (access(work, F_OK) == 0) return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume keeps what is finished");
+    if (access(work, F_OK) == 0)
+        return cli_fail(call, CLI_INTERRUPTED, "interrupted; --resume reuses the finished layers");
     return cli_fail(call, CLI_INTERRUPTED, "interrupted; no layer was finished yet, and nothing was written");
 }
 
@@ -396,7 +397,7 @@ static int fail_interrupted(cli_call *call, const char *work)
 static int fail_written(cli_call *call, const char *work, const whit_error *error)
 {
     if (error->status != WHIT_ERROR_IO || access(work, F_OK)) return cli_fail_error(call, error);
-    return cli_fail(call, CLI_IO, "%s; %s has the layers that are finished, and --resume keeps them", error->message,
+    return cli_fail(call, CLI_IO, "%s; %s contains the finished layers, and --resume reuses them", error->message,
                     work);
 }
 
@@ -427,8 +428,8 @@ static void note_rounded(const whit_source *source)
             whit_codec_find(codec)->is_float || codec == WHIT_CODEC_I8 || codec == WHIT_CODEC_I8S ||
             codec == WHIT_CODEC_I6)
             continue;
-        cli_note("%s: its matrices are rounded already (%s is %s), and that loss is added to this one's; the original "
-                 "in floats or 8 bits gives a better file",
+        cli_note("%s: its matrices are already rounded (%s is %s), so both losses add up; compressing the original in "
+                 "floats or 8 bits gives a better file",
                  source->path, tensor->name, whit_codec_find(codec)->name);
         return;
     }
@@ -449,7 +450,7 @@ static int run_compress(cli_call *call)
     uint64_t began_ns = whit_now_ns();
     struct listener listener = {.call = call, .verbose = v->verbose};
     whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
-    if (!v->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    if (!v->output) return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf");
     if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");

@@ -116,7 +116,7 @@ static int run_convert(cli_call *call)
                                                              .json = values->json});
     if (values->append || values->name)
         return cli_fail(call, CLI_USAGE, "--append and --name are for adapters (--for MODEL)");
-    if (!values->output) return cli_fail(call, CLI_USAGE, "an output is wanted: -o OUT.ndf");
+    if (!values->output) return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf");
     const int checked = cli_check_output(call, values->output, CLI_OUTPUT_MODEL);
     if (checked != CLI_OK) return checked;
     if (cli_is_tales(path) && is_plain(values) && cli_find_model(path, found, NULL) != WHIT_OK)

@@ -31,7 +31,7 @@ static whit_status read_own(const char *path, whit_buf *image, whit_error *error
     WHIT_TRY(whit_ndf_open_loose(path, NULL, &file, error));
     whit_status status = whit_ndf_appended_at(file, 0, &frame, error);
     if (status == WHIT_OK && frame.type != WHIT_NDF_ADAPTER)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is no adapter", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not an adapter", path);
     if (status == WHIT_OK && !whit_buf_append(image, frame.data, frame.size_bytes))
         status = whit_fail_memory(error, path, frame.size_bytes);
     whit_ndf_close(file);
@@ -70,8 +70,7 @@ int cli_convert_adapter(cli_call *call, const cli_adapter_conversion *wanted)
     if (!wanted->model)
         return cli_fail(call, CLI_USAGE, "%s: an adapter belongs to a model: --for MODEL", wanted->path);
     if (!wanted->output == !wanted->append)
-        return cli_fail(call, CLI_USAGE,
-                        "an output is wanted: -o OUT.ndf, or --append to write into the model's own file");
+        return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf, or --append to write into the model's own file");
     if (wanted->output && cli_is_same_file(wanted->output, wanted->model))
         return cli_fail(call, CLI_USAGE, "%s is the model; --append writes the adapter into it", wanted->output);
     const int checked = cli_check_output(call, wanted->output, CLI_OUTPUT_MODEL);

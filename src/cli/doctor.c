@@ -97,7 +97,7 @@ static void look_at_processor(json_t *report)
                         json_string(whit_precision_name(whit_precision_choose(WHIT_PRECISION_BF16))));
 
     if (cpu.n_threads < cpu.n_cores)
-        problem(report, "this process may use only %.1f of %u cores (control group), so -t is %u where it is not given",
+        problem(report, "this process may use only %.1f of %u cores (control group), so the default of -t is %u",
                 whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup"), cpu.n_cores, cpu.n_threads);
 }
 
@@ -197,13 +197,13 @@ static void look_at_libraries(json_t *report)
             snprintf(left_out + n, sizeof left_out - n, "%s%s (%s)", n ? ", " : "", libraries[i].name,
                      libraries[i].use);
         else
-            problem(report, "built without %s (%s); 'make deps' installs it", libraries[i].name, libraries[i].use);
+            problem(report, "this build lacks %s (%s); 'make deps' installs it", libraries[i].name, libraries[i].use);
     }
     if (*left_out) problem(report, "this is the static build, one file; a build from source has, too: %s", left_out);
     json_object_set_new(report, "libraries", object);
     if (WHIT_LACKS_VECTORS)
         problem(report,
-                "built without kernels for vectors (RVV 1.0): models run several times slower on a processor that "
+                "this build has no kernels for vectors (RVV 1.0): models run several times slower on a processor that "
                 "has them; clang 16 or later beside the compiler builds them ('make deps')");
 }
 
@@ -234,14 +234,15 @@ static void look_at_cache(json_t *report)
     long long n_files = 0;
     struct stat info;
     if (lstat(path, &info) != 0) {
-        if (errno != ENOENT) problem(report, "%s: %s; models are converted anew each time", path, strerror(errno));
+        if (errno != ENOENT) problem(report, "%s: %s; models are converted again each time", path, strerror(errno));
         if (errno == ENOENT && !can_be_made(path))
-            problem(report, "%s cannot be made; models are converted anew each time", path);
+            problem(report, "%s cannot be made; models are converted again each time", path);
     } else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077)) {
         problem(report, "%s is not a folder that only you can use; it is refused (chmod 700)", path);
     } else {
         if (access(path, W_OK) != 0)
-            problem(report, "%s cannot be written to (%s); models are converted anew each time", path, strerror(errno));
+            problem(report, "%s cannot be written to (%s); models are converted again each time", path,
+                    strerror(errno));
         DIR *folder = opendir(path);
         struct dirent *entry;
         while (folder && (entry = readdir(folder)))

@@ -106,7 +106,7 @@ static int edit(cli_call *call)
     bool stopped = false;
     whit_error error;
     if (values->model && values->url)
-        return cli_fail(call, CLI_USAGE, "which model? either -m, in this process, or --url, where it is served");
+        return cli_fail(call, CLI_USAGE, "give one model: -m MODEL in this process, or --url URL of a server");
     if (whit_panel_agent_open(&assistant, &agent, &error) != WHIT_OK) return cli_fail_error(call, &error);
     wanted.panel = whit_panel_agent_panel(agent);
     whit_model_suggester *suggester = NULL;

@@ -171,7 +171,8 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
         made.ids = ids;
         if (status == CLI_OK && text) status = make(call, user, place, text, &made);
         if (status == CLI_OK && made.n_ids > n_ctx)
-            status = cli_fail(call, CLI_LIMIT, "%s: the text has %zu tokens, the model's context %u: shorten it", place,
+            status = cli_fail(call, CLI_LIMIT,
+                              "%s: the text has %zu tokens, but the model's context has %u: shorten the text", place,
                               made.n_ids, n_ctx);
         if (status == CLI_OK && !made.n_ids) status = cli_fail(call, CLI_REFUSED, "%s: the text has no tokens", place);
         if (status == CLI_OK)
@@ -182,7 +183,7 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
         }
     }
     free(all.data);
-    if (status == CLI_OK && !texts->n) status = cli_fail(call, CLI_REFUSED, "%s: holds no texts", values->file);
+    if (status == CLI_OK && !texts->n) status = cli_fail(call, CLI_REFUSED, "%s: contains no texts", values->file);
     return status;
 }
 
@@ -321,8 +322,8 @@ static int run_embed(cli_call *call)
                      cli_model_name(&values->model));
     const size_t width = status == CLI_OK ? whit_model_embedding_size(model) : 0;
     if (status == CLI_OK && values->n_dimensions > width)
-        status =
-            cli_fail(call, CLI_USAGE, "--dimensions %u: the model's vectors have %zu", values->n_dimensions, width);
+        status = cli_fail(call, CLI_USAGE, "--dimensions %u: the model's vectors have only %zu", values->n_dimensions,
+                          width);
     struct prompted prompted = {model, status == CLI_OK ? find_prompt(model, values->prompt) : NULL};
     if (status == CLI_OK) status = read_texts(call, values, model, make_prompted, &prompted, &texts);
     if (status == CLI_OK) status = open_session(call, model, values, texts.longest, true, &session);

@@ -264,7 +264,7 @@ static int run_eval(cli_call *call)
     struct examiner e = {.call = call, .task = v->task};
     whit_error error;
     if (!v->task == !v->chats)
-        return cli_fail(call, CLI_USAGE, "questions are wanted: --task FILE or --chat FILE, one of them");
+        return cli_fail(call, CLI_USAGE, "give the questions by --task FILE or by --chat FILE, and not by both");
     int status = cli_open_flagged_model(call, &v->model, &e.model);
     if (status == CLI_OK) {
         whit_session_options wanted = cli_session_wanted(&v->session, WHIT_ACT_F32);

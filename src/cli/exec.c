@@ -67,7 +67,7 @@ static int run_exec(cli_call *call)
         cli_write(call, whit_lang_gbnf, strlen(whit_lang_gbnf));
         return CLI_OK;
     }
-    if (!call->n_operands) return cli_fail(call, CLI_USAGE, "a program is wanted: FILE, or - for stdin");
+    if (!call->n_operands) return cli_fail(call, CLI_USAGE, "no program given: FILE, or - for stdin");
     const char *path = call->operands[0];
     cli_program program;
     cli_text text;

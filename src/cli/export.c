@@ -74,7 +74,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
     *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the file may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: has corrections beside its codes, which no type of GGUF holds exactly; name a type to "
+                         "%s: has corrections added to its codes, which no GGUF type can store exactly; name a type to "
                          "round it to, as --type q2_k, and a text for a close result, --calib TEXT",
                          wanted->name);
     WHIT_TRY(status);

@@ -162,7 +162,7 @@ static bool may_be_text(const char *data, size_t n_bytes)
 
 static int refuse_kind(cli_call *call, const char *name, const char *kind)
 {
-    return cli_fail(call, CLI_REFUSED, "%s: is %s; plain text is wanted here", name, kind);
+    return cli_fail(call, CLI_REFUSED, "%s: is %s, but only plain text can be read", name, kind);
 }
 
 int cli_read_text(cli_call *call, const char *path, cli_text *text)
@@ -233,7 +233,7 @@ static bool on_conversion(void *user, const char *what, double share)
 {
     struct conversion *conversion = user;
     if (!conversion->begun && conversion->flags->announces && !isatty(STDERR_FILENO))
-        cli_note("%s: being converted, once; this can take minutes", conversion->flags->path);
+        cli_note("%s: whit converts the model once; this can take minutes", conversion->flags->path);
     conversion->begun = true;
     return cli_progress(NULL, what, share);
 }
@@ -312,7 +312,7 @@ int cli_open_flagged_model(cli_call *call, const cli_model_flags *flags, whit_mo
     cli_text family = {0};
     *model = NULL;
     if (cli_is_tales(flags->path) && (flags->family || flags->overrides.n))
-        return cli_fail(call, CLI_USAGE, "%s goes with a model of your own: -m FILE",
+        return cli_fail(call, CLI_USAGE, "%s needs a model of your own: -m FILE",
                         flags->family ? "--family" : "--override-kv");
     if (flags->family) {
         int status = cli_read_family(call, flags->family, &family);
@@ -426,8 +426,8 @@ uint32_t cli_usual_context(const whit_model *model)
 void cli_remark_context(uint32_t n_trained, uint32_t n_ctx)
 {
     if (n_ctx > n_trained)
-        cli_note("a context of %u tokens, but the model was trained for %u: beyond them it may write nonsense", n_ctx,
-                 n_trained);
+        cli_note("the context has %u tokens, but the model was trained for %u: beyond them it may write nonsense",
+                 n_ctx, n_trained);
 }
 
 void cli_want_all_logits(whit_session_options *options, size_t n_vocab)

@@ -20,7 +20,8 @@ int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_
     cli_text text = {0};
     whit_error error;
     *grammar = (cli_grammar){0};
-    if (flags->gbnf && flags->schema) return cli_fail(call, CLI_USAGE, "--grammar or --json-schema, not both");
+    if (flags->gbnf && flags->schema)
+        return cli_fail(call, CLI_USAGE, "give either --grammar or --json-schema, not both");
     if (!path) return CLI_OK;
     const bool is_schema = !flags->gbnf && path[strspn(path, " \t\n")] == '{';
     int status = CLI_OK;

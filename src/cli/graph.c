@@ -134,7 +134,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
     const char *name = call->n_operands > 2 ? call->operands[2] : NULL;
     if (!what) return print_counts(call, graph, values->json);
     if (!strcmp(what, "map"))
-        return name ? cli_fail(call, CLI_USAGE, "map takes no name") : print_map(call, graph, folder, values);
+        return name ? cli_fail(call, CLI_USAGE, "the query map takes no name") : print_map(call, graph, folder, values);
     struct rows rows = {call, values->json ? json_array() : NULL};
     bool is_def = !strcmp(what, "def"), is_refs = !strcmp(what, "refs"), is_callers = !strcmp(what, "callers");
     bool is_like = !strcmp(what, "like");
@@ -143,7 +143,7 @@ static int query(cli_call *call, const whit_graph *graph, const struct graph_val
     if (!is_def && !is_refs && !is_callers && !is_like && strcmp(what, "imports"))
         status = cli_fail(call, CLI_USAGE, "'%s' is not a query: def, refs, callers, imports, like or map", what);
     else if (!name)
-        status = cli_fail(call, CLI_USAGE, "%s wants a name", what);
+        status = cli_fail(call, CLI_USAGE, "the query %s needs a name", what);
     else if (is_def)
         definitions(graph, name, &rows);
     else if (is_refs || is_callers)

@@ -11,7 +11,7 @@ static const struct {
 } exits[] = {
     {"0", "The work was done."},
     {"1", "It failed for another reason than those below."},
-    {"2", "The command line makes no sense; nothing was done."},
+    {"2", "The command line is not valid; nothing was done."},
     {"3", "A file was refused: damaged, not what it says it is, or not supported."},
     {"4", "Out of memory, or over a limit such as the context."},
     {"5", "A file or the output could not be read or written."},

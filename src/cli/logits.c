@@ -43,13 +43,13 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
         long id = strtol(at, &end, 10);
         if (end == at || errno || id < 0 || id > INT32_MAX || !strchr(" \t\r\n\v\f", *end)) {
             size_t n_shown = strcspn(at, " \t\r\n\v\f");
-            return cli_fail(call, CLI_REFUSED, "%s: at byte %td: '%.*s' is no token id", path, at - text->data,
+            return cli_fail(call, CLI_REFUSED, "%s: at byte %td: '%.*s' is not a token id", path, at - text->data,
                             (int)(n_shown < 40 ? n_shown : 40), at);
         }
         (*tokens)[n++] = (whit_step_token){.id = (int32_t)id, .want_logits = true};
         at = end;
     }
-    if (!n) return cli_fail(call, CLI_REFUSED, "%s: holds no token ids", path);
+    if (!n) return cli_fail(call, CLI_REFUSED, "%s: contains no token ids", path);
     *n_tokens = n;
     return CLI_OK;
 }

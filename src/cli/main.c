@@ -52,7 +52,7 @@ static int options_first(const cli_call *call, int argc, char **argv)
     for (int i = 1; i + 1 < argc; i++)
         for (size_t k = 0; k < sizeof hubs / sizeof *hubs; k++)
             if (!strcmp(argv[i], hubs[k]))
-                return cli_fail(call, CLI_USAGE, "a model is downloaded first: 'whit pull %s', then 'whit chat %s'",
+                return cli_fail(call, CLI_USAGE, "download the model first: 'whit pull %s', then 'whit chat %s'",
                                 argv[i + 1], argv[i + 1]);
     for (int i = 1; i < argc; i++) {
         for (size_t k = 0; k < sizeof talking / sizeof *talking; k++) talks |= !strcmp(argv[i], talking[k]);

@@ -138,10 +138,10 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
         status = search(m, query, strlen(query), &out, &error);
     else if (name && strcmp(name, "memory_add") == 0 && m->values->memory && m->values->may_add && json_is_string(text))
         status = is_blank(json_string_value(text), json_string_length(text))
-            ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "an empty text is not kept")
+            ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "an empty text is not stored")
             : add_text(m, json_string_value(text), json_string_length(text), &error);
     else
-        wrong = whit_buf_append_str(&out, "there is no such tool, or an argument is missing");
+        wrong = whit_buf_append_str(&out, "this tool does not exist, or an argument is missing");
     if (status == WHIT_OK && !wrong && !out.size_bytes) whit_buf_append_str(&out, "kept");
     if (status != WHIT_OK) {
         out.size_bytes = 0;
@@ -173,7 +173,7 @@ static void handle(struct mcp *m, const json_t *message)
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     bool is_reply = json_object_get(message, "result") || json_object_get(message, "error");
     if (!method || json_is_null(id)) {
-        if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "this is no request");
+        if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "this is not a request");
     } else if (!id) {
         return; /* the message is a notification */
     } else if (strcmp(method, "initialize") == 0) {
@@ -190,7 +190,7 @@ static void handle(struct mcp *m, const json_t *message)
     } else if (strcmp(method, "tools/call") == 0) {
         whit_rpc_reply(&m->rpc, id, call_tool(m, params));
     } else {
-        whit_rpc_refuse(&m->rpc, id, -32601, "not offered");
+        whit_rpc_refuse(&m->rpc, id, -32601, "this method is not supported");
     }
 }
 
@@ -201,12 +201,12 @@ static int run_mcp(cli_call *call)
                     .rpc = {.in = STDIN_FILENO, .out = STDOUT_FILENO, .cancel = cli_cancelled()}};
     const char *folder = call->n_operands ? call->operands[0] : ".";
     json_t *message;
-    if (!realpath(folder, m.project)) return cli_fail(call, CLI_IO, "%s: is no folder", folder);
+    if (!realpath(folder, m.project)) return cli_fail(call, CLI_IO, "%s: is not a folder", folder);
     if (m.values->may_add && !m.values->memory) return cli_fail(call, CLI_USAGE, "--may-add needs --memory STORE");
     for (whit_rpc_got got; (got = whit_rpc_read(&m.rpc, -1, &message)) != WHIT_RPC_END;) {
         if (got != WHIT_RPC_MESSAGE) {
             bool is_json = got == WHIT_RPC_OTHER; /* the message is a batch, which no supported version allows */
-            const char *reason = is_json ? "a line is no JSON object" : "a line is no JSON";
+            const char *reason = is_json ? "this line is not a JSON object" : "this line is not JSON";
             if (!whit_rpc_refuse(&m.rpc, NULL, is_json ? -32600 : -32700, reason)) break;
             continue;
         }

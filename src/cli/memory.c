@@ -66,11 +66,11 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
             text = NULL;
         }
         if (!object)
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is no JSON: %s", s->where,
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not JSON: %s", s->where,
                             (unsigned long long)s->n_lines, mistake.text);
         if (!text && n_parts && s->embedder.model) {
             json_decref(object);
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple is not a text; --embed is for texts", s->where,
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple has no text, which --embed needs", s->where,
                             (unsigned long long)s->n_lines);
         }
         if (!text && n_parts && (is_query || n_parts == 3)) {
@@ -85,7 +85,7 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
         }
         json_decref(object);
         if (!text)
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is no object with a \"text\" or a triple", s->where,
+            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not an object with a \"text\" or a triple", s->where,
                             (unsigned long long)s->n_lines);
     } else if (!(text = json_stringn(line, n_bytes)))
         return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not UTF-8", s->where, (unsigned long long)s->n_lines);
@@ -138,7 +138,7 @@ static bool is_blank(const char *text, size_t n)
 
 static int too_long(const struct state *s, const char *path, uint64_t line)
 {
-    return cli_fail(s->call, CLI_LIMIT, "%s: line %llu has over %d bytes", path, (unsigned long long)line,
+    return cli_fail(s->call, CLI_LIMIT, "%s: line %llu has more than %d bytes", path, (unsigned long long)line,
                     LINE_BYTES - 1);
 }
 
@@ -256,7 +256,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;
-    if (is_blank(text, strlen(text))) return cli_fail(s->call, CLI_USAGE, "an empty text is not kept");
+    if (is_blank(text, strlen(text))) return cli_fail(s->call, CLI_USAGE, "an empty text is not stored");
     if (stat(text, &info) == 0 && S_ISREG(info.st_mode))
         return cli_fail(
             s->call, CLI_USAGE,

@@ -25,13 +25,14 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
         return cli_fail(call, CLI_USAGE, "%.200s: the path is too long", store);
     const bool is_named = access(path, F_OK) == 0;
     if (!model)
-        return is_named ? cli_fail(call, CLI_USAGE,
-                                   "%s: its records were made by a model (%s): give it by --embed MODEL", store, path)
-                        : CLI_OK;
+        return is_named
+            ? cli_fail(call, CLI_USAGE,
+                       "%s: its vectors were computed by a model (%s): name that model by --embed MODEL", store, path)
+            : CLI_OK;
     for (size_t i = 0; i < 32; i++) snprintf(own + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     memcpy(own + 64, "\n", 2);
     if (!is_named && access(store, F_OK) == 0)
-        return cli_fail(call, CLI_USAGE, "%s: its records were made without a model; --embed wants a store of its own",
+        return cli_fail(call, CLI_USAGE, "%s: its vectors were computed without a model; --embed needs another store",
                         store);
     if (!is_named) {
         if (whit_write_file(path, own, IDENTITY_BYTES, &error) != WHIT_OK) status = cli_fail_error(call, &error);
@@ -39,7 +40,8 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
         status = cli_fail_error(call, &error);
     } else if (text.size_bytes != IDENTITY_BYTES || memcmp(text.data, own, IDENTITY_BYTES) != 0) {
         status =
-            cli_fail(call, CLI_REFUSED, "%s: its records were made by another model; %s has its identity", store, path);
+            cli_fail(call, CLI_REFUSED,
+                     "%s: its vectors were computed by another model; %s contains that model's identity", store, path);
     }
     whit_buf_free(&text);
     return status;

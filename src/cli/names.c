@@ -92,15 +92,15 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
                          "%.300s: No such file or directory ('whit list' shows the models that are here)", words);
     if (is_absent && whit_hub_is_address(words)) return named;
     if (!is_absent && is_unfinished(words))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%.300s: a download that is not yet whole, by its name; finish it, and take the ending away",
-                         words);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%.300s: its name is that of an unfinished download; finish the download, then remove the suffix", words);
     size_t n_stem;
     if (!is_absent && is_piece(words, &n_stem)) {
         const char *others = words[n_stem] == '-' ? "-split-*" : ".part*";
         int n = n_stem < 200 ? (int)n_stem : 200;
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%.200s: a piece of a file that was cut; join them in order: cat %.*s%s > %.*s", words, n,
+                         "%.200s: one piece of a split file; join the pieces in order: cat %.*s%s > %.*s", words, n,
                          words, others, n, words);
     }
     /* Text that cannot be a name is opened as a path, so that the error of opening it is reported. */

@@ -355,7 +355,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
             given[n_name] = 0;
             if (!habit) return refuse_unknown(call, given);
             if (!pass_over(call, habit, has_text, &i, argc, argv))
-                return cli_fail(call, CLI_USAGE, "there is no %s: %s", given, habit->line);
+                return cli_fail(call, CLI_USAGE, "there is no option %s: %s", given, habit->line);
             continue;
         }
         const char *text = given[n_name] ? given + n_name + 1 : NULL;

@@ -97,7 +97,7 @@ int cli_program_fail(cli_call *call, const cli_program *program, const char *tex
     whit_error told = *error; /* a copy that names the option, as the language's messages do not */
     bool limited = error->status == WHIT_ERROR_LIMIT;
     const char *option = "";
-    if (limited && strstr(error->message, "; the limit is on all of them together"))
+    if (limited && strstr(error->message, " bytes together, which is the limit"))
         option = " (--limit-mb)";
     else if (limited && strstr(error->message, " ms of processor time; that is the limit"))
         option = " (--limit-ms)";
@@ -121,8 +121,7 @@ static whit_status read_frame(const char *path, whit_buf *bytes, whit_error *err
         status = whit_ndf_appended_at(ndf, i, &frame, error);
         last = frame;
     }
-    if (status == WHIT_OK && !last.data)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: there is no program in it", path);
+    if (status == WHIT_OK && !last.data) status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: contains no program", path);
     if (status == WHIT_OK && !whit_buf_append(bytes, last.data, last.size_bytes))
         status = whit_fail_memory(error, path, last.size_bytes);
     whit_ndf_close(ndf);
@@ -178,7 +177,7 @@ int cli_read_family(cli_call *call, const char *path, cli_text *text)
     if (!memchr(text->data, 0, text->size_bytes)) return CLI_OK;
     free(text->data);
     text->data = NULL;
-    return cli_fail(call, CLI_REFUSED, "%s: a program is a text, without zero bytes", path);
+    return cli_fail(call, CLI_REFUSED, "%s: contains a zero byte, so it is not a program's text", path);
 }
 
 int cli_family_fail(cli_call *call, const char *path, const cli_text *text, const whit_error *error)

@@ -113,7 +113,7 @@ static int run_pull(cli_call *call)
         report_pulled(call, &name, &pulled, values->json);
         return CLI_OK;
     }
-    if (*cli_cancelled()) return cli_fail(call, CLI_INTERRUPTED, "interrupted; the same command resumes there");
+    if (*cli_cancelled()) return cli_fail(call, CLI_INTERRUPTED, "interrupted; the same command resumes the download");
     return cli_fail_error(call, &error);
 }
 

@@ -14,7 +14,7 @@ int cli_split_model(cli_call *call, whit_model *model)
     whit_error error;
     const whit_ranks *joined;
     if (model->split) return CLI_OK;
-    if (have_a_model) return cli_fail(call, CLI_USAGE, "several machines run one model at a time");
+    if (have_a_model) return cli_fail(call, CLI_USAGE, "several machines can only run one model at a time");
     const int status_joined = cli_join_ranks(call, &joined);
     if (status_joined != CLI_OK || ranks.n_ranks <= 1) return status_joined;
     have_a_model = true;
@@ -31,8 +31,8 @@ bool cli_under_mpirun(void)
 
 static void say_that_ranks_wait(void)
 {
-    cli_note("waiting for the other ranks for %d s now: one still reads its files, or has ended without an error "
-             "before it joined them; Ctrl-C ends the run",
+    cli_note("waiting for the other ranks for %d s now: one is still reading its files, or ended before it joined; "
+             "Ctrl-C ends the run",
              WHIT_RANKS_PATIENCE_S);
 }
 

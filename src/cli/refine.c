@@ -40,10 +40,11 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
     uint32_t n_known = 0, n_alike = 0;
     whit_gguf *gguf;
     if (whit_gguf_open(file->path, NULL, &gguf, error) != WHIT_OK)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: not a GGUF file, whose types refine keeps; 'whit export %s --type q2_k --calib TEXT -o "
-                         "OUT.gguf' makes one of the original",
-                         file->path, original->path);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: not a GGUF file, the only format that refine reads; 'whit export %s --type q2_k --calib TEXT -o "
+            "OUT.gguf' makes one of the original",
+            file->path, original->path);
     const size_t n_files = gguf->n_files;
     whit_gguf_close(gguf);
     if (n_files != 1)
@@ -59,10 +60,11 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: no matrix of its layers has a type that can be refined",
                          file->path);
     if (n_alike < n_known)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: %u of the %u matrices to refine are not in %s, or have another size there: --original is "
-                         "the model that the file was made from",
-                         file->path, n_known - n_alike, n_known, original->path);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: %u of the %u matrices to refine are missing in %s, or have another size in it: --original is "
+            "the model that the file was made from",
+            file->path, n_known - n_alike, n_known, original->path);
     return WHIT_OK;
 }
 
@@ -122,7 +124,7 @@ static int run_refine(cli_call *call)
         return *cli_cancelled() ? cli_fail(call, CLI_INTERRUPTED, "interrupted; nothing was written")
                                 : cli_fail_error(call, &error);
     cli_rounding_report(&rounding);
-    cli_note("%s: %u tensors were replaced, all others are those of %s", values->output, n_replaced, path);
+    cli_note("%s: %u tensors were replaced, all others are unchanged from %s", values->output, n_replaced, path);
     return CLI_OK;
 }
 

@@ -61,7 +61,7 @@ static int run_rm(cli_call *call)
     if (cli_looks_like_path(words) || whit_hub_name_parse(words, &name, &error) != WHIT_OK)
         return cli_fail(
             call, CLI_USAGE,
-            "%s: is no pulled model, and has no converted copy; no other file is removed ('whit list' shows "
+            "%s: is not a pulled model and has no converted copy; rm removes nothing else ('whit list' shows "
             "what can be)",
             words);
     if (whit_hub_store_remove(NULL, words, &removed, &error) != WHIT_OK) return cli_fail_error(call, &error);

@@ -278,7 +278,8 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
         return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the model: -m NAME=FILE");
     for (size_t i = 0; i + 1 < served->n_models; i++)
         if (!strcmp(served->models[i].name, model->name))
-            return cli_fail(call, CLI_USAGE, "two models are called %s; name them: -m NAME=FILE", model->name);
+            return cli_fail(call, CLI_USAGE, "two models are called %s; give each its own name: -m NAME=FILE",
+                            model->name);
     cli_model_flags flags = {.path = path, .no_cache = values->no_cache, .announces = true};
     if (served->n_models == 1) {
         flags.family = values->family;
@@ -339,7 +340,8 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         for (size_t k = 0; k < i; k++) is_taken |= !strcmp(served->adapters[k].name, adapter->name);
         for (size_t k = 0; k < n; k++) is_taken |= !strcmp(served->models[k].name, adapter->name);
         if (is_taken)
-            return cli_fail(call, CLI_USAGE, "another is called %s; name the adapter: --adapter NAME=FILE",
+            return cli_fail(call, CLI_USAGE,
+                            "another model or adapter is called %s; name this adapter: --adapter NAME=FILE",
                             adapter->name);
     }
     return CLI_OK;
@@ -416,7 +418,8 @@ static int split_served(cli_call *call, const struct serve_values *values, struc
     if (served->n_models > 1 || served->n_adapters || values->cache_dir)
         return cli_fail(call, CLI_USAGE, "several machines can serve only one model, without adapters and --cache-dir");
     const int status = cli_split_model(call, served->models->model);
-    if (status == CLI_OK && !values->no_sandbox) cli_note("OpenMPI needs the network: the server is not confined");
+    if (status == CLI_OK && !values->no_sandbox)
+        cli_note("OpenMPI needs the network: the server runs without a sandbox");
     return status;
 }
 
@@ -439,7 +442,7 @@ static int run_serve(cli_call *call)
                                      .folder = folder,
                                      .user = &served};
     if (values->allow_pull && !values->key_file && !values->key_table && !values->keys.n)
-        return cli_fail(call, CLI_USAGE, "--allow-pull wants a key, which requests give: --api-key-file FILE");
+        return cli_fail(call, CLI_USAGE, "--allow-pull needs a key for requests: --api-key-file FILE");
     if (values->allow_pull && whit_cache_folder(NULL, folder, &error) != WHIT_OK) return cli_fail_error(call, &error);
     int status = open_served(call, values, &served);
     if (status == CLI_OK) status = split_served(call, values, &served);

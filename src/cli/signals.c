@@ -65,7 +65,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     for (size_t i = 0; i < n_guards; i++)
         if (at >= guards[i].start && (size_t)(at - guards[i].start) < guards[i].size_bytes) path = guards[i].path;
     say(path);
-    say(": the file was cut short, or its disk failed, while it was in use\n");
+    say(": the file was truncated, or its disk failed, while it was in use\n");
     give_terminal_back();
     _exit(CLI_MAPPING);
 }

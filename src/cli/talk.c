@@ -103,5 +103,6 @@ void cli_talk_remarks(const cli_talk *talk, const whit_answer *answer)
         cli_note("the context of %u tokens is full: the model no longer sees the oldest %zu "
                  "messages (-c sets a larger context)",
                  n_ctx, whit_conversation_n_left_out(talk->conversation));
-    if (answer->full) cli_note("the answer ended with the context of %u tokens (-c sets a larger one)", n_ctx);
+    if (answer->full)
+        cli_note("the answer ended because the context of %u tokens is full (-c sets a larger one)", n_ctx);
 }

@@ -191,7 +191,7 @@ bool cli_question_read(cli_question *q, const char *line, size_t line_bytes, int
     *q = (cli_question){0};
     snprintf(reason, CLI_TASK_REASON_BYTES, "is not a question of HellaSwag, ARC, PIQA, WinoGrande or BoolQ");
     if (!o)
-        snprintf(reason, CLI_TASK_REASON_BYTES, "is no JSON: %s", fault.text);
+        snprintf(reason, CLI_TASK_REASON_BYTES, "is not JSON: %s", fault.text);
     else if (json_object_get(o, "endings") && (text_of(o, "ctx") || text_of(o, "ctx_a")))
         ok = read_hellaswag(q, o);
     else if (json_object_get(o, "answerKey"))

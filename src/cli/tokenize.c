@@ -69,7 +69,9 @@ static int open_subject(cli_call *call, const struct tokenize_values *values, st
         if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &subject->model);
         if (status != CLI_OK) return status;
         subject->view = cli_model_tokenizer(subject->model);
-        if (!subject->view) return cli_fail(call, CLI_REFUSED, "%s: has no tokenizer", cli_model_name(&values->model));
+        if (!subject->view)
+            return cli_fail(call, CLI_REFUSED, "%s: the model has no tokenizer; --tokenizer PATH names one",
+                            cli_model_name(&values->model));
     }
     return whit_tokenizer_open(subject->view, NULL, &subject->tokenizer, &error) == WHIT_OK
         ? CLI_OK
@@ -202,7 +204,7 @@ static int run_tokenize(cli_call *call)
     const struct tokenize_values *values = call->values;
     struct subject subject = {0};
     if (values->prompt && (values->jsonl || cli_was_given(call, "-f")))
-        return cli_fail(call, CLI_USAGE, "a text goes with neither -f nor --jsonl");
+        return cli_fail(call, CLI_USAGE, "a text cannot be combined with -f or --jsonl");
     int status = open_subject(call, values, &subject);
     if (status == CLI_OK)
         status = values->jsonl ? cli_each_line(call, answer_line, &subject) : tokenize_text(call, values, &subject);

@@ -92,7 +92,7 @@ static int check_readable(cli_call *call, const char *path)
     struct stat info;
     if (stat(path, &info) != 0 || access(path, R_OK) != 0)
         return cli_fail(call, CLI_IO, "%s: cannot open: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return cli_fail(call, CLI_IO, "%s: is no regular file", path);
+    if (!S_ISREG(info.st_mode)) return cli_fail(call, CLI_IO, "%s: is not a regular file", path);
     return info.st_size ? CLI_OK : cli_fail(call, CLI_REFUSED, "%s: the file is empty", path);
 }
 
@@ -130,9 +130,9 @@ static int check_outputs(cli_call *call, const cli_training_flags *v)
 int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_ctx)
 {
     if (!v->n_steps == !(v->minutes > 0))
-        return cli_fail(call, CLI_USAGE, "how long to train is said by --steps N or --minutes N, by one of them");
+        return cli_fail(call, CLI_USAGE, "give either --steps N or --minutes N, which says how long to train");
     if (v->resume && !v->checkpoint)
-        return cli_fail(call, CLI_USAGE, "--resume needs --checkpoint FILE, the file of the run that was cut");
+        return cli_fail(call, CLI_USAGE, "--resume needs --checkpoint FILE, the checkpoint of the interrupted run");
     if (n_ctx && v->n_tokens > n_ctx)
         return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
                         v->n_tokens, n_ctx);
@@ -277,8 +277,9 @@ static void compare_ends(const struct listener *listener)
     double first = by_teacher ? listener->first_kl : listener->first_ce;
     double last = by_teacher ? listener->last_kl : listener->last_ce;
     if (last > first)
-        cli_note("worse than it began: held-out %s %.5f, and %.5f before; try a lower --rate, more steps or more text",
-                 by_teacher ? "KL" : "cross-entropy", last, first);
+        cli_note(
+            "worse than before training: held-out %s %.5f, before %.5f; try a lower --rate, more steps or more text",
+            by_teacher ? "KL" : "cross-entropy", last, first);
 }
 
 /* Prints the last line: the model's path, size and quality. */
@@ -308,8 +309,8 @@ static int end_cut(cli_call *call, const cli_training_flags *flags, whit_trainer
     if (flags->checkpoint)
         snprintf(resumed, sizeof resumed, "; the same command with --resume resumes %.*s", CLI_PATH_BYTES - 1,
                  flags->checkpoint);
-    return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s holds the model after %" PRIu64 " step%s%s", flags->out, n,
-                    whit_plural(n), resumed);
+    return cli_fail(call, CLI_INTERRUPTED, "interrupted: %s contains the model after %" PRIu64 " step%s%s", flags->out,
+                    n, whit_plural(n), resumed);
 }
 
 whit_trainer_options cli_training_wanted(const cli_training_flags *v)

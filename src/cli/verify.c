@@ -59,7 +59,7 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
         if (frame.type != WHIT_NDF_ADAPTER) continue;
         WHIT_TRY(whit_adapter_check(frame.data, frame.size_bytes, frame.name, &view, error));
         if (!whit_ndf_is_loose(ndf) && memcmp(view.identity, whit_ndf_identity(ndf), WHIT_HASH_BYTES))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' is of another model", whit_ndf_path(ndf),
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' belongs to another model", whit_ndf_path(ndf),
                              frame.name);
     }
     return WHIT_OK;
@@ -98,7 +98,7 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     whit_session_record_free(&record);
     whit_ndf_log_close(&log);
     if (status == WHIT_OK && key && facts->signatures.n_signatures == 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: it has no signature by this key", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is not signed with this key", path);
     return status;
 }
 
@@ -168,8 +168,7 @@ static int replay(cli_call *call)
                               path, replay.turn, (unsigned long long)replay.position, replay.id, replay.id_here);
         else
             status = cli_fail(call, CLI_REFUSED,
-                              "%s: turn %u, from token %llu on: what the file keeps beside its tokens is not what this "
-                              "model computes",
+                              "%s: turn %u, from token %llu on: the KV cache in the file differs from this model's",
                               path, replay.turn, (unsigned long long)replay.position);
     }
     cli_close_adapters(&adapters);
@@ -227,8 +226,9 @@ static int run_verify(cli_call *call)
     whit_ndf_close(ndf);
     if (status != WHIT_OK) return cli_fail_error(call, &error);
     if (!values->replay) return CLI_OK;
-    return facts.is_session ? replay(call)
-                            : cli_fail(call, CLI_USAGE, "--replay is for sessions; %s is none", call->operands[0]);
+    return facts.is_session
+        ? replay(call)
+        : cli_fail(call, CLI_USAGE, "--replay is for sessions; %s is not a session", call->operands[0]);
 }
 
 const cli_verb cli_verify_verb = {

@@ -68,11 +68,11 @@ greedy="--temp 0 -n 24 -c 64"
     expect 5 whit run -m model.ndf -p 'the land' $greedy --adapter none.ndf
     one_line "none.ndf" "no such file"
     expect 3 whit run -m model.ndf -p 'the land' $greedy --adapter other.ndf
-    one_line "no adapter"
+    one_line "not an adapter"
     expect 3 whit run -m verse.ndf -p 'the land' $greedy
     one_line "an adapter without a model"
     expect 2 whit run -m model.ndf -p 'the land' $greedy --adapter verse.ndf:1e999
-    one_line "no number"
+    one_line "not a number"
 }
 printf '1 5 9 260 270 280\n' >ids
 expect 0 whit logits -m model.ndf --tokens ids -o plain.f32

@@ -49,7 +49,7 @@ done
 [ "$(wc -L <out)" -le 80 ] || complain "a row is wider than 80 columns: $(cat out)"
 # One window: no interval can be told.
 expect 2 whit compare model.gguf q2.ndf other
-one_line "a text is wanted: -f other"
+one_line "no text given: -f other"
 expect 0 whit compare model.gguf q2.ndf -f other -c 32 --chunks 1 --json
 grep -q '"kld_mean_95": null' out || complain "an interval of one window: $(cat out)"
 
@@ -110,7 +110,7 @@ right = "n" in chats["answers"][1]["text"]
 assert original["right"] == 100 * right, original
 END
 expect 0 whit compare model.gguf q2.ndf --chat chats.jsonl -c 1024 -n 60
-grep -q '3 chats of chats.jsonl' out && grep -q 'a grammar held calls' err || complain "the table of chats: $(cat out err)"
+grep -q '3 chats of chats.jsonl' out && grep -q 'a grammar constrained the calls' err || complain "the table of chats: $(cat out err)"
 [ "$(wc -L <out)" -le 80 ] || complain "a row of chats is wider than 80 columns: $(cat out)"
 expect 0 whit eval -m model.gguf --chat chats.jsonl -c 1024 -n 60 --act f32 --json
 python3 - <<'END' || complain "eval: $(cat out)"

@@ -324,7 +324,7 @@ echo 0 >labels
 expect 0 whit eval -m original.ndf --task "$SOURCE/tests/fuzz/corpus/task/piqa" --labels labels
 echo '{"context": "a"' >broken
 expect 3 whit eval -m original.ndf --task broken
-one_line 'broken: line 1 is no JSON'
+one_line 'broken: line 1 is not JSON'
 : >empty
 expect 3 whit eval -m original.ndf --task empty
 # Behind nothing a choice's first token has no likelihood: of a choice of one it would be 1.
@@ -466,7 +466,7 @@ tiny tiny.gguf
 python3 -c 'b = bytearray(open("tiny.gguf", "rb").read()); b[-4:] = b"\xff\xff\xff\xff"; open("nan.gguf", "wb").write(b)'
 for method in rtn full; do
     expect 7 whit compress nan.gguf --method $method --calib calibration -o older.ndf
-    one_line 'no number' "tensor '"
+    one_line 'not a number' "tensor '"
 done
 (
     trap '' XFSZ
@@ -495,7 +495,7 @@ if [ -z "${EMULATOR:-}" ] && unshare -rm mount -t tmpfs -o size=16k none disk 2>
     # With room for the layers, and not for the file as well, the line says what is left: another run needs no more.
     rm -rf left
     on_disk 48k 5
-    one_line 'No space left' 'out.ndf.work has the layers that are finished, and --resume keeps them'
+    one_line 'No space left' 'out.ndf.work contains the finished layers, and --resume reuses them'
     mv left/out.ndf.work resumed.ndf.work
     expect 0 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o resumed.ndf
     cmp -s t.ndf resumed.ndf || complain "another file after a full disk"

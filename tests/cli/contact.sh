@@ -60,7 +60,7 @@ cmp -s out text || complain "the same text on stdin: $(cat out)"
 expect 2 whit tokenize model.gguf "the land" other.gguf
 one_line "unexpected argument 'other.gguf'"
 expect 2 whit tokenize model.gguf "the land" -f lines
-one_line "a text goes with neither -f nor --jsonl"
+one_line "a text cannot be combined with -f or --jsonl"
 expect 0 whit perplexity -m model.gguf -f lines -c 8 --json
 cp out text
 expect 0 whit perplexity model.gguf lines -c 8 --json
@@ -91,9 +91,9 @@ for address in https://huggingface.co/nobody/nothing huggingface.co/nobody/nothi
     one_line "whit pull"
 done
 expect 2 whit pull https://example.com/nobody/nothing
-one_line "no address of a model on the hub"
+one_line "not the address of a model on the hub"
 expect 2 whit pull https://huggingface.co/nobody/nothing/discussions
-one_line "no page of a model"
+one_line "not the page of a model"
 
 # ---- a run at a terminal without a prompt says what to type
 has_terminals && { PYTHONPATH=$SOURCE/tests/cli python3 - $EMULATOR "$WHIT" <<'END' || complain "a run without a prompt at a terminal"; }

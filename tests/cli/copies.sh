@@ -93,7 +93,7 @@ place=/dev/null
 expect 0 env XDG_CACHE_HOME=$place $EMULATOR "$WHIT" run model.gguf the -n 2 --no-stats
 one_line "converted in memory, and again next time"
 XDG_CACHE_HOME=$place whit doctor --json >out 2>err
-grep -q "$place/whit.*converted anew each time" out || complain "doctor with the cache in $place: $(head -n 9 out)"
+grep -q "$place/whit.*converted again each time" out || complain "doctor with the cache in $place: $(head -n 9 out)"
 chmod 755 cache/whit
 expect 0 whit run model.gguf the -n 2 --no-stats
 one_line "converted in memory" "chmod 700"

@@ -51,7 +51,7 @@ cmp -s by-file.f32 again.f32 || complain "the program was lost in a conversion"
 expect 0 whit logits -m inside-other.ndf --family sideways.ndl --tokens ids -o over.f32 --kv f32
 cmp -s by-file.f32 over.f32 || complain "--family does not replace the program in the file"
 expect 3 whit export inside.ndf -o out.gguf
-one_line "GGUF has no place for the program"
+one_line "GGUF cannot store the program"
 
 # Mistakes: at their place, whether the text or the graph finds them.
 mistake() { # EXPRESSION LINE COLUMN MESSAGE
@@ -64,8 +64,8 @@ mistake '3s/rope_dim)$/rope_dims)/' 3 97 "'rope_dims' is not defined"
 mistake '6s/head_dim, window/window/' 6 13 "'attention' takes"
 mistake '8s/gate, linear/9, linear/' 8 13 "gate 9 is not known"
 mistake '7s/self_attn.dense/o/' 7 9 "tensor 'layers.0.o' is missing"
-mistake '3s/, rope_dim)/, 80)/' 3 13 "cannot turn 80"
-mistake '10s/add(l, "residual"/x + add(l, "residual"/' 10 12 "an operator wants a value"
+mistake '3s/, rope_dim)/, 80)/' 3 13 "cannot rotate 80"
+mistake '10s/add(l, "residual"/x + add(l, "residual"/' 10 12 "an operator needs a value"
 mistake '12s/"embed", n/"final_norm", n/' 12 9 "tensor 'final_norm' is 1 x 32"
 mistake '12s/$/ @/' 12 45 "'@' has no meaning here"
 sed 's/selected("last", x)/x/' sideways.ndl >wrong.ndl

@@ -153,7 +153,7 @@ def shown(*arguments, columns=80):
     return text.decode().replace("\r\n", "\n")
 
 
-said = "a model is downloaded first: 'whit pull microsoft/bitnet-b1.58-2B-4T-gguf'"
+said = "download the model first: 'whit pull microsoft/bitnet-b1.58-2B-4T-gguf'"
 text = shown("-hf", "microsoft/bitnet-b1.58-2B-4T-gguf", columns=60)
 check("a wrapped message", max(map(len, text.split("\n"))) <= 60 and said in text.replace("\n", " ") and
       text.count("\n") > 1, text)

@@ -63,7 +63,7 @@ expect 0 graph like others
 expect 2 graph what
 one_line "what"
 expect 2 graph def
-one_line "wants a name"
+one_line "needs a name"
 expect 1 graph imports none.c
 one_line "none.c"
 expect 5 whit graph no-such-folder

@@ -42,7 +42,7 @@ for wrong in "5.5 % 2" "1 << 2.5" "vec(2, 1.0) ^ 1"; do
     expect 2 whit exec wrong.ndl
     operator=${wrong#* }
     operator=${operator#1.0) } # behind the blank within vec(...)
-    grep -qF "'${operator%% *}' wants integers, not a" err || complain "$wrong: $(cat err)"
+    grep -qF "'${operator%% *}' needs integers, not a" err || complain "$wrong: $(cat err)"
 done
 printf 'let i = 0\nwhile 1 { i += 1 }\n' >endless.ndl
 expect 4 whit exec endless.ndl --limit-ms 50
@@ -57,19 +57,19 @@ while IFS='|' read -r text place reason; do
     expect 2 whit exec habit.ndl
     [ "$(sed -n 1p err)" = "whit exec: habit.ndl:$place: $reason" ] || complain "$text: $(cat err)"
 done <<'END'
-print "hello"|1:7|a text is for functions of a host, and there are none; values are numbers and vectors
+print "hello"|1:7|texts can only be passed to a host's functions, and this program has no host; values are numbers and vectors
 print(1, 2)|1:8|')' expected, not ','; 'print' takes its values without parentheses
-if 1 { print 2 }\nelse { print 3 }|2:1|an expression expected, not 'else'; it stands behind the '}' of its 'if', in the same line
+if 1 { print 2 }\nelse { print 3 }|2:1|an expression expected, not 'else'; it must follow the '}' of its 'if' on the same line
 // remark|1:1|an expression expected, not '/'; '#' begins a comment
 let x = 5\nif x = 5 { print 1 }|2:6|'{' expected, not '='; '==' compares
 for i in range(3) { }|1:19|'..' expected, not '{'; a loop counts, as in 'for i in 0..10'
 for i = 0..3 { }|1:7|'in' expected, not '='; a loop counts, as in 'for i in 0..10'
 print sin|1:7|'sin' is a function: 'sin(...)' calls it
-fn f(x) { let y = x }\nprint f(1)|2:7|only values are printed; a function gives one by 'return'
+fn f(x) { let y = x }\nprint f(1)|2:7|only values can be printed; a function returns one by 'return'
 END
 grep -q -- '--limit-mb' <<<"$(whit exec large.ndl --limit-mb 1 2>&1)" || complain "the limit's option is not named"
 (ulimit -t 2 && whit exec /dev/zero >out 2>err) && complain "zeros without an end are a program"
-one_line "a program of over 1048576 bytes"
+one_line "the program is larger than 1048576 bytes"
 expect 2 env WHIT_TIER=9 $EMULATOR "$WHIT" exec wrong.ndl
 one_line WHIT_TIER
 

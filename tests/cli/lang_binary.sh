@@ -75,7 +75,7 @@ expect 0 whit verify program.ndf
 tiny tiny.gguf 3
 expect 0 whit convert tiny.gguf -o model.ndf
 expect 3 whit exec model.ndf
-one_line "there is no program in it"
+one_line "contains no program"
 printf 'logits = logits * 2\n' >stage.ndl
 expect 0 whit exec stage.ndl --binary model.ndf
 expect 0 whit run -m model.ndf -p the -n 3 --temp 0 --no-stats --program model.ndf
@@ -126,5 +126,5 @@ for word in fn let if else while for break continue return print and or not; do
 done
 expect 0 whit run -p "let" -n 30 --temp 1.5 -s 4 --no-stats --no-display-prompt --grammar ndl.gbnf
 expect 2 whit exec
-one_line "a program is wanted"
+one_line "no program given"
 finish

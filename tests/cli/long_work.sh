@@ -27,8 +27,8 @@ first 5 /nowhere/keep.run --steps 2 -o out.ndf --checkpoint /nowhere/keep.run
 first 5 /nowhere/plot.svg --steps 2 -o out.ndf --plot /nowhere/plot.svg
 first 5 absent --steps 2 -o out.ndf --held-out absent
 first 5 absent.run --steps 2 -o out.ndf --checkpoint absent.run --resume
-first 2 "by one of them" -o out.ndf
-first 2 "by one of them" --steps 2 --minutes 1 -o out.ndf
+first 2 "give either --steps N or --minutes N" -o out.ndf
+first 2 "give either --steps N or --minutes N" --steps 2 --minutes 1 -o out.ndf
 first 2 "--resume needs --checkpoint" --steps 2 -o out.ndf --resume
 if [ "$(id -u)" != 0 ]; then
     mkdir -p shut && chmod 500 shut
@@ -72,7 +72,7 @@ for keep in "" "--checkpoint keep.run"; do
     kill -TERM $pid
     wait $pid
     [ $? = 6 ] || complain "a cut run: $(cat err)"
-    tail -n 1 err | grep -qE 'interrupted: cut.ndf holds the model after [0-9]+ steps?' || complain "a cut run $keep: $(tail -n 1 err)"
+    tail -n 1 err | grep -qE 'interrupted: cut.ndf contains the model after [0-9]+ steps?' || complain "a cut run $keep: $(tail -n 1 err)"
     case $keep in
     '') tail -n 1 err | grep -q 'with --checkpoint FILE it could be resumed' ;;
     *) tail -n 1 err | grep -q 'with --resume resumes keep.run' ;;
@@ -90,7 +90,7 @@ done
     tail -n 1 err | grep -qE 'student.ndf: .*, KL [0-9.]+ from the teacher, cross-entropy' || tail -n 2 err | grep -q 'KL [0-9.]* from the teacher' ||
         complain "the last line: $(tail -n 2 err)"
     expect 0 whit train --text text --start out.ndf $batch --codec f32 --rate 1 --steps 3 --held-out text -o worse.ndf
-    tail -n 1 err | grep -q 'worse than it began: held-out cross-entropy' || complain "worse: $(tail -n 2 err)"
+    tail -n 1 err | grep -q 'worse than before training: held-out cross-entropy' || complain "worse: $(tail -n 2 err)"
     expect 0 whit train --text text --start out.ndf $batch --minutes 0.0001 --held-out text -o short.ndf
     grep -qE 'before: .*\(on [0-9]+ of [0-9]+ windows\)' err || complain "a short run measures everything: $(cat err)"
 }

@@ -47,7 +47,7 @@ expect 3 whit memory import notes.mem more-lines broken-lines
 one_line "broken-lines: line 4: is not UTF-8"
 printf '{"text": "a"}\n{"text\n' >broken.jsonl
 expect 3 whit memory import notes.mem --jsonl broken.jsonl
-one_line "broken.jsonl: line 2: is no JSON"
+one_line "broken.jsonl: line 2: is not JSON"
 expect 0 whit memory stats notes.mem
 grep -q '"records": 6' out || complain "something of that was kept: $(cat out)"
 
@@ -66,7 +66,7 @@ whit memory stats cut.mem >out 2>err
 for end in '' '\n'; do
     (printf 'first\n'; head -c 600000 /dev/zero | tr '\0' a; printf "$end") >long-line
     expect 4 whit memory import notes.mem long-line
-    one_line 'long-line: line 2 has over 519999 bytes'
+    one_line 'long-line: line 2 has more than 519999 bytes'
 done
 expect 5 whit memory import notes.mem .
 one_line 'Is a directory'

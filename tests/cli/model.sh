@@ -130,7 +130,7 @@ long=x234567890123456789012345678901234567890 # 40 bytes; of more no more are sh
 for more in '' abc; do
     printf '1 %s 2' $long$more >bad
     expect 3 whit logits -m model.ndf --tokens bad -o b.f32
-    one_line "'$long' is no token id"
+    one_line "'$long' is not a token id"
 done
 printf '1 310' >bad
 whit logits -m model.ndf --tokens bad -o c.f32 2>err && complain "an id beyond the vocabulary"

@@ -61,7 +61,7 @@ done
 expect 0 whit export plain.ndf --type q4_0 -o small.gguf
 tiny other.gguf 2 tied
 expect 3 whit refine plain.ndf --original plain.ndf --calib text -o out.gguf
-one_line "plain.ndf: not a GGUF file, whose types refine keeps; 'whit export plain.ndf --type"
+one_line "plain.ndf: not a GGUF file, the only format that refine reads; 'whit export plain.ndf --type"
 expect 3 whit refine plain.gguf --original plain.ndf --calib text -o out.gguf
 one_line "can be refined$"
 [ -z "$(ls out.* 2>/dev/null)" ] || complain "a refusal left files: $(ls out.*)"
@@ -73,7 +73,7 @@ for text in plain.gguf plain.ndf paper.pdf; do
         "embed -m plain.ndf -f" "refine small.gguf --original plain.ndf -o out.gguf --calib"; do
         # shellcheck disable=SC2086
         expect 3 whit $verb $text
-        one_line "$text: is a .*; plain text is wanted here$"
+        one_line "$text: is a .*, but only plain text can be read$"
     done
 done
 
@@ -83,7 +83,7 @@ expect 0 whit perplexity -m plain.ndf -f named
 expect 0 whit export plain.ndf --type q4_0 -o out.gguf --calib named
 { printf 'GGUF\003\000\000\000'; cat text; } >named
 expect 3 whit perplexity -m plain.ndf -f named
-one_line "named: is a model (GGUF); plain text is wanted here$"
+one_line "named: is a model (GGUF), but only plain text can be read$"
 
 # ---- success names the file, its size and kind
 expect 0 whit export plain.ndf -o whole.gguf
@@ -93,7 +93,7 @@ grep -qE '^whit: small.gguf: [0-9.]+ kB, GGUF, [0-9]+ tensors' err || complain "
 expect 0 whit compress plain.ndf --method rtn -o out.ndf
 one_line '^whit: out.ndf: [0-9.]* kB, [0-9.]* bits per weight of the layers$'
 expect 0 whit compress out.ndf --method rtn -o twice.ndf
-grep -q "out.ndf: its matrices are rounded already (layers.0.* is t[25])" err || complain "a rounded source: $(cat err)"
+grep -q "out.ndf: its matrices are already rounded (layers.0.* is t[25])" err || complain "a rounded source: $(cat err)"
 expect 0 whit logits -m plain.ndf --tokens ids -o out.f32
 one_line '^whit: out.f32: 3 x [0-9]* float32 numbers$'
 expect 0 whit embed -m plain.ndf -f text -o out.npy

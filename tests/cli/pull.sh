@@ -84,7 +84,7 @@ assert [row["name"].split(":")[1] for row in rows] == ["other-q8_0.gguf", "tiny-
 assert all(row["bytes"] == os.path.getsize(row["path"]) and row["finished"] and len(row["date"]) == 20 for row in rows)
 END
 expect 2 whit run -m tiny-GGUF -p x
-one_line "say which"
+one_line "choose one, as REPO:FILE"
 
 # ---- rm takes what was converted along, and nothing else
 n_converted=$(find cache/whit -maxdepth 1 -name '*.ndf' | wc -l)
@@ -109,7 +109,7 @@ one_line "HF_ENDPOINT"
 (
     ulimit -f 100 # in KiB; the file has 400
     expect 5 whit pull owner/tiny-GGUF:f32
-    one_line "resumes there"
+    one_line "resumes after them"
     exit $failed
 ) || failed=1
 stop

@@ -80,7 +80,7 @@ cmp -s whole.gguf cut.gguf || complain "refine after a kill gave another file"
 # ---- a compressed file with corrections is rounded with them
 expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --outliers 0.3 -o q2.ndf
 expect 3 whit export q2.ndf -o out.gguf
-one_line 'which no type of GGUF holds exactly; name a type to round it to, as --type q2_k'
+one_line 'which no GGUF type can store exactly; name a type to round it to, as --type q2_k'
 expect 0 whit export q2.ndf --type Q4_0 -o out.gguf
 [ $steps = 2 ] || less "$(divergence out.gguf)" "$(divergence q2_k.gguf)" "a q2 file in q4_0 against plain q2_k"
 # codes with scales of a kind that the type has not are rounded, never written as floats that were not asked for

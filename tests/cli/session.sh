@@ -67,11 +67,11 @@ one_line 'another window'
 [ "$(stat -c %a s.ndf)" = 600 ] || complain "the session is readable by others"
 expect 2 whit verify s.ndf --replay -m other.ndf
 expect 2 whit run -m other.ndf --session s.ndf -n 1
-one_line 's.ndf: it was made with the model'
+one_line 's.ndf: the session was made with the model'
 expect 2 $say -n 1 --kv i8
-one_line 'made with the KV cache f16, and here is i8'
+one_line 'made with the KV cache f16, but this run has i8'
 expect 2 whit run -m model.ndf --session s.ndf --chat -p x
-one_line 'made with the purpose text, and here is chat'
+one_line 'made with the purpose text, but this run has chat'
 expect 4 $say -p x -c 100
 one_line 'the context is 100' 'choose a larger one (-c)'
 expect 0 whit inspect s.ndf --json
@@ -154,7 +154,7 @@ expect 0 whit sign signed.ndf --key key
 expect 0 whit verify signed.ndf --key key.pub
 expect 0 whit run -m signed.ndf -p a -n 2
 expect 3 whit verify model.ndf --key key.pub
-one_line 'it has no signature by this key'
+one_line 'it is not signed with this key'
 expect 3 whit sign model.ndf --key key.pub
 # ---- a signature beside any file
 echo "sums of a release" >sums
@@ -167,13 +167,13 @@ expect 0 whit verify sums --detached --key key.pub
 expect 2 whit verify sums --detached
 echo more >>sums
 expect 3 whit verify sums --detached --key key.pub
-one_line 'the signature does not hold'
+one_line 'the signature is not valid'
 expect 0 whit sign --new-key other
 expect 3 whit verify sums --detached --key other.pub
 one_line 'with another key'
 echo broken >sums.sig
 expect 3 whit verify sums --detached --key key.pub
-one_line 'no signature'
+one_line 'not a signature'
 expect 5 whit verify absent --detached --key key.pub
 
 # ---- kills

@@ -11,14 +11,14 @@ expect 0 whit convert model.gguf -o model.ndf
 printf '%s\n' '/show history' '/show system' '/show prompt' '/undo' '/show info' 'the land' '/show context' '/save a.json' \
     '/undo' '/load a.json' '/retry' '/undo' '/undo' '/set stats on' 'the ocean' '/show bogus' |
     whit chat model.ndf --temp 0 -n 4 -s 1 >out 2>err
-for line in "no messages yet" "no system message" "nothing was sent" "^family" "2 messages, and all of them fit"; do
+for line in "no messages yet" "no system message" "nothing was sent" "^family" "2 messages, and all messages fit"; do
     grep -q "$line" out || complain "stdout lacks '$line': $(cat out)"
 done
-for line in "there is nothing to take back" "saved 2 messages to a.json" "loaded 2 messages from a.json" \
-    "taken back: the last message and its answer; 0 messages left" "generated 4 in" "/show takes info"; do
+for line in "there is no message to take back" "saved 2 messages to a.json" "loaded 2 messages from a.json" \
+    "took back the last message and its answer; 0 messages left" "generated 4 in" "/show takes info"; do
     grep -q "$line" err || complain "stderr lacks '$line': $(cat err)"
 done
-[ "$(grep -c "nothing to take back" err)" = 2 ] || complain "/undo twice: $(cat err)"
+[ "$(grep -c "no message to take back" err)" = 2 ] || complain "/undo twice: $(cat err)"
 
 # ---- a system message that the template drops
 printf '%s' '{% for m in messages %}{% if m.role != "system" %}{{ m.content }} {% endif %}{% endfor %}' >drops.jinja

@@ -113,14 +113,14 @@ for hit in hits:
     assert abs(hit["score"] - (1 - 2 * math.acos(max(-1, min(1, cosine))) / math.pi)) < 0.05, (hit, cosine)
 END
 expect 2 whit memory query m.mem x
-one_line "made by a model (m.mem.model)"
+one_line "computed by a model (m.mem.model)"
 expect 3 whit memory query m.mem x --embed bert-rerank
 printf '%064d\n' 0 >m.mem.model
 expect 3 whit memory query m.mem x --embed bert-embed
-one_line "made by another model"
+one_line "computed by another model"
 expect 0 whit memory add n.mem hello
 expect 2 whit memory add n.mem x --embed bert-embed
-one_line "a store of its own"
+one_line "needs another store"
 
 # Damaged folders: one line each that names the file.
 damage() { # FILE TEXT WORDS

@@ -174,9 +174,9 @@ def files():
     data = open("files/whole.gguf", "rb").read()
     for name in ("half.gguf.part", "half.gguf.crdownload", "half.gguf.incomplete", "half.gguf.aria2"):
         write("files/" + name, data[:len(data) // 2])
-        row("files/" + name, "not yet whole")
+        row("files/" + name, "unfinished download")
     write("files/half.gguf", data[:len(data) - 300])
-    row("files/half.gguf", "damaged or cut short")
+    row("files/half.gguf", "damaged or truncated")
     write("files/model.gguf.part1of2", data[:200])
     row("files/model.gguf.part1of2", "cat ")
     write("files/model.gguf-split-a", data[:200])
@@ -186,8 +186,8 @@ def files():
 def ggufs():
     """GGUF files that are something else."""
     for name, keys, words in (
-            ("mmproj-F16", {"general.architecture": "clip", "general.type": "mmproj"}, ("images or sound", "beside")),
-            ("mmproj-old", {"general.architecture": "clip"}, ("images or sound", "beside")),
+            ("mmproj-F16", {"general.architecture": "clip", "general.type": "mmproj"}, ("images or sound", "published with")),
+            ("mmproj-old", {"general.architecture": "clip"}, ("images or sound", "published with")),
             ("lora", {"general.architecture": "llama", "general.type": "adapter", "adapter.type": "lora"},
              ("adapter", "PEFT")),
             ("imatrix", {"general.type": "imatrix"}, ("importance matrix", "--imatrix")),
