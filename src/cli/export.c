@@ -2,12 +2,14 @@
  * Implements whit export, which writes any readable model as a GGUF file for other programs. */
 #include <string.h>
 
+#include "base/phrase.h"
 #include "cli/flags.h"
 #include "cli/names.h"
 #include "cli/outputs.h"
 #include "cli/rounding.h"
 #include "cli/verbs.h"
 #include "format/gguf.h"
+#include "format/ndf.h"
 #include "kernels/codec.h"
 #include "model/export_gguf.h"
 
@@ -27,7 +29,7 @@ static const cli_option options[] = {
      "tq2_0 tq1_0 q1_0 f16 "
      "bf16 f32. A "
      "matrix that it does not hold exactly is rounded again. By default the smallest type that holds each matrix "
-     "exactly.",
+     "exactly; with --calib, q2_0 for trits and signs and q2_k for four levels.",
      0, 0},
     {"--calib", CLI_REPEAT, AT(calib), "FILE",
      "Round with error feedback over this text, as whit compress does; may be given several times. Without it each "
@@ -42,6 +44,25 @@ static const cli_option options[] = {
     {"-v, --verbose", CLI_FLAG, AT(verbose), NULL, "Print a line per rounded matrix.", 0, 0},
     {0},
 };
+
+/* Finds the type that loses least of the codec that most weights of the layers have. NULL: not a low-bit .ndf. */
+static const char *closest_type(const char *path)
+{
+    static const char *const types[] = {"q2_0", "q2_k"};
+    double weights[2] = {0};
+    whit_ndf *file;
+    if (whit_ndf_open(path, NULL, &file, NULL) != WHIT_OK) return NULL;
+    for (uint32_t i = 0; i < whit_ndf_n_tensors(file); i++) {
+        whit_tensor tensor;
+        whit_ndf_tensor(file, i, &tensor);
+        const char *closest = whit_export_closest(tensor.type.codec);
+        if (!closest || strncmp(whit_ndf_tensor_name(file, i), "layers.", 7) != 0) continue;
+        weights[strcmp(closest, types[0]) != 0] += (double)tensor.type.n_rows * tensor.type.n_cols;
+    }
+    whit_ndf_close(file);
+    if (weights[0] + weights[1] == 0) return NULL;
+    return weights[0] < weights[1] ? types[1] : types[0];
+}
 
 /* Returns whether a matrix of the layers is stored as floats; a type of coded matrices does not apply to it. */
 static bool has_float_layers(const whit_source *source)
@@ -74,9 +95,9 @@ static whit_status export_file(const char *path, const whit_export_options *want
     *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the file may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: has corrections added to its codes, which no GGUF type can store exactly; name a type to "
-                         "round it to, as --type q2_k, and a text for a close result, --calib TEXT",
-                         wanted->name);
+                         "%s: has corrections added to its codes, which no GGUF type can store exactly; with --calib "
+                         "TEXT it is rounded to %s, which loses least, or --type names another type",
+                         wanted->name, whit_or_empty(closest_type(path)));
     WHIT_TRY(status);
     *inexact = wanted->coded && has_float_layers(&source);
     if (!*inexact || !whit_compress_knows_form(wanted->coded)) {
@@ -92,8 +113,10 @@ static whit_status export_rounded(const struct export_values *values, const char
                                   const whit_export_options *wanted, cli_rounding *rounding, whit_error *error)
 {
     whit_source source;
+    const char *architecture;
     WHIT_TRY(whit_source_open_values(path, NULL, &source, error));
-    whit_status status = cli_round(rounding, &source, error);
+    whit_status status = whit_export_architecture(&source, &architecture, error); /* before the work that takes hours */
+    if (status == WHIT_OK) status = cli_round(rounding, &source, error);
     whit_source_close(&source);
     if (status == WHIT_OK) {
         whit_export_options exact = *wanted;
@@ -143,8 +166,8 @@ static int run_export(cli_call *call)
     char found[CLI_PATH_BYTES];
     if (!values->output) return cli_fail(call, CLI_USAGE, "no output given: name a file with -o");
     bool rounds = values->coded && whit_compress_knows_form(values->coded);
-    if (values->calib.n && !rounds)
-        return cli_fail(call, CLI_USAGE, "--calib is for rounding: name a type with --type, as in --type q2_k");
+    if (values->calib.n && values->coded && !rounds)
+        return cli_fail(call, CLI_USAGE, "--calib is for rounding to low bits, not to %s: leave it out", values->coded);
     const int checked = check_output(call, values, call->operands[0]);
     if (checked != CLI_OK) return checked;
     whit_export_options export = {.coded = values->coded,
@@ -162,7 +185,21 @@ static int run_export(cli_call *call)
     cli_guard_likely(call->operands[0]);
     if (cli_find_model(call->operands[0], found, &error) != WHIT_OK) return cli_fail_error(call, &error);
     bool inexact = false;
+    const char *closest = values->calib.n && !values->coded ? closest_type(found) : NULL;
+    if (values->calib.n && !values->coded && !closest)
+        return cli_fail(
+            call, CLI_USAGE,
+            "--calib is for rounding, and %s has no low-bit codes that would set the type: name a type with "
+            "--type, as in --type q2_k",
+            call->operands[0]);
     whit_status status = export_file(found, &export, values->output, &inexact, &error);
+    if (closest && !inexact && status == WHIT_OK) cli_note("nothing was rounded: --calib was not needed");
+    if (closest && inexact) {
+        cli_note("%s: rounded to %s, which loses least of the types of two to three bits; --type names another",
+                 call->operands[0], closest);
+        export.coded = rounding.codec = closest;
+        rounds = true;
+    }
     if (inexact && rounds) status = export_rounded(values, found, &export, &rounding, &error);
     cli_progress_end();
     if (status != WHIT_OK)
@@ -181,9 +218,10 @@ const cli_verb cli_export_verb = {
     "write a model as a GGUF file, for other programs",
     "Reads an .ndf, a GGUF file or a Hugging Face folder. Without --type nothing is rounded: each matrix gets the "
     "smallest type that holds it exactly, and where no type does, the export is refused with its name and the reason. "
-    "With --type a matrix that the type does not hold is rounded to it, and the loss is printed.\n"
+    "With --type a matrix that the type does not hold is rounded to it, and the loss is printed. With --calib alone, a "
+    "file that no type holds is rounded to q2_0 if its codes are trits or signs, to q2_k if they have four levels.\n"
     "  whit export model.ndf -o model.gguf\n"
-    "  whit export small.ndf --type q2_k --calib text.txt -o small.gguf",
+    "  whit export small.ndf --calib text.txt -o small.gguf",
     {{"OPTIONS", options, 0}},
     sizeof(struct export_values),
     &defaults,

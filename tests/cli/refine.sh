@@ -12,12 +12,16 @@ steps=60
 expect 0 whit train --text text --width 256 --layers 1 --heads 4 --ffn 256 --context 64 --vocab 300 -c 32 --sequences 8 \
     --threads 2 --embedding f32 --codec f32 --steps $steps --rate 3e-3 -o original.ndf --seed 1
 
-divergence() { # FILE: its mean KL from the original
-    whit perplexity -m "$1" -f own -c 32 --second-half --kl-base original.ndf --json |
+divergence() { # FILE [BASE]: its mean KL from BASE, else from the original
+    whit perplexity -m "$1" -f own -c 32 --second-half --kl-base "${2:-original.ndf}" --json |
         python3 -c 'import json, sys; print(json.load(sys.stdin)["kld_mean"])'
 }
 less() { # A B WHAT: is A below B?
     python3 -c "import sys; sys.exit(not $1 < $2)" || complain "$3: $1 is not below $2"
+}
+
+within() { # A B FACTOR WHAT: is A below B times FACTOR?
+    python3 -c "import sys; sys.exit(not $1 < $2 * $3)" || complain "$4: $1 is not within $3 of $2"
 }
 
 # ---- every type: other programs' layouts are read back, and more bits are nearer to the original
@@ -80,9 +84,26 @@ cmp -s whole.gguf cut.gguf || complain "refine after a kill gave another file"
 # ---- a compressed file with corrections is rounded with them
 expect 0 whit compress original.ndf --codec q2 --calib calibration -c 32 --outliers 0.3 -o q2.ndf
 expect 3 whit export q2.ndf -o out.gguf
-one_line 'which no GGUF type can store exactly; name a type to round it to, as --type q2_k'
+one_line 'which no GGUF type can store exactly; with --calib TEXT it is rounded to q2_k, which loses least'
 expect 0 whit export q2.ndf --type Q4_0 -o out.gguf
 [ $steps = 2 ] || less "$(divergence out.gguf)" "$(divergence q2_k.gguf)" "a q2 file in q4_0 against plain q2_k"
+# without a type: that of the codec, and not plainly rounded
+expect 0 whit export q2.ndf --calib calibration -o out.gguf
+grep -q "q2.ndf: rounded to q2_k, which loses least" err || complain "no type is named: $(cat err)"
+expect 0 whit export q2.ndf --calib calibration --type q2_k -o named.gguf
+cmp -s out.gguf named.gguf || complain "the type of a q2 file is not q2_k"
+# what the export adds to the file's own loss, against what the same type loses of the original
+[ $steps = 2 ] || within "$(divergence out.gguf q2.ndf)" "$(divergence one.gguf)" 1.15 "q2 in q2_k"
+expect 0 whit export original.ndf --type q2_0 --calib calibration -o solved.gguf
+for codec in t b1; do
+    expect 0 whit compress original.ndf --codec $codec --calib calibration -c 32 --outliers 0.3 -o low.ndf
+    expect 0 whit export low.ndf --calib calibration -o out.gguf
+    grep -q "low.ndf: rounded to q2_0, which loses least" err || complain "$codec: $(cat err)"
+    [ $steps = 2 ] || within "$(divergence out.gguf low.ndf)" "$(divergence solved.gguf)" 1.15 "$codec in q2_0"
+done
+expect 0 whit compress original.ndf --codec t --method rtn -o t.ndf
+expect 0 whit export t.ndf --calib calibration -o out.gguf
+grep -q "nothing was rounded: --calib was not needed" err || complain "an exact export with a text: $(cat err)"
 # codes with scales of a kind that the type has not are rounded, never written as floats that were not asked for
 expect 0 whit compress original.ndf --codec q2 --method rtn -o plain.ndf
 expect 3 whit export plain.ndf -o out.gguf
@@ -111,6 +132,8 @@ fi
 echo old >kept.gguf
 expect 2 whit export original.ndf --type q9_9 -o kept.gguf
 one_line "type 'q9_9' is unknown"
+expect 2 whit export original.ndf --type Q4_K_M -o kept.gguf
+one_line "Q4_K_M names a choice of types" "all matrices: Q4_K"
 expect 2 whit export original.ndf --calib calibration -o kept.gguf
 one_line "name a type"
 expect 2 whit refine q2_k.gguf --original original.ndf -o kept.gguf

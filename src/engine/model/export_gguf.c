@@ -75,6 +75,18 @@ static bool parse_kind(const char *name, whit_ggml_kind *kind)
     return false;
 }
 
+const char *whit_export_closest(uint8_t codec)
+{
+    switch (codec) {
+    case WHIT_CODEC_T2:
+    case WHIT_CODEC_T5:
+    case WHIT_CODEC_B1: return "q2_0";
+    case WHIT_CODEC_Q2:
+    case WHIT_CODEC_L2: return "q2_k";
+    default: return NULL;
+    }
+}
+
 static bool is_float_kind(whit_ggml_kind kind)
 {
     return kind == WHIT_GGML_F32 || kind == WHIT_GGML_F16 || kind == WHIT_GGML_BF16;
@@ -211,11 +223,12 @@ static whit_status choose_type(struct export *e, struct target *target)
     const bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have other types */
     const bool is_unnamed_l2 =
         type->codec == WHIT_CODEC_L2 && !e->options->coded; /* floats could store it, in ten times the size */
+    const char *closest = whit_export_closest(type->codec);
     if (type->codec == WHIT_CODEC_Q2 || is_unnamed_l2 || type->scale_type == WHIT_SCALE_U8)
         return whit_fail(
             e->error, WHIT_ERROR_UNSUPPORTED,
-            "%s: tensor '%s': GGUF has no type for %s with these scales; name a type to round it to, as q2_k",
-            e->source->path, target->from->name, whit_codec_find(type->codec)->name);
+            "%s: tensor '%s': GGUF has no type for %s with these scales; name a type to round it to, as %s",
+            e->source->path, target->from->name, whit_codec_find(type->codec)->name, closest ? closest : "q8_0");
     if (target->is_vector || target->is_float) return choose_kind(e, target, &(whit_ggml_kind){WHIT_GGML_F32}, 1);
     whit_ggml_kind own[3] = {WHIT_GGML_F32, WHIT_GGML_F16, WHIT_GGML_F32};
     if (!e->options->coded && whit_ggml_native_kind(type, &own[0])) return choose_kind(e, target, own, 3);
@@ -421,9 +434,24 @@ static whit_status find_targets(struct export *e)
     return WHIT_OK;
 }
 
+/* Refuses Q4_K_M and others like it, which name a choice of types for a whole file, and names the type in it. */
+static whit_status refuse_mixture(const char *name, whit_error *error)
+{
+    char type[16];
+    whit_ggml_kind kind;
+    const size_t n = strlen(name);
+    if (n < 3 || n > sizeof type || name[n - 2] != '_') return WHIT_OK;
+    snprintf(type, sizeof type, "%.*s", (int)n - 2, name);
+    if (!parse_kind(type, &kind)) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s names a choice of types for a whole file; one type is written for all matrices: %s", name,
+                     type);
+}
+
 static whit_status check_options(const whit_export_options *options, whit_error *error)
 {
     whit_ggml_kind kind;
+    if (options->coded && !parse_kind(options->coded, &kind)) WHIT_TRY(refuse_mixture(options->coded, error));
     if (options->coded && !parse_kind(options->coded, &kind))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "type '%s' is unknown: choose one of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q4_k q5_k q6_k "
