@@ -263,6 +263,12 @@ static int check_operands(cli_call *call)
     if (call->n_operands >= verb->n_min && call->n_operands <= verb->n_max) return CLI_OK;
     const size_t n_taken = take_operands(call);
     if (n_taken && n_taken == call->n_operands) return CLI_OK;
+    /* As cp and other programs have it: whit compress IN OUT */
+    const bool may_be_output = verb->n_max == 1 && call->n_operands == 2 && find_option(verb, "--output", 8, NULL) &&
+        !cli_was_given(call, "--output");
+    if (may_be_output)
+        return cli_fail(call, CLI_USAGE, "unexpected argument '%s'; an output is given by -o: whit %s %s -o %s",
+                        call->operands[1], verb->name, call->operands[0], call->operands[1]);
     if (call->n_operands > verb->n_max)
         return cli_fail(call, CLI_USAGE, "unexpected argument '%s'; see 'whit %s --help'",
                         call->operands[n_taken ? n_taken : verb->n_max], verb->name);

@@ -134,6 +134,8 @@ expect 2 whit export original.ndf --type q9_9 -o kept.gguf
 one_line "type 'q9_9' is unknown"
 expect 2 whit export original.ndf --type Q4_K_M -o kept.gguf
 one_line "Q4_K_M names a choice of types" "all matrices: Q4_K"
+expect 2 whit export original.ndf other.gguf
+one_line "an output is given by -o: whit export original.ndf -o other.gguf"
 expect 2 whit export original.ndf --calib calibration -o kept.gguf
 one_line "name a type"
 expect 2 whit refine q2_k.gguf --original original.ndf -o kept.gguf
