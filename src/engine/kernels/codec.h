@@ -58,13 +58,14 @@ typedef struct whit_geometry {
 
 whit_geometry whit_codec_geometry(const whit_tensor_type *type);
 
-/* Computes the length of a part; 0 if the type does not have the part. False if it overflows. */
+/* Computes the length of a part, which is 0 if the type does not have the part; returns false if the length
+ * overflows. */
 bool whit_codec_part_bytes(const whit_tensor_type *type, whit_part part, uint64_t *bytes);
 /* Returns the rows of tiles [tile_begin, tile_end) of a tensor in tiles as a tensor of its own, in the same memory.
  * Corrections are left out. */
 whit_tensor whit_codec_tiles(const whit_tensor *tensor, uint32_t tile_begin, uint32_t tile_end);
-/* Computes the length of all parts together, including padding and scales, as body_bits_per_weight counts it. False if
- * it overflows. */
+/* Computes the length of all parts together, including padding and scales, as body_bits_per_weight counts it; returns
+ * false if the length overflows. */
 bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes);
 
 /* Returns the number of bytes of all parts of a tensor, corrections included. */

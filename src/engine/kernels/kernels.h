@@ -48,9 +48,9 @@ typedef struct whit_matmul_kernel {
     bool (*accepts)(const whit_tensor_type *type, const whit_acts_spec *spec);
     /* Returns the bytes of scratch per thread; NULL: 0. */
     size_t (*scratch_bytes)(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens);
-    /* Returns how many of the n_tokens columns to process per call. NULL: all. */
+    /* Returns how many of the n_tokens columns to process per call; NULL: all are processed. */
     uint32_t (*slice_tokens)(const whit_tensor_type *type, uint32_t n_tokens);
-    /* Prepares tables from x in the scratch, before the first run that uses them. NULL: not needed. */
+    /* Prepares tables from x in the scratch, before the first run that uses them; NULL: no tables are needed. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
     /* Variants with the same scratch; NULL: not implemented. */

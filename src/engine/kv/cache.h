@@ -86,8 +86,8 @@ typedef struct whit_kv {
 /* Returns the number of different kinds of layers, at most WHIT_KV_KINDS_MAX; WHIT_KV_KINDS_MAX + 1 if there are
  * more. */
 uint32_t whit_kv_kinds(const whit_kv_shape *shape);
-/* Sets all fields that need no memory, and *bytes to the size of the memory that whit_kv_init needs. False if that size
- * overflows or there are more than WHIT_KV_KINDS_MAX kinds of layers. */
+/* Sets all fields that need no memory, and *bytes to the size of the memory that whit_kv_init needs. Returns false if
+ * that size overflows or there are more than WHIT_KV_KINDS_MAX kinds of layers. */
 bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 /* Lays out tables and pools in `memory`, which is 64-byte aligned and large enough; its keys and values need not be
  * zeroed. */
@@ -116,7 +116,7 @@ static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
 /* Returns the class whose named blocks represent the prefix cache: the first class named by layers that has no window,
- * or the first class if all have windows. NULL if no layer has attention. */
+ * or the first class if all have windows. NULL means that no layer has attention. */
 whit_kv_class *whit_kv_told_class(whit_kv *kv);
 /* Names a full block of a sequence in every class that stores it. Returns true if this gave the block of
  * whit_kv_told_class its name. */

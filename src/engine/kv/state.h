@@ -42,8 +42,8 @@ typedef struct whit_state {
     uint64_t sequence_elems;  /* floats per sequence; 0: no layer is recurrent */
 } whit_state;
 
-/* Sets the sizes of a state, and *bytes to the size of the 64-byte aligned memory that whit_state_init needs. False if
- * it overflows. `layers` has n_layers elements, stride_bytes apart. */
+/* Sets the sizes of a state, and *bytes to the size of the 64-byte aligned memory that whit_state_init needs. Returns
+ * false if that size overflows. `layers` has n_layers elements, stride_bytes apart. */
 bool whit_state_measure(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,
                         uint32_t n_sequences, uint64_t *bytes);
 void whit_state_init(whit_state *state, const whit_state_layer *layers, size_t stride_bytes, uint32_t n_layers,

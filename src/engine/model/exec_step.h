@@ -201,7 +201,7 @@ size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_row
 
 /* ---- adapters (exec_adapt.c) ---- */
 
-/* Groups the rows of the pass that begins into segments. */
+/* Groups the rows of a pass into segments, at the beginning of the pass. */
 void whit_exec_make_segments(whit_exec *exec);
 /* Prefetch the factors of adapters before tiles of a matrix are computed, and add their products afterwards. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);

@@ -164,7 +164,7 @@ static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
     return graph->values[value - 1].width;
 }
 
-/* Finds a weight and checks its shape (0: any) and layout; -1 and a sticky error otherwise. */
+/* Finds a weight and checks its shape (0: any) and layout; if that fails, it returns -1 and sets the sticky error. */
 static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_t n_rows, uint32_t n_cols,
                          whit_layout layout, whit_tensor_type *type)
 {

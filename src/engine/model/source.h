@@ -87,14 +87,14 @@ void whit_source_close(whit_source *source);
 /* Returns a resolver of the tensors for a graph; `source` must not move while it is used. */
 whit_resolver whit_source_resolver(const whit_source *source);
 
-/* For importers: adds a tensor, refusing a second one of the same name. NULL on failure. */
+/* For importers: adds a tensor, refusing a second one of the same name; returns NULL on failure. */
 whit_source_tensor *whit_source_add(whit_source *source, const char *name, whit_error *error);
 /* For importers: returns part number `part` of n_parts of the tensor `name`, all zero except its name; the tensor is
- * added with its first part. NULL on failure, such as for a part that was added before. */
+ * added with its first part. Returns NULL on failure, such as for a part that was added before. */
 whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, uint32_t part, uint32_t n_parts,
                                          whit_error *error);
-/* For importers, after the last part: makes one matrix of each tensor's parts. WHIT_ERROR_FORMAT if one is missing or
- * differs from the first in its type; scales of whole parts become scales of rows. */
+/* For importers, after the last part: makes one matrix of each tensor's parts; returns WHIT_ERROR_FORMAT if one is
+ * missing or differs from the first in its type; scales of whole parts become scales of rows. */
 whit_status whit_source_join_parts(whit_source *source, whit_error *error);
 const whit_source_tensor *whit_source_find(const whit_source *source, const char *name);
 /* For importers: notes a descriptive field that is not read, or refuses it if the source is strict. */

@@ -47,7 +47,7 @@ whit_status whit_conversation_add(whit_conversation *conversation, whit_role rol
                                   size_t json_bytes, whit_error *error);
 /* Returns whether a call of the last answer has no result yet. */
 bool whit_conversation_waits(const whit_conversation *conversation);
-/* Appends "[...]": the messages from `first` on, after the first n_system ones. False: out of memory. */
+/* Appends "[...]": the messages from `first` on, after the first n_system ones. Returns false if memory runs out. */
 bool whit_conversation_write(const whit_conversation *conversation, size_t n_system, size_t first, whit_buf *out);
 
 /* Returns the ids of the last turn, for session files: n_given ids of the prompt, then the picked ids; the last of them

@@ -40,8 +40,8 @@ static uint64_t median_sample(const whit_cost_samples *samples)
     return median_of(samples->ns, samples->n);
 }
 
-/* Returns the lower median of what the samples would have been at another depth, each from a quarter to four times of
- * itself: ns + growth (depth - depth of the sample). */
+/* Returns the lower median of the times that the samples would have had at another depth: ns + growth (depth - depth of
+ * the sample), limited to between a quarter of the sample and four times the sample. */
 static uint64_t median_at(const whit_step_costs *costs, const whit_cost_samples *samples, uint32_t depth)
 {
     const int64_t growth = (int64_t)median_sample(&costs->growth);
