@@ -394,7 +394,8 @@ static bool begins_word(const char *text, size_t at)
 /* Keys of endpoints from files. A slot is filled once and never emptied: threads read them meanwhile. */
 static _Atomic(char *) known_keys[4];
 
-/* Can the key be told from a word? Programs that want one for a server on this machine are given "none" or "ollama". */
+/* Returns whether a text is a key and not a word: programs that want a key for a server on this machine are given
+ * "none" or "ollama". */
 static bool is_key(const char *key)
 {
     enum { KEY_MIN = 8 };

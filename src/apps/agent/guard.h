@@ -15,11 +15,11 @@ bool whit_guard_is_secret(const char *path);
  * known to be harmless, a name on a list, or a file in a folder that git takes for a repository. */
 bool whit_guard_is_configuration(const char *project, const char *path);
 
-/* Makes an endpoint's key one that is found in texts whatever its form, as $WHIT_API_KEY always is; a key of fewer than
- * 8 characters or without a digit is not. False if there is no room for one more. */
+/* Adds an endpoint's key, which is then found in texts whatever its form, as $WHIT_API_KEY always is; a key of fewer
+ * than 8 characters or without a digit is not added. Returns false if there is no room for one more key. */
 bool whit_guard_know_key(const char *key);
-/* Finds a private key, a token of a published form or an endpoint's key in a text: bytes *begin to *end. False if there
- * is no key. */
+/* Finds a private key, a token of a published form or an endpoint's key in a text: bytes *begin to *end. Returns false
+ * if the text contains no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
 /* Replaces each key by a note. */
 void whit_guard_hide_keys(whit_buf *text);

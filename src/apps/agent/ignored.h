@@ -5,8 +5,9 @@
 
 #include "agent/turns.h"
 
-/* Returns whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the project
- * that were not ignored before. False for other files; true if this cannot be decided (memory). */
+/* Returns whether the change of a .gitignore, which is at `below` after resolving links, ignores files of the
+ * project that were not ignored before. Returns false for other files, and true if memory runs out, so that it
+ * cannot decide. */
 bool whit_ignored_more(const char *project, const char *below, const whit_change *change);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Access control: checks API keys, refuses requests of other sites' pages, and answers CORS. */
+ * Controls access: checks API keys, refuses requests of other sites' pages, and answers CORS. */
 #ifndef WHIT_SERVER_ACCESS_H
 #define WHIT_SERVER_ACCESS_H
 

@@ -5,7 +5,7 @@
 
 #include "server/ask.h"
 
-/* Waits for the end of the answers and replies, or starts a stream. Takes ownership of the ask. */
+/* Waits for the end of the answers and replies, or starts a stream. Takes ownership of `ask`, which is the request. */
 void whit_ask_reply(whit_ask *ask, whit_web_reply *reply);
 /* Returns the timings of the request's first answer, in llama.cpp's form. */
 json_t *whit_ask_timings(const whit_ask *ask);

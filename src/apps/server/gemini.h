@@ -10,8 +10,8 @@
 json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_reply *reply);
 /* Returns a member under its JSON name, `systemInstruction`, or its protocol name, `system_instruction`. */
 json_t *whit_gemini_get(const json_t *object, const char *name);
-/* Returns a member as a list, which the caller owns: the protocol reads a single object as a list of one. NULL if
- * absent. */
+/* Returns a member as a list, which the caller owns: the protocol reads a single object as a list of one. NULL means
+ * that the member is absent. */
 json_t *whit_gemini_list(const json_t *object, const char *name);
 
 #endif
