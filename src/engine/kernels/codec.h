@@ -32,7 +32,7 @@
 
 /* Returns the row of the codec table; NULL for an unknown codec. */
 const whit_codec_info *whit_codec_find(unsigned codec);
-/* Converts a name, such as "t2", to its codec, such as WHIT_CODEC_T2; false for an unknown name. */
+/* Converts a name, such as "t2", to its codec, such as WHIT_CODEC_T2; returns false for an unknown name. */
 bool whit_codec_parse(const char *name, uint8_t *codec);
 
 /* Checks that ids are known, the combination exists, sizes are within bounds and unused fields are zero (so that a type

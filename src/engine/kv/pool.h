@@ -42,7 +42,7 @@ typedef struct whit_kv_pool {
     void *user;
 } whit_kv_pool;
 
-/* Sets the sizes of a pool, and *bytes to the size of its memory; false if one of them overflows. */
+/* Sets the sizes of a pool, and *bytes to the size of its memory; returns false if one of them overflows. */
 bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_heads, size_t head_bytes, uint64_t n_blocks,
                        uint64_t *bytes);
 /* Lays out the pool in `memory`, which is 64-byte aligned and has the size that whit_kv_pool_size computed; keys and

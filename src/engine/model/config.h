@@ -149,12 +149,12 @@ typedef struct whit_config {
 
 /* Returns the kind of a layer; if there are no kinds, a kind made from the scalar fields. */
 whit_layer_kind whit_config_kind(const whit_config *config, uint32_t layer);
-/* Reads one field of a kind, given by its name in the struct; false if there is no such field. */
+/* Reads one field of a kind, given by its name in the struct; returns false if there is no such field. */
 bool whit_layer_kind_field(const whit_layer_kind *kind, const char *name, int64_t *value);
 /* Return the number of RoPE tables, at least 1, and table i. */
 uint32_t whit_config_n_ropes(const whit_config *config);
 whit_rope whit_config_rope(const whit_config *config, uint32_t i);
-/* Sets an optional number by its name; false if no optional number has that name. */
+/* Sets an optional number by its name; returns false if no optional number has that name. */
 bool whit_config_set_number(whit_config *config, const char *name, double value);
 /* Gives a layer a kind, which is added if it is new; a ninth kind is refused. Importers call whit_config_settle_kinds
  * after the last layer: it sets the scalar fields to the largest values of the kinds, and drops the kinds if all layers

@@ -320,7 +320,7 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
-/* Records the state of a recurrent layer; false if the layer already has a state of this kind. */
+/* Records the state of a recurrent layer; returns false if the layer already has a state of this kind. */
 static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
 {
     if (node->op == WHIT_OP_CONV) {

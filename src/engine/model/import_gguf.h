@@ -51,7 +51,7 @@ typedef struct whit_gguf_architecture {
     const whit_import_name *names;     /* tensors in addition to the common ones */
     const whit_import_number *numbers; /* keys of the configuration's optional numbers */
     const char *const *keys;           /* further keys that are read; NULL ends the list */
-    /* Reads fields specific to this architecture, after all others; NULL if there are no such fields. */
+    /* Reads fields specific to this architecture, after all others; the member is NULL if there are no such fields. */
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
 

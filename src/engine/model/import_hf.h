@@ -79,7 +79,7 @@ typedef struct whit_hf_class {
     const char *prefix, *layers;
     uint32_t n_positions_cut; /* encoders: number of rows of the table of positions that belong to no position */
     bool has_scores;          /* encoders: a classification head gives scores */
-    /* Reads fields specific to this class, after all others; NULL if it has no such fields. */
+    /* Reads fields specific to this class, after all others; the member is NULL if it has no such fields. */
     whit_status (*finish)(const struct whit_hf_importer *importer, whit_config *config, whit_error *error);
 } whit_hf_class;
 

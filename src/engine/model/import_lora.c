@@ -178,7 +178,7 @@ static const struct projection {
     {"mlp.gate_proj", "gate"}, {"mlp.up_proj", "up"},     {"mlp.down_proj", "down"},
 };
 
-/* Cuts the suffix `end` off a name; false if the name does not have it. */
+/* Cuts the suffix `end` off a name; returns false if the name does not have it. */
 static bool cut_suffix(char *name, const char *end)
 {
     size_t n = strlen(name), m = strlen(end);

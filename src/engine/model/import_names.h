@@ -85,7 +85,7 @@ static inline bool whit_import_has_experts(uint8_t rows)
 {
     return rows >= WHIT_IMPORT_EXPERTS && rows <= WHIT_IMPORT_EXPERTS_ODD;
 }
-/* Replaces the number in "...experts.N..." by "*" in `pattern`; false if the name has no such number. */
+/* Replaces the number in "...experts.N..." by "*" in `pattern`; returns false if the name has no such number. */
 bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
 
 /* Returns whether a layer does not use a tensor that files may contain: the matrices of keys and values of a layer that

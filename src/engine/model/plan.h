@@ -177,7 +177,7 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
                               const whit_allocator *allocator, whit_plan *plan, whit_error *error);
 void whit_plan_free(whit_plan *plan);
 
-/* Places the slots for these numbers of rows and computes their total size; false if it overflows. */
+/* Places the slots for these numbers of rows and computes their total size; returns false if it overflows. */
 bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selected_rows, uint64_t *total_bytes);
 
 /* Returns the stride in floats between rows of an f32 value: an odd number of cache lines. Matrix kernels write a line

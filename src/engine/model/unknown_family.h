@@ -12,7 +12,7 @@
     "BitNet, Qwen3.5, LFM2, BERT, and with experts Qwen3, Qwen3-Next, Qwen3.5, LFM2, Gemma 4, gpt-oss, Granite and "   \
     "Maple"
 
-/* Describes what an unknown family would need, in words after "it needs"; NULL if the family is not listed. */
+/* Describes what an unknown family would need, in words after "it needs"; returns NULL if the family is not listed. */
 const char *whit_family_needs(const char *name, size_t n);
 /* Fails with the error for `name`, an architecture of a GGUF file or a class of transformers. */
 whit_status whit_unknown_family(const char *path, const char *name, size_t n, whit_error *error);

@@ -69,7 +69,7 @@ static void reset_call(whit_call_reader *c)
     *c = (whit_call_reader){.name = name, .arguments = arguments, .whole = whole};
 }
 
-/* Decodes the content of a JSON string (without its quotes) in place; false if it is malformed. */
+/* Decodes the content of a JSON string (without its quotes) in place; returns false if it is malformed. */
 static bool unquote(whit_buf *text)
 {
     whit_buf quoted = {.allocator = text->allocator};

@@ -170,7 +170,7 @@ static size_t n_prompt_ids(const whit_conversation *c)
     return n;
 }
 
-/* Leaves out one more turn, up to the next user message; false if only the last turn remains. */
+/* Leaves out one more turn, up to the next user message; returns false if only the last turn remains. */
 static bool leave_out_turn(whit_conversation *c)
 {
     size_t first = whit_conversation_n_system(c) + c->n_left_out;

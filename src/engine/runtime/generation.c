@@ -156,7 +156,7 @@ void whit_generation_close(whit_generation *g)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Passes final text to on_text; false if the host asks to stop. */
+/* Passes final text to on_text; returns false if the host asks to stop. */
 static bool give_text(whit_generation *g)
 {
     if (!g->options.on_text) return true;

@@ -14,7 +14,7 @@ bool whit_message_write_json(const whit_json *json, uint32_t at, bool compact, w
 /* Returns the value of `key` in a message if it is a text, else NULL. */
 const whit_text *whit_message_text(const whit_datum *message, const char *key);
 bool whit_message_has_role(const whit_datum *message, const char *role);
-/* Sets `key` of a message to a text; false if `text` is NULL or memory is out. */
+/* Sets `key` of a message to a text; returns false if `text` is NULL or memory is out. */
 bool whit_message_set_text(whit_datum_pool *pool, whit_datum *message, const char *key, const whit_text *text);
 /* Returns first + between + second; `first` and `second` may be NULL. Returns NULL if memory is out. */
 const whit_text *whit_message_join(whit_datum_pool *pool, const whit_text *first, const char *between,
