@@ -51,7 +51,8 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* Copies the next word of a line of a table into `word` and returns the place after it; NULL at the line's end. */
+/* Copies the next word of a line of a table into `word` and returns the place after it; returns NULL at the line's
+ * end. */
 static const char *next_word(const char *at, char *word, size_t room_bytes)
 {
     while (*at == ' ') at++;

@@ -133,7 +133,7 @@ static void end_all(struct run *r)
     if (r->plan.has_namespaces) kill(r->keeper, SIGKILL);
 }
 
-/* Reads the next message of the keeper; false at the end of the pipe. */
+/* Reads the next message of the keeper; returns false at the end of the pipe. */
 static bool take_word(struct run *r, whit_status *status, whit_error *error)
 {
     whit_child_word word;
@@ -155,7 +155,7 @@ static bool take_word(struct run *r, whit_status *status, whit_error *error)
     return true;
 }
 
-/* Reads a piece of the output and stores as much as the limits allow; false at the end of the output. */
+/* Reads a piece of the output and stores as much as the limits allow; returns false at the end of the output. */
 static bool take_output(struct run *r)
 {
     char piece[65536];

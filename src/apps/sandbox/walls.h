@@ -49,7 +49,7 @@ typedef struct whit_watch whit_watch;
 whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch, whit_error *error);
 /* Prepares a listener; call it before the first answer. */
 void whit_watch_begin(int listener);
-/* Answers one notification from the listener; false if the listener is closed. */
+/* Answers one notification from the listener; returns false if the listener is closed. */
 bool whit_watch_answer(whit_watch *watch, int listener, whit_sandbox_result *result);
 void whit_watch_close(whit_watch *watch);
 /* Reads a string of another process, at most `room` bytes including its final zero. */

@@ -11,7 +11,8 @@
 void whit_dialect_send(whit_buf *out, json_t *event);
 /* Returns bytes as a JSON string; they may end within a character. */
 json_t *whit_dialect_text(const void *text, size_t n);
-/* Parses a call's arguments into an object; NULL if they are not an object, such as when the call was cut off. */
+/* Parses a call's arguments into an object; returns NULL if they are not an object, such as when the call was cut
+ * off. */
 json_t *whit_dialect_arguments(const json_t *text);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef WHIT_SERVER_NOTIFY_H
 #define WHIT_SERVER_NOTIFY_H
 
-/* Opens the socket that $NOTIFY_SOCKET names; -1 if it is not set. */
+/* Opens the socket that $NOTIFY_SOCKET names; returns -1 if it is not set. */
 int whit_notify_open(void);
 /* Sends a state, such as "READY=1" or "STOPPING=1". */
 void whit_notify(int fd, const char *state);
