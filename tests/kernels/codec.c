@@ -295,8 +295,8 @@ static void impossible_types_are_refused(void **state)
     whit_tensor_type good = type_of(WHIT_CODEC_T2, WHIT_SCALE_GROUP, WHIT_SCALE_F16, 128, false, 16, 256), type;
     assert_int_equal(whit_tensor_type_check(&good, NULL), WHIT_OK);
 #define REFUSE(change, reason) type = good, type.change, assert_refused(type, reason)
-    REFUSE(codec = WHIT_CODEC_COUNT, "unknown codec 21");
-    REFUSE(layout = 2, "unknown layout");
+    REFUSE(codec = WHIT_CODEC_COUNT, "codec 21 is not known");
+    REFUSE(layout = 2, "layout 2 is not known");
     REFUSE(layout = WHIT_LAYOUT_PLAIN, "plain layout");
     REFUSE(act = 3, "activation rule");
     REFUSE(act = WHIT_TENSOR_ACT_FIXED, "a scale per row");

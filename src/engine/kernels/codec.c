@@ -211,11 +211,11 @@ static const char *scales_fault(const whit_tensor_type *type, const whit_codec_i
 whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
-    if (!codec) return whit_fail(error, WHIT_ERROR_FORMAT, "unknown codec %u", type->codec);
+    if (!codec) return whit_fail(error, WHIT_ERROR_FORMAT, "codec %u is not known", type->codec);
     if (type->layout >= WHIT_LAYOUT_COUNT)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "unknown layout %u", type->layout);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "layout %u is not known", type->layout);
     if (type->act > WHIT_TENSOR_ACT_FIXED)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "unknown activation rule %u", type->act);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "activation rule %u is not known", type->act);
     const char *fault = scales_fault(type, codec);
     if (!fault && type->layout == WHIT_LAYOUT_PLAIN && !codec->is_float)
         fault = "the plain layout is for float elements only";

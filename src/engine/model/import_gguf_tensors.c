@@ -241,7 +241,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     const whit_layer_kind kind_of_layer = whit_config_kind(&source->config, found->layer);
     const bool rotary = found->row && found->row->is_rotary;
     if (importer->n_tensors == importer->capacity)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has too many tensors", source->path);
     if (file->n_dims > 2 && !(file->n_dims == 3 && row && whit_import_has_experts(row->rows)))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions, which is not supported",
                          source->path, name, file->n_dims);

@@ -132,7 +132,7 @@ static whit_status new_divisors(const struct reading *r, const char *name, uint3
         importer->divisors[i] = (struct whit_hf_divisors){name, *values, n};
         return WHIT_OK;
     }
-    return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: too many RoPE scalings", r->config->path);
+    return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: the model has too many RoPE scalings", r->config->path);
 }
 
 void whit_import_hf_free_divisors(struct whit_hf_importer *importer)

@@ -624,7 +624,7 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
                                whit_error *error)
 {
     if (importer->n_imports == importer->capacity)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tensors", source->path);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has too many tensors", source->path);
     struct whit_hf_import *import = &importer->imports[importer->n_imports++];
     struct reading r = {source, importer, file, file_name, error};
     *import = (struct whit_hf_import){.importer = importer, .file = file};
