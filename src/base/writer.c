@@ -78,7 +78,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
                                     : snprintf(resolved, PATH_MAX, "%s/%s", dirname(folder), target);
         if (used >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a name that is too long", path);
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: too many links to links", path);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the link leads through too many other links", path);
 }
 
 /* Refuses names with errors that otherwise only the commit would find, possibly hours later. */

@@ -45,7 +45,7 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
     if (WSAStartup(MAKEWORD(2, 2), &about) != 0)
         return whit_fail(error, WHIT_ERROR_IO, "%s: this system has no sockets", name);
     if (getaddrinfo(host, service, &hints, &found) != 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: no address of this machine", name);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is not an address of this machine", name);
     /* Without SO_EXCLUSIVEADDRUSE another program could listen on the same port, which is what SO_REUSEADDR allows on
      * Windows. */
     const BOOL yes = TRUE;

@@ -47,7 +47,7 @@ static whit_status check_options(const whit_endpoint_options *options, whit_erro
 {
     bool safe = strncasecmp(options->url, "https://", 8) == 0;
     if (!safe && strncasecmp(options->url, "http://", 7) != 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: not an http or https address", options->url);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is not an http or https address", options->url);
     if (strchr(options->url, '@'))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "an address must not contain a user name or a password");
     if (!options->key || !*options->key) return WHIT_OK;
