@@ -42,7 +42,7 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
     if (whit_gguf_open(file->path, NULL, &gguf, error) != WHIT_OK)
         return whit_fail(
             error, WHIT_ERROR_UNSUPPORTED,
-            "%s: not a GGUF file, the only format that refine reads; 'whit export %s --type q2_k --calib TEXT -o "
+            "%s: is not a GGUF file, the only format that refine reads; 'whit export %s --type q2_k --calib TEXT -o "
             "OUT.gguf' makes one of the original",
             file->path, original->path);
     const size_t n_files = gguf->n_files;

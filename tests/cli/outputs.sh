@@ -61,7 +61,7 @@ done
 expect 0 whit export plain.ndf --type q4_0 -o small.gguf
 tiny other.gguf 2 tied
 expect 3 whit refine plain.ndf --original plain.ndf --calib text -o out.gguf
-one_line "plain.ndf: not a GGUF file, the only format that refine reads; 'whit export plain.ndf --type"
+one_line "plain.ndf: is not a GGUF file, the only format that refine reads; 'whit export plain.ndf --type"
 expect 3 whit refine plain.gguf --original plain.ndf --calib text -o out.gguf
 one_line "can be refined$"
 [ -z "$(ls out.* 2>/dev/null)" ] || complain "a refusal left files: $(ls out.*)"
