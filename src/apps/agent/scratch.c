@@ -263,9 +263,9 @@ static bool visit(void *user, const char *path)
         return true;
     u->n_bytes += (uint64_t)own.st_size;
     if (u->n_bytes > COPY_BYTES_MAX) {
-        u->status =
-            whit_fail(u->error, WHIT_ERROR_LIMIT, "%s: larger than %d GiB, the limit for the copy that commands run in",
-                      u->project, (int)(COPY_BYTES_MAX >> 30));
+        u->status = whit_fail(u->error, WHIT_ERROR_LIMIT,
+                              "%s: is larger than %d GiB, the limit for the copy that commands run in", u->project,
+                              (int)(COPY_BYTES_MAX >> 30));
         return false;
     }
     int folder = open_above(u->scratch, path, &name);

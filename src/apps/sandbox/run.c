@@ -65,7 +65,7 @@ static whit_status make_environment(struct run *r, whit_error *error)
         add_variable(r, "LANG=", "C.UTF-8") && add_variable(r, "TERM=", "dumb");
     for (const char *const *p = command->environment; ok && p && *p; p++) ok = add_variable(r, "", *p);
     r->plan.environment = r->variables;
-    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "too many variables for a command");
+    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "the command has too many environment variables");
 }
 
 static whit_status make_walls(struct run *r, bool has_namespaces, whit_error *error)
