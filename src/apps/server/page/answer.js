@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Requests to the server, and the answers that this tab writes: one for each conversation at a time. An answer continues
- * while another conversation is shown. */
+ * Sends requests to the server, and receives the answers that this tab writes: one for each conversation at a time. An
+ * answer continues while another conversation is shown. */
 
 const answers = new Map(); // conversation id -> {abort, message}
-let models = [], properties = {}; // of GET v1/models; of GET props, by model
+let models = [], properties = {}; // replies of GET v1/models, and of GET props by model
 
 const currentModel = () => models.find(m => m.id === $("model").value) || models[0] || {id: ""};
 const contextTokens = (id = currentModel().id) => models.find(m => m.id === id)?.meta?.n_ctx || 0; // 0: not known
@@ -13,7 +13,7 @@ function requestHeaders() {
   return {"Content-Type": "application/json", ...(key ? {Authorization: "Bearer " + key} : {})};
 }
 
-/* The error of a reply that is not 200, as a sentence. */
+/* Returns the error of a reply whose status is not 200, as a sentence. */
 async function replyError(reply) {
   const why = await reply.json().catch(() => null);
   const error = new Error((why && why.error ? why.error.message : "the server answered " + reply.status) +
@@ -28,7 +28,7 @@ async function postJson(path, body, signal) {
   return reply;
 }
 
-/* The members of a request that the conversation's settings ask for. */
+/* Returns the members of a request that the conversation's settings ask for. */
 function requestSettings(c) {
   const body = {model: currentModel().id, ...c.sampling};
   const adapters = models.filter(m => m.is_adapter && c.adapters[m.id] !== undefined).map(m => [m.id, c.adapters[m.id]]);
@@ -41,16 +41,17 @@ function requestSettings(c) {
 
 /* ---- a full context ------------------------------------------------------------------------------ */
 
-/* Leaves out the oldest turns so that a quarter of the context remains for the answer. Once turns must go, so many go
- * that half of it is free, and the next questions need not drop any. Returns the messages, system message included,
- * and the id of the first message that is not left out, "" if all are sent. As `whit chat` does it. */
+/* Leaves out the oldest turns so that a quarter of the context remains for the answer. If turns must be
+ * left out, so many are that half of the context is free, and the next questions need not drop any. Returns the
+ * messages, with the system message, and the id of the first message that is sent, "" if all are sent. `whit chat` does
+ * the same. */
 async function fitContext(body, messages, system, firstKept, signal) {
   const n_ctx = contextTokens(body.model), first = system ? [{role: "system", content: system}] : [];
   let from = Math.max(0, messages.findIndex(m => m.id === firstKept));
   const listed = () => [...first, ...messages.slice(from).map(({role, content}) => ({role, content}))];
   const size = () => listed().reduce((n, m) => n + m.content.length + 20, 0);
   const room = Math.min(n_ctx / 4, body.max_tokens || Infinity);
-  // A token has one character at least, nearly always.
+  // Nearly every token has at least one character.
   for (let limit = n_ctx - room; n_ctx && size() > limit; limit = n_ctx / 2) {
     const {n_tokens} = await (await postJson("v1/chat/completions/render", {...body, messages: listed()}, signal)).json();
     if (n_tokens <= limit) break;
@@ -66,7 +67,7 @@ async function fitContext(body, messages, system, firstKept, signal) {
 
 /* ---- an answer ----------------------------------------------------------------------------------- */
 
-/* The events of a stream, as objects. */
+/* Yields the events of a stream as objects. */
 async function* readEvents(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let rest = "";;) {
@@ -122,7 +123,7 @@ async function answerMessage(c, parent, continued) {
     if (before && !message.error && message.content === before.content) message.state = before.state;
   }
   answers.delete(c.id);
-  if (!library.conversations.has(c.id)) return; // deleted for good meanwhile
+  if (!library.conversations.has(c.id)) return; // the conversation was deleted for good meanwhile
   saveRecord(c, true);
   saveRecord(message);
   showConversation(c.id);
@@ -133,7 +134,7 @@ async function writeAnswer(c, message, isContinued, signal) {
   const path = shownPath(c), end = path.findIndex(p => p.message === message), body = requestSettings(c);
   const sent = path.slice(0, end + (isContinued ? 1 : 0)).map(p => p.message), n_ctx = contextTokens(body.model);
   const last = sent.findLast(m => m.firstKept && m.keptTokens === n_ctx);
-  c.model = body.model; // another may be chosen while this one answers
+  c.model = body.model; // another model may be chosen while this one answers
   if (isContinued) Object.assign(body, {continue_final_message: true, add_generation_prompt: false});
   const system = c.system || globalSettings().system;
   const fit = await fitContext(body, requestMessages(sent), system, last ? last.firstKept : "", signal);
@@ -155,7 +156,7 @@ async function writeAnswer(c, message, isContinued, signal) {
     drawLater(message);
   }
   if (!finish) throw new Error("The answer was cut off: the connection ended.");
-  const now = performance.now(); // a short answer comes all at once: the whole request counts then
+  const now = performance.now(); // a short answer comes all at once, and then the time of the whole request counts
   const seconds = (now - (now - first > 50 ? first : begun)) / 1000;
   if (first && tokens > 1 && seconds > 0) {
     $("speed").textContent = ((tokens - 1) / seconds).toFixed(1) + " tokens/s";
@@ -184,8 +185,8 @@ async function loadModels() {
   showAll();
 }
 
-/* Reads the properties of the current model, or of another that is open: to read those of a closed model would open it
- * before its first question. */
+/* Reads the properties of the current model, or of another that is open: reading the properties of a closed
+ * model would open it before its first question. */
 async function loadProperties() {
   const open = models.filter(m => m.meta?.is_open), model = open.find(m => m.id === currentModel().id) || open[0];
   if (!model || properties[model.id]) return;

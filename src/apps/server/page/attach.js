@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The field for a message: its draft, and text files that go along with it. */
+ * Handles the field for a message: its draft, and the text files that are sent with it. */
 
 const FILE_BYTES_MAX = 4 << 20, LONG_PASTE = 2000; // a longer paste (characters) becomes a file
 const drafts = readStored(tabStorage, "whit.drafts"); // conversation id -> {text, files}
@@ -12,7 +12,7 @@ function keepDraft() {
   const text = $("input").value;
   if (text || attached.length) drafts[current.id] = {text, files: attached};
   else delete drafts[current.id];
-  try { tabStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* too large: the field has it still */ }
+  try { tabStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* the draft is too large, but the field still has it */ }
 }
 
 function showDraft() {
@@ -37,7 +37,7 @@ function showAttached() {
   }));
 }
 
-/* What to do with a file that is not text, by its first bytes. */
+/* Lists files that are not text, by their first bytes, and what a person can do with them. */
 const BINARIES = [
   {name: "a PDF", begin: /^%PDF-/, remedy: "'pdftotext -layout FILE.pdf' writes its text to FILE.txt: attach that."},
   {name: "a picture", begin: /^(\x89PNG|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP|BM....\0\0\0\0)/s, remedy: "the models here read text alone."},
@@ -46,7 +46,7 @@ const BINARIES = [
   {name: "text in UTF-16", begin: /^(\xff\xfe|\xfe\xff)/, remedy: "save it as UTF-8."},
 ];
 
-/* The text of a file; throws a line that says why it cannot be attached. */
+/* Returns the text of a file; throws an error that says why the file cannot be attached. */
 async function readTextFile(file) {
   const begin = String.fromCharCode(...new Uint8Array(await file.slice(0, 16).arrayBuffer()));
   const binary = BINARIES.find(b => b.begin.test(begin));
@@ -56,7 +56,7 @@ async function readTextFile(file) {
   try {
     const text = new TextDecoder("utf-8", {fatal: true}).decode(bytes);
     if (!text.includes("\0")) return text;
-  } catch { /* other bytes */ }
+  } catch { /* the bytes are not UTF-8 */ }
   throw new Error(`${file.name} is not text: only text files (UTF-8) can be read.`);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Elements of the page. Text only ever enters by textContent and append, so that an answer is never markup. */
+ * Makes elements of the page. Text only ever enters by textContent and append, so that an answer is never markup. */
 "use strict";
 
 const $ = id => document.getElementById(id);
 const MATHML = $("formula").namespaceURI; // an empty formula of page.html: so the page holds no address of another site
 const MATH_TAG = /^m(ath|row|i|n|o|text|space|frac|sqrt|root|su[bp]|subsup|under|over|underover|table|tr|td|style|phantom)$/;
 
-/* A storage of the browser; where it refuses one, a storage that keeps nothing beyond this page. */
+/* Returns a storage of the browser or, if the browser refuses it, a storage that ends with this page. */
 function openStorage(name) {
   try {
     void window[name].length;
@@ -22,7 +22,8 @@ function readStored(storage, key) {
   try { return membersOf(JSON.parse(storage.getItem(key)), () => true) } catch { return {} }
 }
 
-/* Makes `wanted` the children of an element. Those that are there already are not moved, so that a selection stays. */
+/* Makes `wanted` the children of an element. Children that it has already are not moved,
+ * so that a selection stays. */
 function placeChildren(parent, wanted) {
   const stay = new Set(wanted);
   for (const e of [...parent.childNodes]) if (!stay.has(e)) e.remove();
@@ -45,7 +46,7 @@ function build(node) {
   return e;
 }
 
-/* Shows Markdown in an element. Blocks that have not changed keep their elements, and with them what is selected. */
+/* Shows Markdown in an element. Blocks that have not changed keep their elements and their selection. */
 function showMarkdown(parent, text) {
   const blocks = parseMarkdown(text);
   let same = 0;
@@ -58,7 +59,7 @@ function showMarkdown(parent, text) {
   }
 }
 
-/* A button that copies, also on pages from other machines, where browsers offer no clipboard. */
+/* Makes a button that copies a text, also on pages from other machines, where browsers offer no clipboard. */
 function copyButton(text, label) {
   const b = make("button", "Copy", label ? {"aria-label": label} : {});
   b.onclick = async () => {
@@ -88,7 +89,7 @@ function addButton(parent, label, action, attributes) {
 /* Tells a line to screen readers. */
 function say(message) { $("status").textContent = message }
 
-/* Shows a line for a while, with a button if there is something to do about it. */
+/* Shows a line for ten seconds, with a button if an action belongs to it. */
 function report(message, label, action) {
   const line = make("p", message), close = () => line.remove();
   if (label) addButton(line, label, () => { close(); action() });

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Inline Markdown, as a list of nodes. A node is a string or {tag, attributes, children}. The tags are chosen by this
- * code and never by the text, so that an answer cannot become markup. */
+ * Parses inline Markdown into a list of nodes. A node is a string or {tag, attributes, children}. The tags are chosen
+ * by this code and never by the text, so that an answer cannot become markup. */
 
 const INLINE_DEPTH_MAX = 12, LABEL_MAX = 1000;
 const ENTITIES = {lt: "<", gt: ">", amp: "&", quot: '"', apos: "'", nbsp: "\u00a0", "#39": "'", "#34": '"'};
@@ -40,7 +40,7 @@ function parseInline(text, depth = 0, inLink = false) {
   return nodes;
 }
 
-/* Returns {node, end} or {plain, end} of the construct that begins at `at`; null if there is not one. */
+/* Returns {node, end} or {plain, end} of the construct that begins at `at`; null if no construct begins there. */
 function matchInline(text, at, state) {
   switch (text[at]) {
   case "\\": return matchEscape(text, at, state);
@@ -102,7 +102,7 @@ function runLength(text, at) {
   return end - at;
 }
 
-/* Returns the position of the run of exactly n backticks after `from`; -1 if there is not one. */
+/* Returns the position of the run of exactly n backticks after `from`; -1 if there is no such run. */
 function findTicks(text, n, from) {
   for (let at = text.indexOf("`", from); at >= 0; at = text.indexOf("`", at)) {
     const length = runLength(text, at);
@@ -126,7 +126,7 @@ function matchCode(text, at, state) {
 
 const isWord = c => c !== undefined && /[\p{L}\p{N}]/u.test(c);
 
-/* Returns the position of `count` markers `mark` that close emphasis; -1 if there are none. */
+/* Returns the position of `count` markers `mark` that close emphasis; -1 if there are no such markers. */
 function findEmphasisEnd(text, mark, count, from) {
   for (let at = from; at < text.length;) {
     if (text[at] === "\\") at += 2;
@@ -147,7 +147,7 @@ function matchEmphasis(text, at, state) {
   const mark = text[at], n = runLength(text, at), plain = {plain: text.slice(at, at + n), end: at + n};
   const fits = mark === "~" ? n === 2 : n <= 3;
   if (!fits || /\s/.test(text[at + n] || " ") || (mark === "_" && isWord(text[at - 1]))) return plain;
-  // "***a** b*" and "***a* b**" close in two steps: the outer markers are those that close last.
+  // "***a** b*" and "***a* b**" close in two steps: the outer markers close last.
   let count = 0, end = -1;
   for (const tried of n === 3 ? [3, 2, 1] : [n]) {
     const key = mark + tried + (n === tried ? "" : "of3");
@@ -163,7 +163,7 @@ function matchEmphasis(text, at, state) {
   return plain;
 }
 
-/* Returns an address that a link may lead to; null: it stays text. */
+/* Returns the address to which a link may lead; null means that the link stays text. */
 function safeAddress(target) {
   let url = null;
   try { url = new URL(target) } catch { return null }
@@ -174,7 +174,7 @@ function linkNode(children, address) {
   return makeNode("a", children, {href: address, target: "_blank", rel: "noopener noreferrer"});
 }
 
-/* [label](target "title"); an image becomes a link to it, since the page loads nothing from elsewhere. */
+/* Parses [label](target "title"). An image becomes a link to it, since the page loads no files from other sites. */
 function matchLink(text, at, begin, state) {
   let end = at + 1;
   for (let open = 1; end < text.length && end - at < LABEL_MAX; end++) {

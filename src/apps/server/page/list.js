@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The list of conversations: search, rename, folders, delete with undo, export and import. */
+ * Shows the list of conversations: search, rename, folders, delete with undo, export and import. */
 
 const CLOSED_FOLDERS = "whit.closed-folders"; // name -> true, of all tabs
 let closedFolders = readStored(browserStorage, CLOSED_FOLDERS);
@@ -25,10 +25,10 @@ function openConversation(c, messageId) {
   if (found) found.scrollIntoView();
 }
 
-/* The conversations of the list as it stands, from top to bottom. */
+/* Returns the conversations that the list shows, from top to bottom. */
 const shownConversations = () => [...$("list").children].map(li => li.conversation).filter(Boolean);
 
-/* Folders come first, by name; a search shows what it finds without them. */
+/* Shows the list. Folders come first, sorted by name; a search shows the conversations that it finds without folders. */
 function showList() {
   const query = $("search").value.trim(), rows = [], folders = new Map();
   document.title = current.title ? current.title + " - whit" : "whit";
@@ -44,13 +44,13 @@ function showList() {
     $("list").replaceChildren(...names.flatMap(name => folderRows(name, folders.get(name))), ...rows);
 }
 
-/* The row of a folder and those of its conversations; a closed folder shows the open conversation alone. */
+/* Returns the rows of a folder and of its conversations; a closed folder shows only the conversation that is open. */
 function folderRows(name, conversations) {
   const isOpen = closedFolders[name] !== true, head = make("li", null, {class: "folder"});
   addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
     if (isOpen) closedFolders[name] = true;
     else delete closedFolders[name];
-    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* until this page ends */ }
+    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* the folder stays closed until this page ends */ }
     showList();
   }, {"aria-expanded": String(isOpen), title: conversations.length + " in " + name});
   const rows = conversations.filter(c => isOpen || c.id === current.id)
@@ -59,7 +59,7 @@ function folderRows(name, conversations) {
   return [head, ...rows];
 }
 
-/* Another tab closed or opened a folder. */
+/* Follows another tab that has closed or opened a folder. */
 window.addEventListener("storage", e => {
   if (e.key !== CLOSED_FOLDERS) return;
   closedFolders = readStored(browserStorage, CLOSED_FOLDERS);
@@ -113,7 +113,7 @@ function renameConversation(li, c) {
   name.select();
 }
 
-/* A deleted conversation is only marked until nobody has asked for it back. */
+/* Deletes a conversation. For ten seconds it is only marked as deleted, so that the person can undo it. */
 function deleteConversation(c) {
   const next = listedConversations().find(o => o.id !== c.id);
   stopAnswer(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The start of the page: controls, keys, what other tabs change. */
+ * Starts the page: its controls, its keys, and the changes that other tabs make. */
 
 function showMenu(shown) {
   $("side").classList.toggle("shown", shown);
@@ -23,9 +23,9 @@ function openBeside(step) {
   if (next) openConversation(next);
 }
 
-const hasModifier = e => e.ctrlKey || e.metaKey; // Command where there is one
+const hasModifier = e => e.ctrlKey || e.metaKey; // the Command key, on keyboards that have it
 
-/* [keys as they are shown, what they do, test of the event, action] */
+/* Lists the keys: [keys as they are shown, their effect, test of the event, action]. */
 const SHORTCUTS = [
   ["Enter", "send the message"],
   ["Shift+Enter", "begin a line"],
@@ -75,7 +75,7 @@ function connectControls() {
   $("keys").onclick = () => $("keys-dialog").showModal();
   $("keys-close").onclick = () => $("keys-dialog").close();
   for (const dialog of document.querySelectorAll("dialog"))
-    dialog.onclick = e => { if (e.target === dialog) dialog.close() }; // a click beside it
+    dialog.onclick = e => { if (e.target === dialog) dialog.close() }; // a click outside the dialog closes it
   $("keys-list").replaceChildren(...SHORTCUTS.flatMap(s => [make("dt", s[0]), make("dd", s[1])]));
   $("attach").onclick = () => $("attachment").click();
   $("attachment").onchange = async () => { await attachFiles([...$("attachment").files]); $("attachment").value = "" };
@@ -92,7 +92,7 @@ function connectControls() {
   });
 }
 
-/* Shows what another tab changed, and leaves alone what it did not. */
+/* Shows the changes of another tab, and leaves the rest of the page as it is. */
 function onOtherTab(records, dropped) {
   if (current.deleted || dropped === current.id) return openConversation(listedConversations()[0] || readConversation({}));
   if (dropped || records.some(r => r.kind === "conversation")) showList();
@@ -102,7 +102,7 @@ function onOtherTab(records, dropped) {
   else if (here.length || hasUnfinished()) showMessages();
 }
 
-/* Is an answer of another tab among the messages that are shown? */
+/* Returns whether an answer of another tab is among the messages that are shown. */
 const hasUnfinished = () => !answers.has(current.id) && shownPath(current).some(p => p.message.state === "writing");
 
 async function startPage() {

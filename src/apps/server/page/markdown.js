@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Block Markdown: headings, lists, tables, quotations, code, mathematics. See inline.js for nodes. */
+ * Parses block Markdown: headings, lists, tables, quotations, code, mathematics. See inline.js for nodes. */
 
 const BLOCK_DEPTH_MAX = 16;
 const BLOCK_START = /^(\s*(```|~~~)|#{1,6} |\s*([-*+]|\d{1,9}[.)]) |\s*>|\s*([-*_])(\s*\4){2,}\s*$|\s*(\$\$|\\\[|\\begin\{))/;
@@ -7,8 +7,8 @@ const LIST_ITEM = /^(\s*)([-*+]|\d{1,9}[.)])( .*|)$/;
 const RULE = /^\s*([-*_])(\s*\1){2,}\s*$/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
-/* Returns the blocks of a text, [{source, node}]. Equal sources have equal nodes, so that a view can keep what did not
- * change while an answer grows. */
+/* Returns the blocks of a text, [{source, node}]. Equal sources have equal nodes, so that a view can keep the blocks
+ * that did not change while an answer grows. */
 function parseMarkdown(text, depth = 0) {
   const lines = text.split("\n"), blocks = [];
   for (let i = 0; i < lines.length;) {
@@ -57,7 +57,7 @@ function parseFence(lines, i, m) {
   return {node: makeNode("div", [makeNode("pre", code), {tag: "copy", text}], {class: "code"}), end: end + 1};
 }
 
-/* A list whose markers stand at `indent`; lines that are indented further belong to the item above. */
+/* Parses a list whose markers stand at `indent`; lines that are indented further belong to the item above. */
 function parseList(lines, i, indent, depth) {
   const first = lines[i].match(LIST_ITEM), ordered = /\d/.test(first[2]), items = [];
   let m;
@@ -78,7 +78,7 @@ function parseList(lines, i, indent, depth) {
   return {node: makeNode(ordered ? "ol" : "ul", items, attributes), end: i};
 }
 
-/* One item; "[ ]" and "[x]" before its text make a task of it. */
+/* Makes one item of a list; "[ ]" and "[x]" before its text make it a task. */
 function listItem(body, depth) {
   const task = body[0].match(/^\s*\[([ xX])\] (.*)$/);
   if (task) body[0] = task[2];
@@ -97,7 +97,7 @@ function isTable(lines, i) {
     splitCells(lines[i]).length === splitCells(rule).length;
 }
 
-/* Cells are parted by "|", except where it is escaped or within code. */
+/* Splits a row into cells at each "|" that is neither escaped nor within code. */
 function splitCells(line) {
   const cells = [""], text = line.trim().replace(/^\|/, "").replace(/(^|[^\\])\|$/, "$1");
   for (let at = 0; at < text.length; at++) {
@@ -131,8 +131,8 @@ function parseTable(lines, i) {
 
 /* ---- mathematics --------------------------------------------------------------------------------- */
 
-/* A formula between $$ or \[ \], or an environment of its own, on lines of its own. What cannot be converted stays
- * text. */
+/* Parses a formula between $$ or \[ \], or an environment of its own, on lines of its own. A formula that cannot be
+ * converted stays text. */
 function parseMathBlock(lines, i) {
   const begin = lines[i].trim(), m = begin.match(/^(?:\$\$|\\\[|\\begin\{([a-zA-Z]+\*?)\})/);
   if (!m || (m[1] && !Object.hasOwn(MATH_TABLES, m[1].replace("*", "")))) return null;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * LaTeX mathematics to MathML: the subset that answers use. The result is nodes (see inline.js) with tags that are chosen
- * here; a formula with a command that is not known is not converted at all.
+ * Converts LaTeX mathematics to MathML, for the subset that answers use. The result is nodes (see inline.js) with tags
+ * that are chosen here; a formula with a command that is not known is not converted at all.
  *
  * A formula is a row of atoms; an atom may have scripts:
  *     row  -> (atom scripts)*        atom -> letter | number | "{" row "}" | command arguments
@@ -11,7 +11,7 @@ const convertedMath = new Map(); // "mode source" -> node or null, since growing
 
 class MathError extends Error {}
 
-/* Returns the <math> node of a formula; null: it cannot be converted. */
+/* Returns the <math> node of a formula; null means that it cannot be converted. */
 function convertMath(source, display) {
   const key = (display ? "b" : "i") + source;
   if (convertedMath.has(key)) return convertedMath.get(key);
@@ -55,13 +55,13 @@ class MathParser {
   }
   expect(token) { if (this.next() !== token) throw new MathError("expected " + token) }
 
-  /* The whole formula; lines that "\\" parts become a table. */
+  /* Parses the whole formula; lines between which "\\" stands become a table. */
   parseRows() {
     const rows = this.parseTable(t => t === undefined);
     return rows.length === 1 && rows[0].length === 1 ? rows[0][0] : this.makeTable(rows, "rl");
   }
 
-  /* Atoms with scripts up to a token for which `ends` is true, which is not consumed. */
+  /* Parses atoms with scripts up to a token for which `ends` is true, which is not consumed. */
   parseRow(ends) {
     if (++this.depth > MATH_DEPTH_MAX) throw new MathError("too deep");
     const nodes = [], font = this.font;
@@ -82,7 +82,7 @@ class MathParser {
     return mathRow(nodes);
   }
 
-  /* An atom with its scripts; [] for a command that shows nothing. */
+  /* Parses an atom with its scripts; returns [] for a command that shows nothing. */
   parseScripted() {
     const first = this.peek();
     const base = first === "^" || first === "_" || first === "'" ? {node: makeNode("mrow")} : this.parseAtom();
@@ -112,7 +112,7 @@ class MathParser {
     return after ? [node, mathSpace("0.1667em")] : [node];
   }
 
-  /* An argument: a group or one atom. */
+  /* Parses an argument: a group or one atom. */
   parseArgument() {
     const token = this.peek();
     if (token === "{") return this.parseGroup();
@@ -131,7 +131,7 @@ class MathParser {
     return row;
   }
 
-  /* The plain text of a group: names, sizes, texts. */
+  /* Returns the plain text of a group: names, sizes, texts. */
   parseText() {
     this.expect("{");
     let text = "", depth = 0;
@@ -177,7 +177,7 @@ class MathParser {
     return makeNode("mi", styled, this.font === "upright" ? {mathvariant: "normal"} : {});
   }
 
-  /* Letters and digits in the font that is set. */
+  /* Returns letters and digits in the font that is set. */
   styled(text) {
     const alphabet = MATH_ALPHABETS[this.font];
     return !alphabet ? text : [...text].map(c => {
@@ -225,7 +225,7 @@ class MathParser {
     return this.parseConstruct(name);
   }
 
-  /* \mathbf{...}, or \bf for the rest of the group. */
+  /* Parses \mathbf{...}, or \bf for the rest of the group. */
   parseFont(name) {
     const before = this.font;
     this.font = MATH_FONTS[name];
@@ -327,7 +327,7 @@ class MathParser {
     return {node: mathOperator(text, {stretchy: "true", minsize: size, maxsize: size})};
   }
 
-  /* A stroke through a relation: "\not=" and the like. */
+  /* Parses a stroke through a relation, such as "\not=". */
   parseNot() {
     const atom = this.parseAtom(), text = atom && atom.node.children[0];
     if (typeof text !== "string") throw new MathError("nothing to strike");
@@ -348,7 +348,7 @@ class MathParser {
     return open || close ? this.fenced(open || ".", table, close || ".") : table;
   }
 
-  /* Rows of cells up to a token for which `ends` is true, which is not consumed. */
+  /* Parses rows of cells up to a token for which `ends` is true, which is not consumed. */
   parseTable(ends) {
     const rows = [[]], stops = t => t === "&" || t === "\\\\" || ends(t);
     for (;;) {
@@ -368,7 +368,7 @@ class MathParser {
     return rows;
   }
 
-  /* `columns`: l, c or r of each column, repeated. */
+  /* Makes a table; `columns` has l, c or r for each column, repeated. */
   makeTable(rows, columns, name) {
     const cell = (node, k) => makeNode("mtd", node, {class: {l: "left", c: "middle", r: "right"}[columns[k % columns.length]]});
     const display = /^(align|split|gather|eqnarray|multline|equation)/.test(name || "aligned");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Tables of the LaTeX commands that math.js converts. */
+ * Holds tables of the LaTeX commands that math.js converts. */
 
-/* "name symbol name symbol ..." to a map. */
+/* Converts "name symbol name symbol ..." to a map. */
 function symbolTable(text) {
   const words = text.trim().split(/\s+/), table = new Map();
   for (let i = 0; i + 1 < words.length; i += 2) table.set(words[i], words[i + 1]);
@@ -30,7 +30,7 @@ const MATH_OPERATORS = symbolTable(`
   Uparrow ⇑ Downarrow ⇓ nearrow ↗ searrow ↘ swarrow ↙ nwarrow ↖ rightharpoonup ⇀ rightharpoondown ⇁ leftharpoonup ↼
   leftharpoondown ↽ rightleftharpoons ⇌ leadsto ⇝ rightsquigarrow ⇝ nrightarrow ↛ nleftarrow ↚ colon : lt < gt >`);
 
-/* Large operators; those before "|" have their limits below and above in displayed formulas. */
+/* Lists the large operators that have their limits below and above in displayed formulas. */
 const MATH_LARGE = symbolTable(`
   sum ∑ prod ∏ coprod ∐ bigcup ⋃ bigcap ⋂ bigvee ⋁ bigwedge ⋀ bigoplus ⨁ bigotimes ⨂ bigodot ⨀ biguplus ⨄ bigsqcup ⨆`);
 const MATH_INTEGRALS = symbolTable("int ∫ iint ∬ iiint ∭ oint ∮ oiint ∯");
@@ -45,7 +45,7 @@ const MATH_FUNCTIONS = new Set(("arccos arcsin arctan arg cos cosh cot coth csc 
 const MATH_LIMIT_FUNCTIONS = new Map([["limsup", "lim sup"], ["liminf", "lim inf"],
   ...("det gcd inf lim max min Pr sup argmax argmin".split(" ").map(n => [n, n]))]);
 
-/* Accents: the character above or below, and whether it stretches over its base. */
+/* Lists accents: the character above or below, and whether it stretches over its base. */
 const MATH_ACCENTS = {hat: ["^"], widehat: ["^", true], check: ["ˇ"], tilde: ["~"], widetilde: ["~", true], bar: ["¯"],
   overline: ["¯", true], vec: ["→"], overrightarrow: ["→", true], overleftarrow: ["←", true],
   overleftrightarrow: ["↔", true], dot: ["˙"], ddot: ["¨"], dddot: ["⃛"], acute: ["´"], grave: ["`"], breve: ["˘"],
@@ -55,7 +55,7 @@ const MATH_UNDER = {underline: "_", underbrace: "⏟", underrightarrow: "→", u
 const MATH_SPACES = {",": "0.1667em", ":": "0.2222em", ">": "0.2222em", ";": "0.2778em", "!": "-0.1667em", " ": "0.333em",
   quad: "1em", qquad: "2em", enspace: "0.5em", thinspace: "0.1667em", medspace: "0.2222em", thickspace: "0.2778em"};
 
-/* Alphabets of Unicode: code points of A, a, 0 (0: not in it), and letters that stand elsewhere. */
+/* Lists alphabets of Unicode: code points of A, a and 0 (0: not in it), and letters that have other code points. */
 const MATH_ALPHABETS = {
   bold: [0x1d400, 0x1d41a, 0x1d7ce, {}],
   italic: [0x1d434, 0x1d44e, 0, {h: "ℎ"}],
@@ -70,7 +70,7 @@ const MATH_FONTS = {mathbf: "bold", textbf: "bold", bf: "bold", boldsymbol: "bol
   mathbb: "double", mathds: "double", Bbb: "double", mathcal: "script", cal: "script", mathscr: "script", mathfrak: "fraktur",
   mathsf: "sans", mathtt: "typewriter", mathrm: "upright", mathnormal: "italic", rm: "upright"};
 
-/* Environments: delimiters around the table, and how columns are aligned (repeated). */
+/* Lists environments: delimiters around the table, and how columns are aligned (repeated). */
 const MATH_TABLES = {matrix: ["", "", "c"], pmatrix: ["(", ")", "c"], bmatrix: ["[", "]", "c"], Bmatrix: ["{", "}", "c"],
   vmatrix: ["|", "|", "c"], Vmatrix: ["‖", "‖", "c"], smallmatrix: ["", "", "c"], cases: ["{", "", "l"],
   rcases: ["", "}", "l"], array: ["", "", "c"], aligned: ["", "", "rl"], align: ["", "", "rl"], split: ["", "", "rl"],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Records: conversations and their messages, as they are stored and exported.
+ * Reads records, which are conversations and their messages as they are stored and exported.
  *
  * The messages of a conversation form a tree: a regenerated answer or an edited question is a sibling of the earlier one,
  * and nothing is overwritten. `chosen` of a conversation says which child of a message is shown ("" is the root).
@@ -7,19 +7,19 @@
  *     question -> answer 1
  *              -> answer 2 -> question -> answer
  *
- * What a store or a file gives is read here member by member; whatever else is in it is left out. */
+ * A record of a store or a file is read here member by member; unknown members are left out. */
 
 const ANSWER_STATES = ["writing", "done", "stopped", "full", "cut"];
 const textOr = (v, other = "") => typeof v === "string" ? v : other;
 const numberOr = (v, other = 0) => typeof v === "number" && Number.isFinite(v) ? v : other;
 
 let lastTime = 0;
-/* The time in milliseconds; later calls have later times, so that answers sort after their questions. */
+/* Returns the time in milliseconds; later calls return later times, so that answers sort after their questions. */
 function nextTime() { return lastTime = Math.max(lastTime + 1, Date.now()) }
 
 function makeId() { return crypto.getRandomValues(new Uint32Array(3)).join("-") }
 
-/* Members of an object for which `keep` is true. */
+/* Returns the members of an object for which `keep` is true. */
 function membersOf(value, keep) {
   const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [];
   return Object.fromEntries(entries.filter(([k, v]) => k !== "__proto__" && keep(k, v)));
@@ -50,7 +50,7 @@ function readMessage(v, conversation) {
 
 const isMessage = m => m && (m.role === "user" || m.role === "assistant");
 
-/* Makes a tree of messages: one whose parent is absent, or that is its own ancestor, becomes a first question. */
+/* Makes a tree of messages: a message whose parent is absent, or that is its own ancestor, becomes a first question. */
 function repairTree(messages) {
   const byId = new Map(messages.map(m => [m.id, m])), rooted = new Set([""]);
   for (const m of messages) {
@@ -68,7 +68,7 @@ function readExport(value) {
   const list = value && Array.isArray(value.conversations) ? value.conversations : [], records = [], now = Date.now();
   for (const [k, v] of list.entries()) {
     if (!v || !Array.isArray(v.messages)) continue;
-    const conversation = readConversation({updated: now - k, ...v}), id = conversation.id; // the list's order
+    const conversation = readConversation({updated: now - k, ...v}), id = conversation.id; // this keeps the list's order
     const messages = v.messages.filter(isMessage).map((m, i) => {
       // In version 1 each message follows the one before it.
       const flat = typeof m.parent !== "string", parent = i ? id + "." + (i - 1) : "";
@@ -112,12 +112,12 @@ function revealMessage(conversation, messages, id) {
   for (let m = byId.get(id), n = byId.size; m && n--; m = byId.get(m.parent)) conversation.chosen[m.parent] = m.id;
 }
 
-/* Can the answer be continued from where it ends? */
+/* Returns whether the answer can be continued from its end. */
 const isContinuable = m => m.role === "assistant" && !!m.content && (m.state !== "done" || !!m.error);
 
 /* ---- what the model reads ------------------------------------------------------------------------ */
 
-/* The text of a message with its files before it, each in a fence that its text does not contain. */
+/* Returns the text of a message with its files before it, each in a fence that the file does not contain. */
 function contentOf(message) {
   const files = message.files.map(f => {
     const longest = Math.max(2, ...(f.text.match(/`+/g) || []).map(t => t.length)), fence = "`".repeat(longest + 1);
@@ -126,16 +126,16 @@ function contentOf(message) {
   return files.join("") + message.content;
 }
 
-/* The messages of a path as a request has them, each with its id. A question whose answer failed is left out with it:
- * templates refuse two messages of one role in a row. */
+/* Returns the messages of a path in the form of a request, each with its id. A failed answer is left out together with
+ * its question, because templates refuse two messages of one role in a row. */
 function requestMessages(path) {
   const failed = m => m && m.role === "assistant" && m.error && !m.content;
   return path.filter((m, i) => !failed(m) && !failed(path[i + 1]))
     .map(m => ({id: m.id, role: m.role, content: contentOf(m)}));
 }
 
-/* Index of the first message to send so that about `limit` of `total` tokens remain: turns are left out whole, the
- * oldest first, and one at least goes. Characters stand for tokens. The last turn stays. */
+/* Returns the index of the first message to send so that about `limit` of `total` tokens remain: whole turns are left
+ * out, the oldest first, and at least one. Characters are counted instead of tokens. The last turn stays. */
 function firstToKeep(messages, from, total, limit) {
   const starts = messages.map((m, i) => m.role === "user" ? i : -1).filter(i => i > from);
   const size = messages.slice(from).reduce((n, m) => n + m.content.length + 1, 0), excess = size * (1 - limit / total);
@@ -149,7 +149,8 @@ function firstToKeep(messages, from, total, limit) {
 
 /* ---- search -------------------------------------------------------------------------------------- */
 
-/* Returns null, or where the words of `query` are found: {excerpt, message}, empty if in the title alone. */
+/* Returns the place of the words of `query`, {excerpt, message}, whose members are empty if the title has all words;
+ * null if a word is not found. */
 function findWords(query, title, messages) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean), texts = messages.map(m => m.content.toLowerCase());
   const found = {excerpt: "", message: ""};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The settings of sampling that the page offers: the server's names, and what its fields accept. */
+ * Lists the settings of sampling that the page offers: the server's names, and the values that the fields accept. */
 
 const SAMPLERS = [
   ["temperature", "Temperature", 0, 5, 0.05], ["top_p", "Top p", 0, 1, 0.01], ["top_k", "Top k", 0, 1000, 1],
@@ -13,4 +13,4 @@ const SAMPLERS = [
   ["dynatemp_range", "Temperature range", 0, 5, 0.05], ["dynatemp_exponent", "Temperature exponent", 0, 10, 0.05],
   ["mirostat", "Mirostat", 0, 2, 1], ["mirostat_tau", "Mirostat tau", 0, 20, 0.1], ["mirostat_eta", "Mirostat eta", 0, 1, 0.01],
 ].map(([name, label, min, max, step]) => ({name, label, min, max, step}));
-const USUAL_SAMPLERS = 6; // how many of them are shown at first; the others are folded
+const USUAL_SAMPLERS = 6; // number of settings that are shown at first; the others are folded

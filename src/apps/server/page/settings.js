@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Settings: those of all conversations (browserStorage, so that all tabs have them) and those of the one that is shown. */
+ * Handles settings: those of all conversations (in browserStorage, so that all tabs have them) and those of the
+ * conversation that is shown. */
 
 const GLOBAL_SETTINGS = "whit.settings", KEY = "whit.key";
 
@@ -9,7 +10,7 @@ function setGlobal(name, value) {
   browserStorage.setItem(GLOBAL_SETTINGS, JSON.stringify({...globalSettings(), [name]: value}));
 }
 
-/* The API key: kept by this tab, or by the browser where that was asked for. */
+/* Returns the API key, which this tab keeps or, if the person asked for that, the browser. */
 const apiKey = () => tabStorage.getItem(KEY) || browserStorage.getItem(KEY) || "";
 
 function setKey(key, remembered) {
@@ -18,9 +19,9 @@ function setKey(key, remembered) {
   if (key) (remembered ? browserStorage : tabStorage).setItem(KEY, key);
 }
 
-/* The value of a sampler that a request leaves out; "" if the server has not told it. */
+/* Returns the text for the value of a sampler that a request leaves out; "default" if the server has not told it. */
 function defaultOf(name) {
-  const of = properties[currentModel().id] || Object.values(properties)[0]; // they are the server's, alike for all models
+  const of = properties[currentModel().id] || Object.values(properties)[0]; // the values are the server's, the same for all models
   const known = of?.default_generation_settings?.params || {};
   if (name === "seed") return "random";
   if (name === "max_tokens") return "no limit";
@@ -60,7 +61,7 @@ function showAdapters() {
 }
 
 async function showSettings() {
-  await loadModels(); // some may have been opened since
+  await loadModels(); // models may have been opened since
   const known = properties[currentModel().id] || {};
   $("global-system").value = globalSettings().system;
   $("system").value = current.system;
@@ -82,7 +83,7 @@ async function showSettings() {
   $("dialog").showModal();
 }
 
-/* A schema that is not JSON is not kept, and the field says so. */
+/* Keeps the schema of the field; if it is not JSON, it is not kept, and the field says so. */
 function changeSchema() {
   try {
     if ($("schema").value.trim()) JSON.parse($("schema").value);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * The store that all tabs of this browser share: an IndexedDB of records (see records.js), and a channel that tells the
- * other tabs what changed. A record has one message or the settings of one conversation, so that tabs which write in
- * the same conversation overwrite nothing of each other.
+ * Keeps the store that all tabs of this browser share: an IndexedDB of records (see records.js), and a channel that
+ * tells the other tabs what changed. A record has one message or the settings of one conversation, so that tabs which
+ * write in the same conversation overwrite nothing of each other.
  *
- * Records are written at once, those of an answer at most every SAVE_MS while it grows. What is not written when the
- * page goes away is put into localStorage, which is written before the page ends, and taken up by the next page. */
+ * Records are written at once, those of an answer at most every SAVE_MS while it grows. Records that are not written when
+ * the page ends are put into localStorage, which is written before the page ends, and the next page reads them. */
 
-/* How long a tab that was heard of is taken to write its answer: browsers let the timers of hidden tabs run once a minute. */
+/* A tab is assumed to write its answer for LIVE_MS after its last message: browsers let the timers of hidden tabs run
+ * once a minute. */
 const LIVE_MS = 90000, TELL_MS = 20000;
 const SAVE_MS = 400, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
 const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
-const dirty = new Map(), unwritten = new Map(); // to be written; handed to a transaction that has not ended
+const dirty = new Map(), unwritten = new Map(); // dirty: records to be written; unwritten: those of a transaction that has not ended
 const heardOf = new Map(); // answers that other tabs write -> time
 let database = null, saveTimer = 0, savedAt = 0, onStoreChange = () => {};
 
@@ -36,11 +37,11 @@ function keepRecord(record) {
   else if (present !== record) Object.assign(present, record);
 }
 
-/* Changes a record in memory and in the store. `later`: with others, as an answer grows. */
+/* Changes a record in memory and in the store. With `later` it is written with others, as an answer grows. */
 function saveRecord(record, later) {
   keepRecord(record);
   dirty.set(keyOf(record), record);
-  // Not by the timer alone, which is late in hidden tabs.
+  // The timer alone is not enough, because it is late in hidden tabs.
   if (!later || performance.now() - savedAt > SAVE_MS) flushRecords();
   else if (!saveTimer) saveTimer = setTimeout(flushRecords, SAVE_MS);
 }
@@ -102,7 +103,7 @@ if (channel) channel.onmessage = e => {
   if (records || dropped || live) onStoreChange(records || [], dropped);
 };
 
-/* Tells the others which answers this tab writes: they show no others as unfinished. */
+/* Tells the other tabs which answers this tab writes: they show no other answers as unfinished. */
 function tellLive() {
   const live = [...answers.values()].map(a => a.message.id);
   if (live.length) tell({live});
@@ -113,7 +114,7 @@ setInterval(tellLive, TELL_MS);
 
 const asPromise = request => new Promise((ok, no) => { request.onsuccess = () => ok(request.result); request.onerror = () => no(request.error) });
 
-/* Reads everything that is kept. */
+/* Opens the store and reads all records. */
 async function openStore() {
   try {
     const opening = indexedDB.open("whit", 1);
@@ -132,36 +133,36 @@ async function openStore() {
   tell({asks: true});
 }
 
-/* Takes up what pages could not write before they ended. */
+/* Stores the records that pages could not write before they ended. */
 function takeJournals() {
   const keys = Object.keys(browserStorage).filter(k => k.startsWith(JOURNAL));
   for (const key of keys) {
     try {
       for (const v of JSON.parse(browserStorage.getItem(key)))
         saveRecord(v.kind === "message" ? readMessage(v, textOr(v.conversation)) : readConversation(v), true);
-    } catch { /* cut off: nothing of it can be read */ }
+    } catch { /* the text was cut off, so no record of it can be read */ }
     browserStorage.removeItem(key);
   }
   flushRecords();
 }
 
-/* Takes over the conversations that earlier versions kept in browserStorage. */
+/* Stores the conversations that earlier versions kept in browserStorage. */
 function takeOldStore() {
   const old = browserStorage.getItem(OLD_STORE);
   if (!old || !database) return;
-  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* not readable: left where it is */ return }
+  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* the text cannot be read, and stays in its place */ return }
   flushRecords();
   browserStorage.removeItem(OLD_STORE);
 }
 
-/* Answers that this page writes end with it, and what there is of them is kept. A transaction may end with the page, too,
- * before it has written anything. */
+/* Ends the answers that this page writes, and keeps their text so far. A transaction may end with the page, too, before it
+ * has written a record. */
 function leavePage() {
   for (const {message} of answers.values()) saveRecord({...message, state: "cut"}, true);
   flushRecords();
   if (!unwritten.size) return;
   try { browserStorage.setItem(JOURNAL + tabId, JSON.stringify([...unwritten.values()])) }
-  catch { /* more than localStorage holds: the transaction above is then the only copy */ }
+  catch { /* localStorage has no room, so the transaction above is the only copy */ }
 }
 window.addEventListener("pagehide", leavePage);
 document.addEventListener("visibilitychange", flushRecords);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The conversation that is shown: its messages, their tools and branches. */
+ * Shows a conversation: its messages, their tools and branches. */
 
 let current = null; // the conversation that this tab shows
-let isEditing = false; // a message is being edited: redrawing would lose what is typed
+let isEditing = false; // a message is being edited, and redrawing would lose the typed text
 
 const isNearEnd = () => $("log").scrollHeight - $("log").scrollTop - $("log").clientHeight < 60;
 const articleOf = message => [...$("log").children].find(e => e.message === message);
 
-/* Shows a conversation, or shows it again if it is the one shown; others only change in the list. */
+/* Shows a conversation again if it is the one that is shown; other conversations only change in the list. */
 function showConversation(id) {
   showList();
   if (id === current.id) showMessages();
@@ -32,7 +32,7 @@ function showMessages(toEnd) {
   $("log").scrollTop = stay ? top : $("log").scrollHeight;
 }
 
-/* The element of a message: the one that shows it already, where nothing of it has changed. */
+/* Returns the element of a message. The element that shows it already is kept, and filled again if the message changed. */
 function messageArticle(m, siblings, isLast) {
   const {content, thinking, error, note, state} = m, live = isLive(m);
   const shown = JSON.stringify([content.length, thinking.length, error, note, state, live, isLast, siblings.map(s => s.id)]);
@@ -116,7 +116,7 @@ function addTools(element, m, siblings, isLast) {
   element.append(row);
 }
 
-/* "< 2/3 >": the other versions of a message. */
+/* Adds arrows to the other versions of a message: "< 2/3 >". */
 function addArrows(row, m, siblings) {
   const at = siblings.indexOf(m), group = make("span", null, {class: "branches", role: "group", "aria-label": "Versions"});
   const to = k => { if (!answers.has(current.id)) { chooseBranch(current, siblings[k]); showMessages() } };
@@ -126,7 +126,7 @@ function addArrows(row, m, siblings) {
   row.append(group);
 }
 
-/* An edited message is a new version of it, with an answer of its own. */
+/* Edits a message. The edited message is a new version of it, with an answer of its own. */
 function editMessage(element, m) {
   if (answers.has(current.id) || isEditing) return;
   const area = make("textarea", null, {rows: "4", "aria-label": "Edit the message"}), row = make("div", null, {class: "tools"});
