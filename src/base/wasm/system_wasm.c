@@ -130,3 +130,11 @@ bool whit_system_pipe(int ends[2])
     errno = ENOSYS;
     return false;
 }
+
+/* Emscripten's headers declare this function, and its C library lacks it. Nothing waits for its effect. */
+int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
+{
+    (void)fd, (void)offset, (void)n_bytes, (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
