@@ -45,6 +45,9 @@ SCRIPTS = {
     "ghost": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {}) for t in ("n a + b;", "n\n\tand this;")],
     "edges": [(200, json.dumps({"choices": [{"text": t}]}).encode(), {})
               for t in ("1;" + " " * 60 + "hidden();", "\n" + "\n".join(f"line {i};" for i in range(1, 6)))],
+    "large": [message(None, [("patch_file", {"patch": "*** Begin Patch\n" + "".join(
+        f"*** Delete File: {name}.txt\n" for name in "pqr") + "*** End Patch\n"})]), streamed("Then not.")],
+    "pause": [],
     "slow": [],
     "never": [],
 }
@@ -62,6 +65,22 @@ null = os.open(os.devnull, os.O_RDWR)
 for fd in range(3):
     os.dup2(null, fd)
 endpoint = Endpoint(SCRIPTS[sys.argv[1]])
+if sys.argv[1] == "pause":  # between what it says and its change
+
+    def pause(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        text = streamed("Two lines:\n  greater", [("patch_file", {"patch": PATCH})], n=300)[1]
+        for event in text.split(b"\n\n"):
+            self.wfile.write(event + b"\n\n")
+            self.wfile.flush()
+            while b"greater" in event and not os.path.exists("go"):
+                time.sleep(0.01)
+        self.close_connection = True
+
+    endpoint.server.RequestHandlerClass.do_POST = pause
 if sys.argv[1] == "slow":  # takes the question and says nothing
     endpoint.server.RequestHandlerClass.do_POST = lambda self: time.sleep(30)
 if sys.argv[1] == "never":  # is not to be asked

@@ -14,6 +14,7 @@ struct ed_panel {
     /* at: index of the hunk that is asked about; asked, shown: number of hunks that the panel shows as a question, or
      * at all */
     size_t n_hunks, at, asked, shown;
+    uint64_t from; /* offset in the panel's text of the hunk that is asked about */
     uint8_t *taken;
     char question[200]; /* question that waits for an answer; "": no question */
     uint64_t asked_ns;

@@ -34,7 +34,9 @@ void ed_pad_append(ed *e, struct ed_doc *doc, const char *text, size_t n)
     whit_buffer *buffer = doc->buffer;
     uint64_t size = whit_text_size(buffer->text);
     buffer->read_only = false;
-    if (size > PAD_BYTES) whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
+    const bool waits = doc == e->panel.doc && e->panel.hunks; /* hunks stay until they are answered */
+    if (size > PAD_BYTES && !waits)
+        whit_buffer_edit(buffer, 0, whit_text_line_begin(buffer->text, size / 2), NULL, 0, &error);
     if (whit_buffer_edit(buffer, whit_text_size(buffer->text), 0, text, n, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     buffer->read_only = true;

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WIDE_COLUMNS 100          /* number of columns from which on the panel is beside the text */
-#define HASTE_NS     250000000ull /* nanoseconds after a question in which a key is not an answer to it */
+#define WIDE_COLUMNS   100          /* number of columns from which on the panel is beside the text */
+#define NARROW_COLUMNS 8            /* number of columns up to which nobody can read a change */
+#define HASTE_NS       250000000ull /* nanoseconds after a question in which a key is not an answer to it */
 
 /* ---- its text -------------------------------------------------------------------------------------- */
 
@@ -42,19 +43,23 @@ static void append_line(ed *e, const char *mark, const char *line)
 }
 
 /* Shows the panel in a window, next to the text if the screen is wide, and makes that window current. Its lines are
- * always wrapped: otherwise a person could approve text beyond the edge unseen. */
+ * always wrapped and never folded: otherwise a person could approve text unseen. */
 static void show_panel(ed *e)
 {
     struct ed_doc *doc = panel_doc(e);
     if (!doc) return;
     ed_pad_show(e, doc, e->n_columns >= WIDE_COLUMNS);
     e->window->wrap = true;
+    e->window->layout.n_folds = 0;
     ed_windows_layout(e);
 }
 
 void ed_panel_forget(ed *e, const struct ed_doc *doc)
 {
-    if (e->panel.doc == doc) e->panel.doc = NULL;
+    if (e->panel.doc == doc) {
+        e->panel.doc = NULL;
+        e->panel.asked = e->panel.shown = e->panel.at; /* hunks that wait are shown again, in the next panel */
+    }
     if (e->panel.rewritten == doc) e->panel.rewritten = NULL;
 }
 
@@ -91,15 +96,22 @@ static void append_hunk(ed *e, size_t i)
     if (panel->shown <= i) panel->shown = i + 1;
 }
 
-/* Scrolls to the text that was appended from this offset on, or to its beginning if it is longer than the window. */
-static void show_from(ed *e, uint64_t from)
+/* Scrolls to the text that was appended from this offset on, or to its beginning if it is longer than the window.
+ * Returns whether it is longer. */
+static bool show_from(ed *e, uint64_t from)
 {
     whit_layout *layout = ed_layout(e);
+    const int n_rows = e->window->n_rows - 1; /* the last row is the status line */
     int n_shown = 0;
-    for (uint64_t row = from; row != UINT64_MAX && n_shown <= e->window->n_rows; n_shown++)
+    uint64_t below = from; /* the first row that the window does not show */
+    for (uint64_t row = from; row != UINT64_MAX && n_shown <= n_rows + 1; n_shown++) {
+        if (n_shown == n_rows) below = row;
         row = whit_layout_next_row(layout, row);
-    if (n_shown >= e->window->n_rows) ed_cursor(e)->offset = from;
+    }
+    if (n_shown > n_rows) ed_cursor(e)->offset = from;
+    e->window->moved_away = n_shown > n_rows; /* no lines before it take its place */
     e->window->top = from;
+    return n_shown > n_rows && below < whit_text_size(layout->text);
 }
 
 static uint64_t panel_end(ed *e)
@@ -115,13 +127,13 @@ static void ask_hunk(ed *e)
     char label[200];
     show_panel(e);
     if (panel->asked <= panel->at) { /* each question is appended once */
-        uint64_t from = panel_end(e);
+        panel->from = panel_end(e);
         append_hunk(e, panel->at);
         panel->asked = panel->at + 1;
-        show_from(e, from);
     }
-    snprintf(label, sizeof label, "y yes, n no, a all, d none: %.100s, %zu of %zu%s", hunk->path, panel->at + 1,
-             panel->n_hunks, hunk->reason ? " (!)" : "");
+    const char *below = show_from(e, panel->from) ? "; more below" : "";
+    snprintf(label, sizeof label, "y yes, n no, a all, d none: %.100s, %zu of %zu%s%s", hunk->path, panel->at + 1,
+             panel->n_hunks, hunk->reason ? " (!)" : "", below);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
     panel->asked_ns = whit_now_ns();
 }
@@ -134,9 +146,8 @@ static void ask_all(ed *e)
     show_panel(e);
     uint64_t from = panel_end(e);
     for (size_t i = panel->shown; i < panel->n_hunks; i++) append_hunk(e, i);
-    show_from(e, from);
-    snprintf(label, sizeof label, "all hunks are shown: a all, d none, y n one by one: %zu to %zu", panel->at + 1,
-             panel->n_hunks);
+    const char *how = show_from(e, from) ? "more below (PageDown)" : "all hunks are shown";
+    snprintf(label, sizeof label, "%s: a all, d none, y n one by one: %zu to %zu", how, panel->at + 1, panel->n_hunks);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
     panel->asked_ns = whit_now_ns();
 }
@@ -156,6 +167,12 @@ void ed_panel_answer(ed *e, uint32_t letter)
     struct ed_panel *panel = &e->panel;
     if (!panel->hunks || whit_now_ns() - panel->asked_ns < HASTE_NS) return;
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
+    const struct ed_window *window = panel->doc ? ed_pad_window(e, panel->doc) : NULL;
+    const bool is_seen = window && window->n_rows > 1 && window->n_columns > NARROW_COLUMNS;
+    if (!is_seen && (letter == 'y' || letter == 'a')) {
+        snprintf(e->prompt.label, sizeof e->prompt.label, "no room to show the change: n no, d none, Esc later");
+        return;
+    }
     ed_prompt_close(e);
     if (letter == 'a' && panel->shown < panel->n_hunks) {
         ask_all(e);
@@ -192,6 +209,7 @@ static void ask_now(ed *e)
     if (e->panel.hunks) {
         ask_hunk(e);
     } else if (*e->panel.question) {
+        if (!e->panel.doc) append_line(e, "? ", e->panel.question); /* the panel was closed since */
         show_panel(e);
         ed_prompt_open(e, ED_PROMPT_AGENT_REPLY, "Answer: ", "");
     }

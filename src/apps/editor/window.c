@@ -258,7 +258,8 @@ static void window_changed(struct ed_window *window, struct ed_doc *doc, uint64_
         whit_range *fold = &window->layout.folds[i];
         bool inside = offset < fold->end && offset + n_removed > fold->begin;
         fold->begin = moved(fold->begin, offset, n_removed, n_inserted);
-        fold->end = moved(fold->end, offset, n_removed, n_inserted);
+        if (offset < fold->end) /* text after a fold is not in it */
+            fold->end = moved(fold->end, offset, n_removed, n_inserted);
         if (!inside && fold->end > fold->begin) continue;
         memmove(fold, fold + 1, (--window->layout.n_folds - i) * sizeof *fold);
         i--;
@@ -273,5 +274,7 @@ void ed_windows_changed(ed *e, struct ed_doc *doc, uint64_t offset, uint64_t n_r
     if (e->find.to != ED_NONE && e->window && e->window->doc == doc)
         e->find.to = moved(e->find.to, offset, n_removed, n_inserted);
     if (e->vi.on && e->window) ed_vi_changed(e, doc, offset, n_removed, n_inserted);
+    if (e->panel.doc == doc && offset < e->panel.from)
+        e->panel.from = moved(e->panel.from, offset, n_removed, n_inserted);
     doc->last_offset = moved(doc->last_offset, offset, n_removed, n_inserted);
 }
