@@ -231,11 +231,12 @@ static bool choose_model(whit_model_suggester *s, const whit_panel_wish *setting
     return s->chosen.model || s->chosen.url;
 }
 
-/* Returns whether this text must not be sent to an endpoint, by the agent's rule for secrets. */
+/* Returns whether this text must not be sent to an endpoint, by the agent's rule for secrets. The name of a link
+ * counts, too: .netrc often leads to a file whose name has no dot. */
 static bool is_secret(const whit_suggestion_question *question)
 {
     size_t begin = 0, end;
-    return (question->path && whit_guard_is_secret(question->path)) ||
+    return (question->path && (whit_guard_is_secret(question->path) || whit_guard_is_secret(question->name))) ||
         whit_guard_find_key(question->around, question->around_bytes, &begin, &end);
 }
 

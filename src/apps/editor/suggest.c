@@ -89,6 +89,7 @@ void ed_suggest_idle(ed *e)
     const uint64_t begin = offset > AROUND_BYTES ? offset - AROUND_BYTES : 0;
     const size_t n_around = whit_text_read(text, begin, around.data, (size_t)(offset - begin) + AROUND_BYTES);
     const whit_suggestion_question question = {.path = e->window->doc->buffer->path,
+                                               .name = e->window->doc->buffer->name,
                                                .before = before,
                                                .behind = behind,
                                                .before_bytes = n_before,

@@ -15,7 +15,8 @@ typedef enum whit_suggestion_state {
 
 /* asks for the text between two texts */
 typedef struct whit_suggestion_question {
-    const char *path; /* path of the text; NULL: the text has no path yet */
+    const char *path; /* path of the text, links resolved; NULL: the text has no path yet */
+    const char *name; /* name by which the text was opened */
     const char *before, *behind;
     size_t before_bytes, behind_bytes;
     const char *around; /* longer text on both sides, to detect a secret key of which `before` contains only the end */
