@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: MIT
 """A language server for the editor's tests: complains of the word "bad", completes, renames. What it is
 told to do wrong is its argument: end (at once), garbage, late (answers after what was typed since), afterwards
-(changes a text after the action is over)."""
+(changes a text after the action is over), waits (answers a renaming once there is a file "go"), leaves (after it has
+offered actions)."""
 import json
+import os
 import re
 import sys
+import threading
+import time
 import urllib.parse
 
 how = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -52,12 +56,18 @@ def shout(target):
         target: [{"range": span(texts[target], 0, 0), "newText": "LOUD\n"}]}}}})
 
 
+def send_later(message):
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    send(message)
+
+
 def answer(method, params):
     document = params.get("textDocument", {})
     uri = document.get("uri", "")
     if method == "initialize":
         able = {"textDocumentSync": 1}
-        if how in ("able", "afterwards"):
+        if how in ("able", "afterwards", "leaves"):
             able.update({"documentFormattingProvider": True, "codeActionProvider": True,
                          "signatureHelpProvider": {"triggerCharacters": ["("]}})
         return {"capabilities": able, "serverInfo": {"name": "test"}}
@@ -87,7 +97,7 @@ def answer(method, params):
         old, new = word_at(texts[uri], params["position"]), params["newName"]
         folder = uri.rsplit("/", 1)[0]
         if new in ("outside", "linked"):
-            target = "file:///etc/hostname" if new == "outside" else folder + "/linked/d.py"
+            target = os.environ.get("OUTSIDE", "file:///etc/hostname") if new == "outside" else folder + "/linked/d.py"
             return {"changes": {target: [{"range": span("", 0, 0), "newText": "x"}]}}
         changes = {}
         for name in ["a.py", "b%20c.py"]:
@@ -134,7 +144,11 @@ while True:
         document = params["textDocument"]
         texts[document["uri"]] = (document if method.endswith("didOpen") else params["contentChanges"][0])["text"]
         complain(document["uri"], document["version"])
-    if method and "id" in message:
+    if method == "textDocument/rename" and how == "waits":
+        threading.Thread(target=send_later, args=({"id": message["id"], "result": answer(method, params)},)).start()
+    elif method and "id" in message:
         send({"id": message["id"], "result": answer(method, params)})
+        if method == "textDocument/codeAction" and how == "leaves":
+            sys.exit(0)
     if method == "workspace/executeCommand" and how == "afterwards":
         shout(params["arguments"][0])

@@ -98,6 +98,7 @@ static void send_text(struct ed_server *server, struct ed_doc *doc)
     }
     free(text);
     language->sent = buffer->version;
+    language->order = ++server->n_sent;
     language->number++;
     if (!language->is_open)
         whit_lsp_notify(server->lsp, "textDocument/didOpen",
@@ -164,6 +165,7 @@ void ed_language_forget(ed *e, struct ed_doc *doc)
     char uri[3 * PATH_MAX + 8];
     struct ed_server *server = ed_server_of(e, doc);
     if (e->asked.doc == doc) e->asked = (struct ed_asked){0};
+    if (e->acting_doc == doc) e->acting_doc = NULL;
     if (server && server->lsp && doc->language.is_open && whit_lsp_uri(doc->buffer->path, uri, sizeof uri))
         whit_lsp_notify(server->lsp, "textDocument/didClose", json_pack("{s:{s:s}}", "textDocument", "uri", uri));
     free_diagnostics(&doc->language);
@@ -364,9 +366,11 @@ void ed_language_message(ed *e, struct ed_server *server, const json_t *message)
         json_t *result = NULL;
         /* the request has the changes of a chosen action */
         if (!strcmp(method, "workspace/applyEdit") && e->acting == server) {
+            const struct ed_asked waiting = e->asked;
             e->acting = NULL;
-            e->asked.server = server;
+            e->asked = (struct ed_asked){.server = server, .doc = e->acting_doc, .n_sent = e->acting_n_sent};
             ed_language_apply(e, json_object_get(params, "edit"), "changed", "change");
+            e->asked = waiting;
             result = json_pack("{s:b}", "applied", !e->message_is_error);
             harmless = true;
         }

@@ -26,6 +26,7 @@ struct ed_diagnostic {
 struct ed_language {
     bool is_open;                      /* the server has the text in the version `sent` */
     uint64_t sent;                     /* version of the buffer that was sent last */
+    uint64_t order;                    /* number of texts that the server had been sent with this one */
     json_int_t number;                 /* version number of the text for the server */
     struct ed_diagnostic *diagnostics; /* in the order of their beginnings */
     size_t n_diagnostics;
@@ -36,6 +37,7 @@ struct ed_server {
     whit_lsp *lsp;
     bool tried, ready, utf8, formats, has_signatures;
     uint64_t greeting; /* number of the initialize request */
+    uint64_t n_sent;   /* texts that it was sent */
 };
 
 typedef enum ed_question {
@@ -53,6 +55,7 @@ typedef enum ed_question {
 struct ed_asked {
     ed_question question;
     uint64_t number, version, offset; /* number: number of the request, 0: not sent yet */
+    uint64_t n_sent;                  /* number of texts that the server had been sent before the request */
     struct ed_doc *doc;
     struct ed_server *server;
     char name[1024]; /* new name, for a renaming */
@@ -90,7 +93,8 @@ void ed_diagnostic_previous(struct whit_editor *e);
 bool ed_language_definition(struct whit_editor *e);
 
 /* These functions are in language_edit.c. */
-/* Makes the changes of a WorkspaceEdit, all or none of them; `done` is the past form of the verb ("renamed"). */
+/* Makes the changes of a WorkspaceEdit, all or none of them; `done` is the past form of the verb ("renamed"). The
+ * server computed them for the request e->asked. */
 void ed_language_apply(struct whit_editor *e, const json_t *edit, const char *done, const char *verb);
 void ed_format(struct whit_editor *e);
 void ed_code_actions(struct whit_editor *e);

@@ -31,6 +31,7 @@ void ed_language_ask_now(ed *e)
                                ed_server_position(asked->server, buffer->text, asked->offset));
     if (asked->question == ED_ASK_RENAME) json_object_set_new(params, "newName", json_string(asked->name));
     if (asked->question == ED_ASK_FORMAT || asked->question == ED_ASK_ACTIONS) ed_language_extend(e, params);
+    asked->n_sent = asked->server->n_sent;
     asked->number = whit_lsp_request(asked->server->lsp, methods[asked->question], params);
     whit_lsp_pump(asked->server->lsp);
 }
@@ -140,6 +141,7 @@ static void offer_completions(ed *e, const json_t *result)
     }
     ed_prompt_filter(e);
     e->prompt.origin = end;
+    e->prompt.version = e->window->doc->buffer->version;
 }
 
 void ed_complete_with(ed *e, const char *text, uint64_t from, uint64_t to)

@@ -39,21 +39,34 @@ static void refuse_edit(struct edits *edits, const char *why, const char *path)
     if (!*edits->why) snprintf(edits->why, sizeof edits->why, "nothing was %s: %s%.200s", edits->done, why, path);
 }
 
-/* Opens a file that is not open yet. Returns NULL, with the reason, if the file's links lead out of the project. */
+/* Finds the text of a file, or opens it. Returns NULL, with the reason, if the file's links lead out of the project:
+ * there only the text that the person asked about is changed. */
 static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
 {
     char project[PATH_MAX], *real = whit_buffer_full_path(path);
     whit_error error;
-    struct ed_doc *doc = NULL;
+    struct ed_doc *doc = ed_doc_find(e, path);
     const char *folder = e->options.project ? e->options.project : ".";
     size_t n = realpath(folder, project) ? strlen(project) : 0;
-    if (!real || !n || strncmp(real, project, n) != 0 || real[n] != '/' || strstr(real, "/../"))
+    const bool is_within = real && n && strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
+    if (!is_within && !(doc && doc == e->asked.doc)) {
         refuse_edit(edits, "this file is outside the project: ", path);
-    /* the file is named as a person would name it */
-    else if (!(doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error)))
-        refuse_edit(edits, "", error.message);
+        doc = NULL;
+    } else if (!doc) { /* the file is named as a person would name it */
+        doc = ed_open_file(e, e->options.project ? real : real + n + 1, &error);
+        if (!doc) refuse_edit(edits, "", error.message);
+    }
     free(real);
     return doc;
+}
+
+/* Returns whether a text differs from the version that the server knew when it was asked: the last one that it was
+ * sent, or the file's. */
+static bool has_changed(const ed *e, const struct ed_doc *doc)
+{
+    const struct ed_language *language = &doc->language;
+    if (language->is_open) return language->sent != doc->buffer->version || language->order > e->asked.n_sent;
+    return whit_buffer_is_modified(doc->buffer);
 }
 
 /* Collects the edits of one file, which is opened if it is not open yet; changes nothing. */
@@ -68,15 +81,12 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         refuse_edit(edits, "the change needs more than 64 files", "");
         return;
     }
-    struct ed_doc *doc = ed_doc_find(e, path);
-    if (!doc && !(doc = open_within(e, edits, path))) return;
+    struct ed_doc *doc = open_within(e, edits, path);
+    if (!doc) return;
     whit_text *text = doc->buffer->text;
     while (whit_text_count(text, 16u << 20, whit_file_drop, &doc->buffer->file)) {
     }
-    /* The server knows the text that was last sent or, if no text was sent, the file. */
-    bool stale =
-        doc->language.is_open ? doc->language.sent != doc->buffer->version : whit_buffer_is_modified(doc->buffer);
-    if (doc->buffer->read_only || stale || doc->buffer->recovered) {
+    if (doc->buffer->read_only || has_changed(e, doc) || doc->buffer->recovered) {
         const char *reason = "this file has changed meanwhile: ";
         if (doc->buffer->read_only)
             reason = "read-only: ";
@@ -269,17 +279,25 @@ void ed_language_act(ed *e, uint64_t number)
     json_t *action = json_array_get(e->actions, number), *edit = json_object_get(action, "edit");
     json_t *command = json_object_get(action, "command");
     struct ed_server *server = ed_server_of(e, e->window->doc);
-    if (json_is_string(command)) command = action; /* older servers send a Command object */
-    if (edit) ed_language_apply(e, edit, "changed", "change");
-    if (command && server && server->lsp) { /* the server sends the changes as a workspace/applyEdit request */
+    if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
+    const bool is_there = server && server->lsp && server == e->asked.server && e->asked.doc == e->window->doc;
+    if (edit && is_there) ed_language_apply(e, edit, "changed", "change");
+    if (edit && e->message_is_error) command = NULL; /* it follows the changes */
+    /* the server sends the changes as a workspace/applyEdit request */
+    if (command && is_there) {
         e->acting = server;
         e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
                                             json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
                                                       "arguments", json_object_get(command, "arguments")));
         if (!e->acting_number) e->acting = NULL; /* the request was not sent */
+        e->acting_n_sent = server->n_sent;
+        e->acting_doc = e->window->doc;
         whit_lsp_pump(server->lsp);
     }
-    if (!edit && !command) ed_complain(e, "the language server's action contains neither an edit nor a command");
+    if (!is_there)
+        ed_complain(e, "nothing was changed, because the language server has ended");
+    else if (!edit && !command)
+        ed_complain(e, "the language server's action contains neither an edit nor a command");
     json_decref(e->actions);
     e->actions = NULL;
 }

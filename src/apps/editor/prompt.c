@@ -244,9 +244,13 @@ static void choose_item(ed *e)
         struct ed_item *chosen = &prompt->items[prompt->shown[prompt->chosen]];
         char *text = chosen->path;
         uint64_t from = chosen->line;
+        const bool same = prompt->version == e->window->doc->buffer->version;
         chosen->path = NULL;
         ed_prompt_close(e);
-        ed_complete_with(e, text, from, to);
+        if (same)
+            ed_complete_with(e, text, from, to);
+        else
+            ed_complain(e, "nothing was completed, because the text has changed meanwhile");
         free(text);
         return;
     }

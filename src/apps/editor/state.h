@@ -65,6 +65,8 @@ struct whit_editor {
     /* server that carries out a chosen action, and may send its changes; NULL: no server does */
     struct ed_server *acting;
     uint64_t acting_number;    /* number of the action's request, whose answer ends the action */
+    uint64_t acting_n_sent;    /* number of texts that the server had been sent before that request */
+    struct ed_doc *acting_doc; /* text at which the action was chosen; NULL: the text was closed since */
     uint64_t servers_asked_ns; /* time of the last question about servers; 0: no question in this run */
     struct ed_panel panel;
     struct ed_results results;
