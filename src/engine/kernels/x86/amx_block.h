@@ -3,8 +3,8 @@
  *
  *   tiles 0..3  C[a][b]      4, 5  A       6, 7  B
  *
- * A is reused while B is streamed, so B is loaded with the hint not to keep it in the cache. compile with: -mamx-tile
- * -mamx-int8 */
+ * A is reused while B is streamed, so B is loaded with the hint not to keep it in the cache.
+ * compile with: -mamx-tile -mamx-int8 */
 #ifndef WHIT_KERNELS_X86_AMX_BLOCK_H
 #define WHIT_KERNELS_X86_AMX_BLOCK_H
 

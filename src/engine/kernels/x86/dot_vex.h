@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Provides the instruction VPDPBUSD in its VEX form, as inline assembly: for the intrinsic, gcc 12 emits a second
- * instruction, which copies the
- * sums. compile with: -mavx2
- */
+ * instruction, which copies the sums.
+ * compile with: -mavx2 */
 #ifndef WHIT_KERNELS_X86_DOT_VEX_H
 #define WHIT_KERNELS_X86_DOT_VEX_H
 

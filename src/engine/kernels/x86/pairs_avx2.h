@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Products of bytes, summed in words, as inline assembly: for the intrinsics, gcc 12 emits loops that keep a sum in
- * memory. compile with: -mavx2
- */
+ * memory.
+ * compile with: -mavx2 */
 #ifndef WHIT_KERNELS_X86_PAIRS_AVX2_H
 #define WHIT_KERNELS_X86_PAIRS_AVX2_H
 

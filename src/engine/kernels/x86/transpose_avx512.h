@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Transposes sixteen registers as a matrix of dwords. compile with: -mavx512f
- */
+ * Transposes sixteen registers as a matrix of dwords.
+ * compile with: -mavx512f */
 #ifndef WHIT_KERNELS_X86_TRANSPOSE_AVX512_H
 #define WHIT_KERNELS_X86_TRANSPOSE_AVX512_H
 
