@@ -6,7 +6,7 @@ const fs = require("fs"), vm = require("vm");
 const parts = ["samplers", "records", "inline", "markdown", "colours", "math_symbols", "math"];
 const source = parts.map(p => fs.readFileSync(`${process.argv[2]}/${p}.js`, "utf8")).join("\n");
 const page = vm.runInNewContext(source + "\n;({parseMarkdown, parseInline, convertMath, colourCode, readExport, " +
-  "exportRecords, pathOf, requestMessages, firstToKeep, findWords, isContinuable})", {URL, crypto: globalThis.crypto});
+  "exportRecords, joinImport, pathOf, requestMessages, firstToKeep, findWords, isContinuable})", {URL, crypto: globalThis.crypto});
 let failures = 0;
 
 function check(found, wanted, what) {
@@ -168,6 +168,19 @@ const late = page.readExport({version: 2, conversations: [{id: "c", messages: [m
 check(page.pathOf(late[0], late.slice(1)).map(p => p.message.id), ["q2", "a1"], "an answer that stands before its question");
 const exported = page.exportRecords([flat[0]], () => flat.slice(1));
 check(page.exportRecords(...(r => [[r[0]], () => r.slice(1)])(page.readExport(exported))), exported, "an export that is read again");
+// An export beside what is here: equal messages stay once, new ones join, a message of another text makes a copy.
+const here = new Map([["c", flat[0]]]), kept = id => (id === "c" ? flat.slice(1) : []);
+const join = records => page.joinImport(records, here, kept);
+const again = page.readExport(exported), changed = page.readExport(exported), longer = page.readExport(exported);
+again[0].title = "an older title";
+check(join(again), [flat[0]], "the same messages again, and the title stays");
+changed[1].content = "another question";
+const copy = join(changed);
+check(copy[0].id !== "c" && copy.length === flat.length && copy.slice(1).every(m => m.conversation === copy[0].id), true, "a message of another text");
+longer.push({...longer[2], id: "c.2", parent: "c.1"});
+check(join(longer).map(r => r.id), ["c", "c.2"], "a message more");
+here.set("c", {...flat[0], deleted: 1});
+check(join(again)[0].id !== "c", true, "a conversation that is about to be deleted");
 check(page.requestMessages([message("q1", "", "user"), message("a2", "q1", "assistant", {error: "e", content: ""}),
   message("q3", "a2", "user", {files: [{name: "f", text: "`````x"}]})]),
   [{id: "q3", role: "user", content: "File f:\n``````\n`````x\n``````\n\nq3"}], "a failed answer, and a file");

@@ -141,7 +141,8 @@ function exportConversations() {
 
 async function importConversations(file) {
   try {
-    const records = readExport(JSON.parse(await file.text())), first = records.find(r => r.kind === "conversation");
+    const found = readExport(JSON.parse(await file.text()));
+    const records = joinImport(found, library.conversations, messagesOf), first = records.find(r => r.kind === "conversation");
     if (!first) throw new Error("no conversations are in it");
     for (const r of records) saveRecord(r, true);
     flushRecords();

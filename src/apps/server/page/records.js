@@ -81,6 +81,25 @@ function readExport(value) {
   return records;
 }
 
+/* Returns the records of an export that can be stored beside the present ones without replacing any. Messages that are
+ * new join a present conversation, whose settings stay; if a message with the same id has another text here, or the
+ * conversation here is about to be deleted, the whole conversation of the export gets an id of its own. */
+function joinImport(records, conversations, messagesOf) {
+  const joined = [];
+  for (const c of records.filter(r => r.kind === "conversation")) {
+    const messages = records.filter(r => r.kind === "message" && r.conversation === c.id), here = conversations.get(c.id);
+    const present = new Map([...messagesOf(c.id)].map(m => [m.id, m]));
+    const differs = m => present.has(m.id) && JSON.stringify(present.get(m.id)) !== JSON.stringify(m);
+    if (!here) joined.push(c, ...messages);
+    else if (!here.deleted && !messages.some(differs)) joined.push(here, ...messages.filter(m => !present.has(m.id)));
+    else {
+      const id = makeId();
+      joined.push({...c, id}, ...messages.map(m => ({...m, conversation: id})));
+    }
+  }
+  return joined;
+}
+
 function exportRecords(conversations, messagesOf) {
   const plain = c => ({...c, messages: [...messagesOf(c.id)].sort(byTime)});
   return {version: 2, conversations: conversations.map(plain)};
