@@ -78,8 +78,8 @@ static inline uint64_t whit_codec_tensor_bytes(const whit_tensor *tensor)
 
 /* Returns the factor of a superblock's scales: scale = factor * number, where each group's byte gives the number (K4
  * and K16 also have offset = -(e * minimum)). Kernels sum products with int8 activations exactly over 128 columns,
- * without rounding. Numbers of K4 are 0 to 15, of K8 -128 to 127, of ODD4 odd numbers from 1 to 31 with the factor d /
- * 8, of K16 0 to 255. */
+ * without rounding. Numbers of K4 are 0 to 15, of K8 -128 to 127, of K16 0 to 255, and of ODD4 odd numbers from 1 to 31
+ * with the factor d / 8. */
 static inline float whit_super_factor(unsigned scale_type, float d)
 {
     return scale_type == WHIT_SCALE_ODD4 ? d * 0.125f : d;

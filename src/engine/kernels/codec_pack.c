@@ -52,9 +52,9 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     return WHIT_OK;
 }
 
-/* Holds the packing of a period's codes into its lines: they are digits, four codes of a row per dword, one in each
- * byte. The first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last n_top lines have
- * n_top bits above them. */
+/* Describes how the codes of a period are packed into its lines, as digits: four codes of a row at a time are joined to
+ * the four bytes of a dword. The first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last
+ * n_top lines have n_top bits above them. */
 struct digits {
     uint32_t n_fours; /* columns of a period, divided by four */
     uint32_t radix, bits, n_low, n_top;

@@ -126,8 +126,8 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
     return 0x7F000000 - scale;
 }
 
-/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A block is NULL if no query
- * attends to it. */
+/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A block may be NULL if no
+ * query attends to it. */
 #define WHIT_KV_GROUP_BLOCKS 4
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {

@@ -49,7 +49,7 @@ static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
 }
 
-/* Returns whether the codes of keys are multiplied directly, by queries that were multiplied by the steps before. */
+/* Returns whether the codes of keys are multiplied directly, by queries that the keys' steps were multiplied into. */
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;

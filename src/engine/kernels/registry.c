@@ -49,7 +49,7 @@ whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kerne
     /* AMX converts a block of f16 to integers before it multiplies. */
     kernels->kv_converts_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
     kernels->kv_queries = kernels->kv_converts_f16 ? 256 : 128;
-    kernels->screen_rows = 8; /* where nothing was measured */
+    kernels->screen_rows = 8; /* for levels that were not measured */
     if (whit_isa_allows(kernels->isa, WHIT_ISA_AVX2)) kernels->screen_rows = kernels->kv_converts_f16 ? 32 : 64;
     for (size_t i = 0; i < N_ROWS; i++)
         if (whit_kernel_runs(kernels, rows[i].isa, rows[i].features))

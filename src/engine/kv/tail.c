@@ -194,8 +194,9 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
-/* Gives a class that layers name its partly filled block. A plain type loads it from the tail; a packed type only
- * allocates it, because it is packed when it is full. Returns the end of the class's part of the tail. */
+/* Gives a class that layers name its partly filled block. A plain type loads it from the tail; for a packed
+ * type the block is only allocated, and the open block is packed into it later. Returns the end of the class's part of
+ * the tail. */
 static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
                                 uint32_t position, const uint8_t *tail)
 {

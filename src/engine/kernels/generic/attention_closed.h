@@ -30,8 +30,8 @@ static inline seen seen_of(const whit_kv_group *group, whit_kv_span span)
                   .end = span.end};
 }
 
-/* Computes a query's scores at positions [s.begin, s.closed). factor is the query's scale times the scale of the
- * scores. `context` is closed_form.context. */
+/* Computes a query's scores at positions [s.begin, s.closed). factor is the scale of the query's codes times the
+ * `scale` of kv_attend. `context` is closed_form.context. */
 typedef void closed_scores_fn(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
                               uint32_t head_dim, float factor, float *scores);
 /* Adds the values at positions [s.begin, s.closed), times their weights, to `out`. */

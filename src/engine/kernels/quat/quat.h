@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Serves quaternary vectors (base/quat.h): the selection of their kernels, and functions on tables of two bytes. Every
- * level gives the same bits as generic.c. */
+ * Declares the selection of kernels for quaternary vectors (base/quat.h), and operations on such vectors by a table
+ * that two bytes index. Every level gives the same bits as generic.c. */
 #ifndef WHIT_KERNELS_QUAT_QUAT_H
 #define WHIT_KERNELS_QUAT_QUAT_H
 

@@ -27,7 +27,7 @@ whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_a
 /* The dimensions of a head must be a multiple of CHUNK_DIMS, a tile's width, and at most MOST_DIMS. */
 #define CHUNK_DIMS 64
 #define MOST_DIMS  256
-#define QUAD_BYTES (4 * BLOCK) /* bytes of four dimensions of a key in a block */
+#define QUAD_BYTES (4 * BLOCK) /* bytes of four dimensions of a block's keys */
 #define TILE_BYTES (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];

@@ -33,7 +33,7 @@ enum { PASS_TOKENS = 4, REGISTERS_MAX = 5, PLANES = 2, PAIR_TOKENS = 3 };
  * tokens and more; on Zen 4 two tokens of 6,912 columns are a fifth slower with the distances for one. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 4096 };
 
-/* Sums of one token and one plane; planes are two adjacent tiles, or the two planes of q2. */
+/* Sums of one token and one plane; planes are two tiles, or the two planes of q2. */
 typedef struct sums {
     __m512i of[REGISTERS_MAX];
 } sums;

@@ -74,7 +74,7 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
         _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
                           0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
     const __m512i offset = _mm512_set1_epi32(512);
-    __m512i pair[2]; /* T of k c and of k c + 1, as words of a lane */
+    __m512i pair[2]; /* T of quads 2 i and 2 i + 1, as words of a lane */
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         pair[i] = _mm512_dpbusd_epi32(offset, bits, _mm512_set1_epi32(quads[2 * i + 1]));
