@@ -282,13 +282,13 @@ static whit_status attach_journal(whit_buffer *buffer, const char *folder, whit_
     return status;
 }
 
-/* These are names for journals of texts without a file: "unnamed 0" and so on are no paths of files. */
+/* Maximum number of journals of texts without a file. Their names, "unnamed 0" and so on, are no paths of files. */
 #define NAMELESS_MAX 16
 
 whit_status whit_buffer_keep_nameless(whit_buffer *buffer, const char *folder, bool offer, whit_error *error)
 {
-    for (int want_left = offer; want_left >= 0;
-         want_left--) /* the first pass looks for a journal that an earlier run left, the second for a free one */
+    /* The first pass looks for a journal that an earlier run left, if `offer`; the last one for a free journal. */
+    for (int want_left = offer; want_left >= 0; want_left--)
         for (int i = 0; i < NAMELESS_MAX; i++) {
             char key[32];
             whit_span contents;

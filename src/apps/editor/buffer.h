@@ -69,7 +69,7 @@ bool whit_buffer_redo(whit_buffer *buffer, whit_range *changed, whit_error *erro
 bool whit_buffer_next_branch(whit_buffer *buffer);
 void whit_buffer_seal(whit_buffer *buffer);
 bool whit_buffer_is_modified(const whit_buffer *buffer);
-/* Makes `change` be called after every change; returns false if there are WHIT_BUFFER_WATCHERS already. */
+/* Registers a function that is called after every change; returns false if there are WHIT_BUFFER_WATCHERS already. */
 bool whit_buffer_watch(whit_buffer *buffer, whit_undo_fn *change, void *user);
 
 /* Returns whether another program has changed, replaced or removed the file since it was read or saved. */

@@ -31,7 +31,8 @@ void ed_compare_forget(struct ed_doc *doc)
     if (!other) return;
     whit_buf_free(&other->compared.runs);
     other->compared.with = NULL;
-    other->git.version = doc->git.version = UINT64_MAX; /* the marks since the last commit come back */
+    /* The marks of changes since the last commit are computed again. */
+    other->git.version = doc->git.version = UINT64_MAX;
 }
 
 static char *copy_text(const struct ed_doc *doc, size_t *n)

@@ -38,7 +38,7 @@ struct ed_doc {
     whit_syntax *syntax;
     whit_syntax_states states;
     int tab_columns, indent_columns;
-    bool indent_tabs, told;    /* told: the person has read that another editor has the file open */
+    bool indent_tabs, told;    /* told: the person was told that another editor has the file open */
     whit_editorconfig project; /* the project's settings for the text */
     struct ed_git git;
     struct ed_compared compared;

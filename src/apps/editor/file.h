@@ -14,7 +14,7 @@ typedef struct whit_file_identity {
     bool exists;
 } whit_file_identity;
 
-/* holds a file's bytes. Small files are copied; large files are mapped, and if such a file is truncated, the lost pages
+/* Holds a file's bytes. Small files are copied; large files are mapped, and if such a file is truncated, the lost pages
  * read as zeros and whit_file_is_lost reports it. */
 typedef struct whit_file {
     uint8_t *data;

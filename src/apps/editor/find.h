@@ -28,7 +28,7 @@ bool ed_search_set(ed *e, const char *pattern, bool regex, char *why, size_t why
 void ed_search_free(struct ed_search *search);
 bool ed_search_forward(ed *e, const whit_text *text, uint64_t from, uint64_t to, whit_range *match);
 bool ed_search_backward(ed *e, const whit_text *text, uint64_t before, whit_range *match);
-/* Searches from `from`, moves the cursor, wraps around at the text's end and then tells so. */
+/* Searches from `from` and moves the cursor; if the search wraps around, that is reported. */
 bool ed_search_next(ed *e, bool back, uint64_t from);
 void ed_replace_here(ed *e);
 void ed_replace_skip(ed *e);

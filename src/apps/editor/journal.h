@@ -12,7 +12,7 @@
 
 /* maximum number of bytes of a file that is copied into its journal; a larger file is only named */
 #define WHIT_JOURNAL_BASE_BYTES (1u << 20)
-/* maximum number of bytes of a journal; a save begins a longer journal anew */
+/* size in bytes above which a save begins the journal anew */
 #define WHIT_JOURNAL_LIMIT_BYTES (8u << 20)
 
 typedef enum whit_record_kind {
@@ -67,7 +67,7 @@ void whit_journal_add(whit_journal *journal, const whit_record *record);
 whit_status whit_journal_flush(whit_journal *journal, whit_error *error);
 /* Removes all records; the next record must be a base. */
 void whit_journal_restart(whit_journal *journal);
-/* Truncates the journal to `size_bytes`, after which an incomplete record begins. */
+/* Truncates the journal to `size_bytes`; the bytes after that, such as an incomplete record, are lost. */
 void whit_journal_cut(whit_journal *journal, uint64_t size_bytes);
 
 #endif

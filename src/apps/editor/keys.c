@@ -18,8 +18,8 @@ void whit_keys_free(whit_keys *keys)
 
 bool whit_keys_feed(whit_keys *keys, const void *data, size_t size_bytes)
 {
-    if (keys->begin == keys->bytes.size_bytes ||
-        keys->begin >= MOVED_BYTES) { /* a paste leaves a few bytes unread each time, which should be moved rarely */
+    /* A paste leaves a few bytes unread each time, which should be moved rarely. */
+    if (keys->begin == keys->bytes.size_bytes || keys->begin >= MOVED_BYTES) {
         size_t n = keys->bytes.size_bytes - keys->begin;
         if (n) memmove(keys->bytes.data, keys->bytes.data + keys->begin, n);
         keys->bytes.size_bytes = n;

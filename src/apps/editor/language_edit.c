@@ -177,7 +177,8 @@ static const struct formatter {
     {"zig", "zig", "fmt --stdin"},
 };
 
-/* Starts a formatter of the text; its whole path is given, so that the shell does not search for it. */
+/* Starts a program that formats the text. `path` is the whole path of the program, so that the shell does not search
+ * for it. */
 static void start_formatter(ed *e, const char *path, const char *options)
 {
     char command[sizeof e->shell.command], expanded[sizeof e->shell.command];

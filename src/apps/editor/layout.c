@@ -72,8 +72,8 @@ uint64_t whit_layout_behind(whit_layout *layout, uint64_t offset)
     return offset + (byte == '\r' ? 2 : 1);
 }
 
-/* Returns the start of the glyph that contains a byte. The letters of flags are paired from the first of their
- * sequence, of which CONTEXT_BYTES are read. */
+/* Returns the start of the glyph that contains a byte. Flags are pairs of regional indicators, which are paired from
+ * the first of their sequence; CONTEXT_BYTES of it are read. */
 static uint64_t glyph_start(whit_layout *layout, uint64_t offset)
 {
     int byte = whit_layout_byte(layout, offset), before = offset ? whit_layout_byte(layout, offset - 1) : 0;

@@ -76,7 +76,7 @@ void ed_keys_of(const ed *e, int command, char *keys, size_t room_bytes);
 bool ed_prompt_has_list(ed_prompt_kind kind);
 
 /* These functions are in editor.c. */
-/* Shows an unsaved text and asks whether to save it; returns false if the text has no unsaved change. */
+/* Shows an unsaved text and asks whether to save it; returns false if no text would be lost. */
 bool ed_ask_to_save(ed *e, struct ed_doc *doc, ed_prompt_kind kind);
 void ed_quit_next(ed *e); /* asks about the next unsaved buffer, or ends the editor */
 

@@ -126,7 +126,8 @@ static void take_line(struct paragraph *p, const char *line, size_t n, bool comm
     }
 }
 
-/* Returns the lines of a range that begins with a line; returns NULL with a message if the range is too long. */
+/* Returns the lines of a range that begins with a line; returns NULL with a message if the range is too long or memory
+ * runs out. */
 static char *read_lines(ed *e, whit_range lines)
 {
     size_t n = (size_t)(lines.end - lines.begin);

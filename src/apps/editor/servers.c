@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ANSWERS_BYTES (1u << 20)
-/* nanoseconds after the question in which a key was typed before the person saw the question */
+/* nanoseconds after the question; a key in this time was typed before the person saw the question */
 #define HASTE_NS 250000000ull
 
 static const struct known_server {

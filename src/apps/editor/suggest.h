@@ -13,7 +13,7 @@ typedef enum whit_suggestion_state {
     WHIT_SUGGESTION_FAILED,
 } whit_suggestion_state;
 
-/* asks for the text between two texts */
+/* describes a request for the text between two texts */
 typedef struct whit_suggestion_question {
     const char *path; /* path of the text, links resolved; NULL: the text has no path yet */
     const char *name; /* name by which the text was opened */
@@ -22,11 +22,11 @@ typedef struct whit_suggestion_question {
     const char *around; /* longer text on both sides, to detect a secret key of which `before` contains only the end */
     size_t around_bytes;
     whit_panel_wish settings; /* model in the settings, unless the command line names one */
-    /* the user wants the text to be sent to an endpoint, too, not only to a model on this machine */
+    /* the user allows the text to be sent to an endpoint, too, not only to a model in this process */
     bool anywhere;
 } whit_suggestion_question;
 
-/* holds the callbacks. All functions return at once, and are called on the editor's thread. */
+/* Holds the callbacks. All functions return at once, and are called on the editor's thread. */
 typedef struct whit_suggester {
     void *user;
     int fd; /* descriptor that is readable when there is a result */
@@ -44,7 +44,7 @@ typedef struct whit_suggester {
 struct ed_doc;
 struct whit_editor;
 
-/* Text is sent to an endpoint, a model outside this machine's process, only if the user allows it. */
+/* Text is sent to an endpoint, a model server with a URL, only if the user allows it. */
 typedef enum ed_suggest { ED_SUGGEST_LOCALLY, ED_SUGGEST_ANYWHERE, ED_SUGGEST_NEVER } ed_suggest;
 
 struct ed_suggestion {

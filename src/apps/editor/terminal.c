@@ -157,7 +157,8 @@ static void take_keys(struct terminal *terminal, bool final)
         take_key(terminal, key);
 }
 
-/* After this time without a byte of a paste, its end was lost; keys typed later must not become part of it. */
+/* Milliseconds without a byte after which the end of a paste counts as lost; keys typed later must not become part of
+ * it. */
 #define PASTE_MS 10000
 
 /* Returns the milliseconds until an unfinished paste is inserted, or -1 if there is no paste. */
@@ -170,7 +171,7 @@ static int paste_wait_ms(const struct terminal *terminal)
 
 static whit_status loop(struct terminal *terminal, const volatile bool *stop, whit_error *error)
 {
-    bool idle_work = true, redraw = true, check = false; /* check: the file on disk may have been changed */
+    bool idle_work = true, redraw = true, check = false; /* check: the files must be checked for changes by others */
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);

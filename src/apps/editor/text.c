@@ -90,7 +90,7 @@ static bool insert_span(struct tree *tree, uint64_t offset, whit_span span, bool
 
 whit_status whit_text_adopt(whit_text *text, const uint8_t *data, uint64_t size_bytes, whit_error *error)
 {
-    uint64_t piece_bytes = size_bytes / 131072; /* the tree of a huge file stays small by larger pieces */
+    uint64_t piece_bytes = size_bytes / 131072; /* larger pieces keep the tree of a huge file small */
     if (piece_bytes < TREE_PIECE_BYTES) piece_bytes = TREE_PIECE_BYTES;
     if (piece_bytes > UINT32_MAX / 2) piece_bytes = UINT32_MAX / 2;
     whit_snapshot before = whit_text_snapshot(text);

@@ -39,7 +39,8 @@ bool whit_theme_set(whit_theme *theme, const char *style, const char *look, char
 whit_look whit_theme_look(const whit_theme *theme, const whit_cell *cell);
 
 /* These functions return the nearest of the 256 colours of xterm (of those from 16 on, which no terminal redefines),
- * and of the first 8 colours. WHIT_COLOR_NONE stays, and with 8 colours greys become it, too. */
+ * and of the first 8 colours. WHIT_COLOR_NONE stays, and of 8 colours greys that are neither black nor white become it,
+ * too. */
 int whit_color_256(int32_t color);
 int whit_color_8(int32_t color);
 

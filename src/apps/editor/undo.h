@@ -20,7 +20,7 @@ void whit_undo_seal(whit_undo *history);
 bool whit_undo_is_open(const whit_undo *history);
 
 /* These functions make one step back, or forward along the branch that was left last. They return false if there is no
- * such step, or if memory runs out (then *error tells so, and its status is not WHIT_OK). *changed is the range that
+ * such step, or if memory runs out (then *error is set, and its status is not WHIT_OK). *changed is the range that
  * the step changed, in the present text. */
 bool whit_undo_back(whit_undo *history, whit_range *changed, whit_error *error);
 bool whit_undo_forward(whit_undo *history, whit_range *changed, whit_error *error);

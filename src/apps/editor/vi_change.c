@@ -13,7 +13,7 @@
 
 #define CASE_BYTES (64u << 20) /* maximum number of bytes whose case is changed at once */
 
-/* Merges all edits into one step of undo; `on` begins and ends that. */
+/* Begins (`on`) or ends the merging of all edits into one step of undo. */
 void ed_vi_hold(ed *e, bool on)
 {
     struct ed_vi *vi = &e->vi;

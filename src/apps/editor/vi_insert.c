@@ -270,7 +270,7 @@ static bool control_key(ed *e, uint32_t code)
     struct ed_vi *vi = &e->vi;
     const struct ed_vi_row *row = ed_vi_row_find(0, ED_VI_CTRL | code, ED_VI_IN_INSERT);
     if (!row) return false;
-    /* usually this command would select, cut or delete more than anyone expects here */
+    /* the editor's usual command of this key would select, cut or delete more than anyone expects here */
     if (row->effect == ED_VI_NOTHING) {
         ed_complain(e, "C-%c does nothing in insert mode", (char)code);
     } else if (row->argument) {

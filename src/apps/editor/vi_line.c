@@ -394,8 +394,8 @@ static void move_or_copy(ed *e, struct range range, const char *arguments, bool 
     free(text);
 }
 
-/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that edits above them
- * cannot make it visit a line twice. */
+/* Plays :normal KEYS at the cursor or in each line of a range. Lines are found by number, so that no line is visited
+ * twice after edits above it. */
 static void normal(ed *e, struct range range, const char *arguments)
 {
     struct ed_vi *vi = &e->vi;

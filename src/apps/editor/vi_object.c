@@ -75,9 +75,8 @@ bool ed_vi_words(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span
             at = run_end(e, at, big);
         } else if (at < ed_vi_line_end(e, at) && !ed_vi_class(e, at, big)) {
             if (!blanks_first) at = run_end(e, at, big);
-        } else if (i + 1 == n && !visual &&
-                   /* without blanks after the word, the blanks before it are taken, but no indentation */
-                   !blanks_first) {
+        } else if (i + 1 == n && !visual && !blanks_first) {
+            /* Without blanks after the word, the blanks before it are taken, but no indentation. */
             uint64_t line = ed_vi_line_begin(e, begin), before = begin;
             while (before > line && !ed_vi_class(e, ed_vi_before(e, before), big)) before = ed_vi_before(e, before);
             if (before > line) begin = before;
@@ -120,8 +119,8 @@ bool ed_vi_sentences(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_
         while (last > at && !ed_vi_class(e, ed_vi_before(e, last), true)) last = ed_vi_before(e, last);
         at = inner || blank_first ? last : behind;
         bool none = last == behind || last == ed_vi_line_end(e, last);
-        if (!inner && !blank_first && none && i + 1 == n &&
-            !visual) { /* without blanks after the object, the blanks before it are included */
+        if (!inner && !blank_first && none && i + 1 == n && !visual) {
+            /* Without blanks after the object, the blanks before it are included. */
             at = last;
             uint64_t line = ed_vi_line_begin(e, begin);
             while (begin > line && !ed_vi_class(e, ed_vi_before(e, begin), true)) begin = ed_vi_before(e, begin);
@@ -170,8 +169,8 @@ bool ed_vi_paragraphs(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi
             line = last_line(e, next);
         } else if (blank_first) {
             return false;
-            /* without blank lines after the object, the blank lines before it are taken */
         } else if (i + 1 == n && !visual) {
+            /* Without blank lines after the object, the blank lines before it are taken. */
             for (uint64_t before; begin && is_blank_line(e, before = ed_vi_line_begin(e, begin - 1));) begin = before;
         }
     }
@@ -383,7 +382,7 @@ bool ed_vi_tags(ed *e, uint32_t how, bool inner, bool visual, struct ed_vi_span 
         uint64_t close = closing_tag(e, name, n_name, end, &behind);
         if (close == ED_NONE || behind <= cursor) continue;
         struct ed_vi_span found = {.begin = inner ? end : from, .end = inner ? close : behind, .is_fixed = true};
-        /* the object was found already */
+        /* the object is inside the selection already */
         if (visual && found.begin >= span->begin && found.end <= span->end + 1) continue;
         if (--n) continue;
         *span = found;

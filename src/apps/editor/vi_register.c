@@ -218,10 +218,8 @@ void ed_vi_put(ed *e, bool before, bool cursor_behind, uint64_t line)
             at = whit_text_line_end(ed_text(e), at);
             if (at < whit_text_size(ed_text(e)))
                 n_ending = 1;
-            else if (total > 1 &&
-                     /* the last line lacks CR LF, so the text's own CR LF is moved before it */
-                     text[total - 2] == '\r')
-                total--;
+            else if (total > 1 && text[total - 2] == '\r')
+                total--; /* the last line lacks CR LF, so the text's own CR LF is moved before it */
             memmove(text + n_ending, text, total - 1);
             memcpy(text, n_ending == 1 ? "\n" : ending, n_ending);
             if (ed_edit(e, at, 0, text, total - 1 + n_ending)) at += n_ending;

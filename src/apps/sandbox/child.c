@@ -167,7 +167,7 @@ static void become_command(const whit_child_plan *plan, pid_t keeper)
     fail_step(plan, STEP_RUN);
 }
 
-/* Holds the memory of this process's command line, which /proc shows to everybody who may see the process. */
+/* Locates this process's command line in its memory; /proc shows it to everybody who may see the process. */
 typedef struct command_line {
     char *text;
     size_t n_bytes;

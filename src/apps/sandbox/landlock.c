@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Applies Landlock rules by raw system calls (Documentation/userspace-api/landlock.rst of Linux), because the headers
- * of an older system may have fewer rights than its kernel. */
+ * of an older system may define fewer rights than its kernel supports. */
 #include "sandbox/walls.h"
 
 #include <errno.h>

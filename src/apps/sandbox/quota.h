@@ -11,12 +11,12 @@
 
 typedef struct whit_quota whit_quota;
 
-/* Records the free disk space and memory at the start. Returns NULL if memory is out. The arguments must outlive the
+/* Records the free disk space and memory at the start. Returns NULL if memory runs out. The arguments must outlive the
  * quota. */
 whit_quota *whit_quota_open(const whit_sandbox_rules *rules, const whit_sandbox_limits *limits);
 /* Counts the processes that descend from `keeper`, and a part of the writable folders: one call takes a few
- * milliseconds, however large the folders are. Returns false if a limit is exceeded, and writes its name to `over`; the
- * limit of memory must be exceeded in two calls in a row. */
+ * milliseconds, however large the folders are. Returns false if a limit is exceeded, and describes the excess in
+ * `over`; the limit of memory must be exceeded in two calls in a row. */
 bool whit_quota_holds(whit_quota *quota, pid_t keeper, char *over, size_t over_bytes);
 void whit_quota_close(whit_quota *quota);
 /* Returns three quarters of the machine's memory. */

@@ -187,7 +187,7 @@ static whit_status attend(struct run *r, whit_error *error)
             r->result->timed_out = r->result->timed_out || now >= end;
             r->result->was_cancelled = r->result->was_cancelled || cancelled;
             end_all(r);
-            /* Kills again, because the command may not have reported its process number at the first time. */
+            /* Kills again, because the command may not have reported its process number the first time. */
             kill_at = now + SECOND_NS / 10;
         }
         if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for");

@@ -68,7 +68,7 @@ typedef struct whit_sandbox_result {
     int signal;
     bool timed_out, was_cancelled, output_is_cut;
     bool is_spaced;   /* the command ran in its own namespaces */
-    char over[120];   /* the resource (memory, disk) whose limit ended the command; else "" */
+    char over[120];   /* the excess (processes, memory, disk) that ended the command, as text; else "" */
     whit_buf output;  /* stdout and stderr in the order of arrival */
     whit_buf refused; /* a line for each refused access, up to 200 lines */
     uint32_t n_refused;

@@ -23,7 +23,7 @@ bool whit_landlock_restrict(int ruleset);
 /* The system's folders and files that may be read; the list ends with NULL. */
 extern const char *const whit_landlock_system[];
 
-/* ---- seccomp (filter.c, filter_none.c) -------------------------------------------------------- */
+/* ---- seccomp (filter.c) ----------------------------------------------------------------------- */
 
 typedef struct whit_filter_wants {
     bool is_watched;     /* refused calls and calls that name paths are reported to a listener */

@@ -131,7 +131,7 @@ static bool is_below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && (!path[n] || path[n] == '/' || n == 1);
 }
 
-/* Returns whether the path leads outside the allowed folders, and records it then. */
+/* Returns whether the path leads outside the allowed folders; such a path is recorded. */
 static bool look_at_path(whit_watch *watch, const struct seccomp_notif *call, const whit_call *of, bool is_write,
                          whit_sandbox_result *result)
 {

@@ -27,7 +27,7 @@ static bool is_continued(uint8_t c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emits one event. Returns false if memory is out. A callback that asks to stop sets `stopped`. */
+/* Emits one event. Returns false if memory runs out. A callback that asks to stop sets `stopped`. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
     whit_buf *whole = NULL;
@@ -89,7 +89,7 @@ static bool unquote(whit_buf *text)
 }
 
 /* Emits the known part of the call: the name once the arguments have begun, then the arguments. Returns false if memory
- * is out. */
+ * runs out. */
 static bool tell_call(whit_chat_parser *p)
 {
     whit_call_reader *c = &p->call;

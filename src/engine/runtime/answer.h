@@ -11,18 +11,18 @@
 #include "runtime/call_gemma.h"
 #include "runtime/tool_style.h"
 
-/* Holds an incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
+/* Holds the state of an incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
 typedef struct whit_call_reader {
     enum {
-        WHIT_CALL_OPEN,   /* the next byte is the opening brace */
-        WHIT_CALL_KEY,    /* the next byte begins a key or is the closing brace */
+        WHIT_CALL_OPEN,   /* the opening brace is expected */
+        WHIT_CALL_KEY,    /* a key is expected */
         WHIT_CALL_IN_KEY, /* inside the key's quotes */
         WHIT_CALL_COLON,
-        WHIT_CALL_VALUE,     /* the next byte begins a value */
+        WHIT_CALL_VALUE,     /* a value is expected */
         WHIT_CALL_NAME,      /* inside the name's quotes */
         WHIT_CALL_ARGUMENTS, /* inside the value of the arguments */
         WHIT_CALL_OTHER,     /* inside another value */
-        WHIT_CALL_NEXT,      /* the next byte follows a value */
+        WHIT_CALL_NEXT,      /* a comma or the closing brace is expected */
     } state;
     char key[16];
     size_t n_key;
@@ -49,11 +49,11 @@ struct whit_chat_parser {
         WHIT_ANSWER_CALLS,
     } state;
     enum {
-        WHIT_SECTION_OPEN, /* the next byte follows the marker */
-        WHIT_SECTION_CALL, /* the next byte is inside a call */
-        WHIT_SECTION_NEXT, /* the next byte follows a call */
-        WHIT_SECTION_NAME, /* DeepSeek: the next byte belongs to the name, up to the arguments */
-        WHIT_SECTION_TAGS, /* the next byte is inside tagged arguments */
+        WHIT_SECTION_OPEN, /* the marker was read, and no call yet */
+        WHIT_SECTION_CALL, /* a call is being read */
+        WHIT_SECTION_NEXT, /* a call has ended */
+        WHIT_SECTION_NAME, /* DeepSeek: the name is being read, up to the arguments */
+        WHIT_SECTION_TAGS, /* tagged arguments are being read */
     } section_state;
     bool list, bare;     /* list: the calls are in a JSON list; bare: the call has no marker */
     bool after, stopped; /* after: follows thinking or calls, so that white space before text is dropped */

@@ -10,13 +10,13 @@
 #define WHIT_GEMMA_MARK      "<|\"|>"
 #define WHIT_GEMMA_DEPTH_MAX 64
 
-/* Holds an incremental reader of an object after its opening brace. */
+/* Holds the state of an incremental reader of an object, whose opening brace was read. */
 typedef struct whit_gemma_reader {
     enum {
-        WHIT_GEMMA_KEY,   /* the next byte begins a key */
-        WHIT_GEMMA_VALUE, /* the next byte begins a value */
-        WHIT_GEMMA_TEXT,  /* the next byte is inside a string */
-        WHIT_GEMMA_NEXT,  /* the next byte follows a value */
+        WHIT_GEMMA_KEY,   /* a key is expected */
+        WHIT_GEMMA_VALUE, /* a value is expected */
+        WHIT_GEMMA_TEXT,  /* a string is being read */
+        WHIT_GEMMA_NEXT,  /* a value has ended */
     } state;
     uint64_t lists; /* bit i: the container at depth i is a list */
     uint32_t depth; /* number of containers inside the outermost object */

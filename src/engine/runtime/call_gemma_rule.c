@@ -356,8 +356,8 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
     return refuse_keyword(b, at, "type", "this is not a type of JSON");
 }
 
-/* Builds alternatives for several types. The keywords of each type are checked when it is built, so keywords that only
- * some types know are refused. */
+/* Builds alternatives for several types. Objects and lists refuse the keywords of other types when they are built, so
+ * they can only be combined with null. */
 static whit_status types_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t types, uint32_t *way)
 {
     uint32_t ways[8], n = 0;
@@ -382,7 +382,8 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
     return WHIT_OK;
 }
 
-/* Returns whether a value is of a type, or of one of a list of types; every value is of the type WHIT_JSON_NONE. */
+/* Returns whether a value is of a type, or of one of a list of types; WHIT_JSON_NONE, an absent type, accepts every
+ * value. */
 static bool is_of_type(const whit_json *json, uint32_t type, uint32_t value)
 {
     static const char *const names[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes the grammar of tagged arguments. */
+ * Builds the grammar of tagged arguments. */
 #include "runtime/call_tagged.h"
 #include "base/items.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes the grammar of tagged arguments: <parameter=KEY>, a line feed, the value, a line feed, </parameter>, a line
+ * Builds the grammar of tagged arguments: <parameter=KEY>, a line feed, the value, a line feed, </parameter>, a line
  * feed. */
 #ifndef WHIT_RUNTIME_CALL_TAGGED_H
 #define WHIT_RUNTIME_CALL_TAGGED_H

@@ -151,7 +151,7 @@ static double entropy(whit_candidates *c, const softmax *s)
     return whit_quick_log(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
 }
 
-/* Draws one candidate by its probability, by walking the candidates in order until their cumulative sum reaches the
+/* Draws one candidate by its probability: the first in the order at which the cumulative sum exceeds a random
  * target. */
 static uint64_t draw(whit_chain *chain, const softmax *s)
 {

@@ -213,8 +213,8 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
                      n_prompt_ids(c), n_ctx);
 }
 
-/* Truncates the sequence to the longest common prefix with the prompt. At least the prompt's last token is evaluated,
- * because its logits are needed. */
+/* Makes the sequence the longest cached prefix of the prompt; in an endless session, truncates it to the common prefix.
+ * At least the prompt's last token is evaluated, because its logits are needed. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
     size_t n_ids, n_held, common = 0;
@@ -242,7 +242,7 @@ struct answering {
     whit_conversation *c;
     const whit_answer_options *options;
     whit_chat_parser *parser;
-    bool has_text, failed; /* failed: memory for the text was out */
+    bool has_text, failed; /* failed: there was no memory for the text */
 };
 
 static bool on_text(void *user, const char *text, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Guesses by prompt lookup, that is, that the last few tokens are followed by the tokens that followed their previous
- * occurrence in the text (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked token by
+ * Guesses tokens by prompt lookup, which assumes that the tokens after the previous occurrence of the last few tokens
+ * in the text follow again (Saxena, "Prompt Lookup Decoding", 2023). Guesses make a step wider and are checked token by
  * token, so they only change the speed. */
 #ifndef WHIT_RUNTIME_DRAFT_H
 #define WHIT_RUNTIME_DRAFT_H

@@ -60,10 +60,10 @@ static bool is_measured(const whit_step_costs *costs, uint32_t n_columns)
     return n_columns < WHIT_COST_COLUMNS && costs->columns[n_columns].n >= SAMPLES_ENOUGH;
 }
 
-/* Returns whether k guesses may be tried on credit: that width was not measured yet, the odds are good, and the credit
- * covers the most expensive step that is likely, in which all guesses are wrong and which takes as long as 1 + k single
- * steps. A full account also pays for another trial of a width that was measured long ago, and of a draft model whose
- * guesses were wrong then. */
+/* Returns whether k guesses may be tried on credit: that width was not measured often enough, the odds are good, and
+ * the credit covers the likely loss: that of the measured steps of this width or, without any, half of the worst case,
+ * in which all guesses are wrong and the step takes as long as 1 + k single steps. A full account also pays for another
+ * trial of a width that was measured long ago, and of a draft model whose guesses were wrong then. */
 static bool is_on_credit(const whit_draft_account *account, const whit_step_costs *costs, float odds, uint32_t k,
                          uint64_t guess_ns)
 {

@@ -20,7 +20,7 @@ struct whit_generation {
     whit_held held;
     whit_draft all; /* the prompt's ids, then those generated */
     size_t n_prompt, n_fed;
-    uint32_t n_settled; /* number of confirmed tokens in the sequence: those of the prompt, or in the output */
+    uint32_t n_settled; /* number of confirmed tokens in the sequence: those before the output, and those in it */
     uint32_t n_offered; /* number of tokens, after the confirmed ones, that are offered for the next step */
     uint32_t n_guessed; /* number of guesses, which are the last of the offered tokens */
     int32_t next;       /* the first offered token after the whole prompt was fed */

@@ -110,7 +110,7 @@ void whit_history_penalize_repetition(whit_history *history, whit_candidates *ca
                                       float multiplier, float base, uint32_t allowed)
 {
     uint32_t n = unroll(history, window);
-    uint32_t limit = 0; /* a repetition ends at the latest breaker */
+    uint32_t limit = 0; /* number of tokens after the latest breaker, which no repetition spans */
     while (limit < n && !is_breaker(history, (uint32_t)history->recent[limit])) limit++;
     if (n <= allowed || limit < allowed) return;
     match_lengths(history->recent, n, history->matches);

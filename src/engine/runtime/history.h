@@ -13,7 +13,7 @@ typedef struct whit_history {
     int32_t *recent; /* (n_history) tokens of DRY's window, latest first */
     /* (n_history) for each place of DRY's window, the number of tokens from there on that match the latest ones */
     uint32_t *matches;
-    uint32_t *per_id; /* (n_vocab) counts of the ids in a window; zeros between calls */
+    uint32_t *per_id; /* (n_vocab) scratch: count of an id, or its repetition's new length; zeros between calls */
     /* (n_vocab / 8 rounded up) bits: tokens that no repetition spans; owned by the caller; NULL: no such tokens */
     const uint8_t *breakers;
     uint32_t n_vocab, n_history;

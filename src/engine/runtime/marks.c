@@ -187,8 +187,8 @@ whit_status whit_session_mark(whit_session *s, uint32_t sequence, whit_error *er
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Returns whether a mark is worth saving with a sequence: the tail of the sequence's end already serves its newest
- * positions. */
+/* Returns whether a mark is worth saving with a sequence: it was not chosen yet, belongs to the sequence's prefix, and
+ * is before the newest positions, which the tail of the sequence's end already serves. */
 static bool is_worth_saving(const whit_session *s, uint32_t i, uint32_t sequence, const uint32_t *chosen, uint32_t n)
 {
     const whit_mark *m = &s->marks.items[i];

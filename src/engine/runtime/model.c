@@ -96,7 +96,7 @@ static void name_conversion(const whit_model_options *options, char name[2 * WHI
     whit_hash_begin(&hash, "whit.family");
     if (options->family_program) whit_hash_add(&hash, options->family_program, strlen(options->family_program));
     for (size_t i = 0; i < options->n_overrides; i++) {
-        whit_hash_add(&hash, "", 1); /* the zero byte distinguishes "no program" from an override */
+        whit_hash_add(&hash, "", 1); /* a separator: programs and overrides contain no zero byte */
         whit_hash_add(&hash, options->overrides[i], strlen(options->overrides[i]));
     }
     whit_hash_end(&hash, digest);

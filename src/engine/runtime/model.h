@@ -15,7 +15,7 @@ typedef struct whit_model_ranks whit_model_ranks;
 struct whit_model {
     const whit_allocator *allocator; /* NULL, or the address of own_allocator */
     whit_allocator own_allocator;
-    char *path; /* path as the user gave it, or the name of whit_model_set_name; begins error messages */
+    char *path; /* path as the user gave it, or the name from whit_model_set_name; begins error messages */
     whit_ndf *file;
     whit_ndf_writer *in_memory; /* the writer of a converted model that is only in memory; else NULL */
     whit_config config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Programs that run for every token (whit/program.h), with a choice of the tier (interpreter or compiled code) that
- * runs them. */
+ * Programs that run for every token (whit/program.h), with a choice of the tier (tree walk, closures or machine code)
+ * that runs them. */
 #ifndef WHIT_RUNTIME_PROGRAM_H
 #define WHIT_RUNTIME_PROGRAM_H
 
@@ -9,7 +9,7 @@
 
 /* Describes a tier, and the kernels that a program uses. All tiers and kernels give the same bits. */
 typedef struct whit_program_tier {
-    int tier;                      /* a tier's constant, WHIT_LANG_... */
+    int tier;                      /* WHIT_LANG_WALK, WHIT_LANG_CLOSURES or WHIT_LANG_NATIVE */
     const whit_lang_jit *jit;      /* compiler for WHIT_LANG_NATIVE; NULL: not available */
     const whit_quat_kernels *quat; /* kernels of quaternary vectors; must outlive the program */
 } whit_program_tier;

@@ -41,7 +41,7 @@ whit_status whit_prompter_render_chat(const whit_prompter *prompter, const whit_
 /* Encodes the rendered text of a prompt into its ids. */
 whit_status whit_prompter_encode(const whit_prompter *prompter, const whit_buf *segments, whit_prompt *prompt,
                                  whit_error *error);
-/* Adds to a dict the variables that tell templates the thinking mode; returns false if memory is out. */
+/* Adds to a dict the variables that tell templates the thinking mode; returns false if memory runs out. */
 bool whit_prompter_set_thinking(whit_datum_pool *pool, whit_thinking thinking, whit_datum *variables);
 /* Return the template's source, and the allocator that the prompter was opened with. */
 const char *whit_prompter_source(const whit_prompter *prompter, size_t *n_bytes);

@@ -298,7 +298,7 @@ static bool place_parts(const whit_turn_header *h, uint64_t data_bytes, turn_par
     return whit_in_bounds(at->tail, h->tail_bytes, data_bytes);
 }
 
-/* Returns a message why the counts of a turn contradict the record before it, or NULL. */
+/* Returns a message that says why the counts of a turn contradict the record before it, or NULL. */
 static const char *check_turn(const whit_session_record *record, const whit_turn_header *h, const int32_t *ids)
 {
     uint64_t n_before = whit_session_record_n_ids(record);

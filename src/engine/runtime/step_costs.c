@@ -6,8 +6,8 @@ enum {
     FIRST_TOKENS = 16, /* length of the first pieces of a prompt, before anything was measured */
     /* ratio of the time of columns to that of prompt tokens, if the columns alone exceed the budget */
     PROMPT_SHARE = 4,
-    GROWTH_POSITIONS = 1024, /* growth is stored in ns for so many positions */
-    MARK_DISTANCE = 256,     /* least difference of depths from which growth is learned */
+    GROWTH_POSITIONS = 1024, /* number of positions for which a growth in ns is stored */
+    MARK_DISTANCE = 256,     /* smallest difference of depths from which a growth is learned */
 };
 
 /* ---- samples ------------------------------------------------------------------------------------- */

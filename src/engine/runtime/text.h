@@ -12,7 +12,7 @@ whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizer
 void whit_tokenizers_close(whit_tokenizers *tokenizers);
 
 /* Sets *bits to the tokens that end a repetition (DRY): (n_vocab / 8 rounded up) bytes, computed once for a model and
- * kept with it. NULL means that no token ends it. */
+ * kept with it. NULL means that no token ends a repetition. */
 whit_status whit_model_breakers(const whit_model *model, const uint8_t **bits, whit_error *error);
 
 /* Encodes a text as whit_tokenize does, with ranges of plain (user) text, and appends the ids to `ids` (int32_t[]). */
