@@ -43,7 +43,7 @@ typedef struct whit_layer_kind {
 typedef enum whit_rope_scaling {
     WHIT_ROPE_PLAIN,
     WHIT_ROPE_LINEAR,  /* frequencies are divided by `factor` */
-    WHIT_ROPE_DYNAMIC, /* theta grows with the context if it exceeds `length` */
+    WHIT_ROPE_DYNAMIC, /* in contexts over `length`, theta grows with the context */
     WHIT_ROPE_YARN,
     WHIT_ROPE_LONG, /* divided by tensor "rope_factors_short", or "rope_factors_long" in contexts over `length` */
     WHIT_ROPE_SCALING_COUNT
@@ -57,9 +57,8 @@ typedef struct whit_rope {
     bool has_factors;      /* tensor "rope_factors" (dims / 2) divides the frequencies, too */
     bool rounds;           /* yarn: the ends of its ramp are rounded to integers */
     double factor, length; /* factor: divisor of frequencies; length: context before scaling, in tokens */
-    double beta_fast,
-        /* yarn: pairs with more than beta_fast turns in `length` stay, those with fewer than beta_slow are divided */
-        beta_slow;
+    /* yarn: pairs with more than beta_fast turns in `length` stay, those with fewer than beta_slow are divided */
+    double beta_fast, beta_slow;
     double magnitude; /* factor by which cosines and sines are multiplied */
 } whit_rope;
 
@@ -143,7 +142,8 @@ typedef struct whit_config {
     uint32_t n_ropes;
     whit_rope ropes[WHIT_ROPES_MAX];
     const char *program_name; /* name that begins the program's error lines; NULL: the family's name */
-    /* source of the forward pass (families.h), NULL: the family's; must outlive the configuration */
+    /* source of the forward pass (families.h), NULL: the family's; it points into the loaded file or belongs to the
+     * caller, and must outlive the configuration */
     const char *program;
 } whit_config;
 
@@ -158,7 +158,7 @@ whit_rope whit_config_rope(const whit_config *config, uint32_t i);
 bool whit_config_set_number(whit_config *config, const char *name, double value);
 /* Gives a layer a kind, which is added if it is new; a ninth kind is refused. Importers call whit_config_settle_kinds
  * after the last layer: it sets the scalar fields to the largest values of the kinds, and drops the kinds if all layers
- * have the same one. */
+ * have the same kind, with attention and RoPE table 0. */
 whit_status whit_config_set_kind(whit_config *config, uint32_t layer, const whit_layer_kind *kind, const char *path,
                                  whit_error *error);
 void whit_config_settle_kinds(whit_config *config);
@@ -166,8 +166,8 @@ void whit_config_settle_kinds(whit_config *config);
  * read. */
 bool whit_config_is_extended(const whit_config *config);
 
-/* Describes a number of the configuration. whit_config_number_at returns the numbers above by name, in order, from i =
- * 0; it returns false after the last. Switches are integers. */
+/* Describes a number of the configuration. whit_config_number_at sets *number to the i-th of the numbers above, with
+ * its name; it returns false after the last. Switches are integers. */
 typedef struct whit_config_number {
     const char *key;
     bool is_float;

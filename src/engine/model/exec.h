@@ -64,7 +64,7 @@ void whit_exec_find_ropes(const whit_config *config, const whit_resolver *resolv
 typedef struct whit_exec_rope {
     double *frequencies; /* (pairs) frequencies */
     float *tables;       /* (n_batch_rows, 2 * pairs) cosines and sines of the pass's tokens, times magnitude */
-    float *offset_table; /* packed types: the table of whit_kv_packing, for all pairs; NULL: it rotates no keys */
+    float *offset_table; /* packed types: table of whit_kv_packing, for all pairs; NULL: the table rotates no keys */
     float *sink_tables;  /* endless caches: tables, like `tables`, that rotate a row's queries back to the sinks */
     uint32_t pairs;
     float magnitude;
@@ -161,7 +161,7 @@ typedef struct whit_exec_pairs {
     uint32_t *active;   /* (n_active) experts that have rows, in ascending order */
     uint32_t *token_of; /* (rows) token of each row */
     int32_t *expert_of; /* (rows) expert of each row */
-    uint32_t *row_of;   /* (tokens, n_used) row of the pair of a token and its expert of a rank */
+    uint32_t *row_of;   /* (tokens, n_used) row of each token's pairs, in the order of the experts' rank */
     uint32_t n_active;
     uint64_t n_read; /* number of experts read by all passes so far, summed over layers */
 } whit_exec_pairs;
@@ -194,9 +194,8 @@ struct whit_exec {
     uint8_t *prepared;
     size_t prepared_bytes;
     struct whit_exec_parts *parts; /* (steps of the plan) set for matrices with corrections; NULL: no such matrix */
-    uint8_t
-        /* (n_threads, correction_bytes) inputs of the current matrix's corrections; correction_bytes 0: unused */
-        *corrections;
+    /* (n_threads, correction_bytes) inputs of the current matrix's corrections; correction_bytes 0: unused */
+    uint8_t *corrections;
     size_t correction_bytes;
     struct whit_exec_converted *converted; /* (n_threads) caches of converted KV groups; NULL: no kernel converts */
     /* (n_threads, WHIT_EXEC_CONVERTED_GROUPS, converted_bytes) converted KV groups */

@@ -19,7 +19,7 @@ enum {
 
 struct whit_exec_low_state {
     atomic_uint n_left; /* number of items of x Aᵀ that are not finished */
-    bool deferred[];    /* (tiles of the largest phase) the tile's adapters are not added yet */
+    bool deferred[];    /* (tiles of the largest phase) the tile's adapters are added at the end */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)

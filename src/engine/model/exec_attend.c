@@ -367,8 +367,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 
 /* ---- split-KV ----------------------------------------------------------------------- */
 
-/* Returns whether attention is split over KV. It is only with a single query block, because several blocks give enough
- * items. */
+/* Returns whether attention is split over KV groups. It is split only if there is a single query block, because several
+ * blocks give enough items. */
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;

@@ -305,7 +305,8 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
 
-/* Records how the keys of an attention are computed: whether they have a bias, and how many pairs are rotated. */
+/* Records how the keys of an attention are computed: whether they have a bias, and how many of their pairs are rotated,
+ * by which RoPE table. */
 static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *layer)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {

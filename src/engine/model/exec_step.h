@@ -73,7 +73,7 @@ struct whit_exec_step {
 
 /* Describes a class of the KV cache, bound for execution. */
 typedef struct whit_exec_cache {
-    const whit_kv_class *class, *open; /* open: the class of blocks that tokens are written to */
+    const whit_kv_class *class, *open; /* open: the KV class that tokens are written to */
     whit_kv_append_fn *append;
     whit_kv_query_fn *query;
     whit_kv_attend_fn *attend;
@@ -203,7 +203,8 @@ size_t whit_exec_correction_bytes(const whit_exec_choice *choice, uint32_t n_row
 
 /* Groups the rows of a pass into segments, at the beginning of the pass. */
 void whit_exec_make_segments(whit_exec *exec);
-/* Prefetch the factors of adapters before tiles of a matrix are computed, and add their products afterwards. */
+/* Prefetch factor B of the adapters before tiles of a matrix are computed, and add the adapters' products after
+ * that. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end);
 

@@ -434,7 +434,8 @@ static whit_status find_targets(struct export *e)
     return WHIT_OK;
 }
 
-/* Refuses Q4_K_M and others like it, which name a choice of types for a whole file, and names the type in it. */
+/* Refuses names such as Q4_K_M, which stand for a choice of types for a whole file; the error proposes the type with
+ * which such a name begins. */
 static whit_status refuse_mixture(const char *name, whit_error *error)
 {
     char type[16];

@@ -24,8 +24,8 @@ typedef struct whit_export_options {
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
 
-/* Names the type of GGUF, of two to three bits, that loses least of matrices of a low-bit codec: q2_0 holds trits and
- * signs, q2_k comes near four levels. NULL for other codecs. */
+/* Returns the name of the GGUF type of two to three bits that loses least for matrices of a low-bit codec: q2_0
+ * represents trits and signs, q2_k approximates four levels. Returns NULL for other codecs. */
 const char *whit_export_closest(uint8_t codec);
 
 /* Finds the architecture that can describe a model's configuration; returns WHIT_ERROR_UNSUPPORTED if no architecture

@@ -88,7 +88,7 @@ static const struct form *find_form(const whit_config *c, const char *architectu
         : form;
 }
 
-/* Returns the first layer with or without a window. */
+/* Returns the kind of the first layer with, or without, a window; NULL if no layer fits. */
 static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, whit_layer_kind *kind)
 {
     for (uint32_t i = 0; i < c->n_layers; i++) {

@@ -80,7 +80,7 @@ whit_status whit_ternary_measure(const char *cpu_cap, const whit_allocator *allo
     float *y = whit_zalloc(allocator, y_bytes);
     whit_status status = WHIT_OK;
     if (codes && acts && y) {
-        whit_map_expect(codes, codes_bytes, true); /* asks for huge pages, like a model's weights */
+        whit_map_expect(codes, codes_bytes, true); /* asks for huge pages, as for a model's weights */
         memset(codes, 121, codes_bytes);           /* the time does not depend on the codes */
         whit_fpenv caller = whit_fpenv_enter();
         speeds->t2 = measure_codec(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);

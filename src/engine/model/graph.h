@@ -72,7 +72,8 @@ typedef struct whit_node {
     bool is_bidirectional; /* attention: a query sees positions at most window / 2 away on both sides; window 0: all */
     uint32_t n_heads, n_key_heads, value_dim; /* delta rule; head_dim: size of a key head */
     uint16_t is_grouped;                      /* delta rule: order of value heads (kernels/delta.h) */
-    /* Hadamard: inverse; both are 16 bits wide, because nodes are compared as bytes and must have no gaps */
+    /* Hadamard: the inverse transform; is_grouped and is_inverse have 16 bits each, because nodes are compared as bytes
+     * and must have no gaps */
     uint16_t is_inverse;
     uint32_t n_experts; /* route, dispatch, expert matrices, combine: number of experts of the layer */
     uint32_t n_used;    /* the same operations: number of experts per token */

@@ -13,7 +13,7 @@ static double as_float(double x)
     return narrow;
 }
 
-/* Sets the scale of scores to 1 / sqrt(width) if that differs from 1 / sqrt(head_dim). */
+/* Sets the scale of scores to 1 / sqrt(width); to 0, which stands for 1 / sqrt(head_dim), if both are equal. */
 static void set_score_scale(whit_config *c, uint32_t width)
 {
     c->attention_scale = width && width != c->head_dim ? as_float(1 / sqrt(width)) : 0;

@@ -30,8 +30,8 @@ whit_status whit_gguf_key_string(const whit_gguf_keys *keys, const char *suffix,
 /* Names the layers of an architecture that have experts. */
 typedef enum whit_gguf_experts {
     WHIT_GGUF_NO_EXPERTS,
-    WHIT_GGUF_EXPERTS,          /* all layers, in place of the feed-forward part */
-    WHIT_GGUF_EXPERTS_BY_LAYER, /* layers that have a router, in place of the feed-forward part */
+    WHIT_GGUF_EXPERTS,          /* in place of the feed-forward part, in layers from leading_dense_block_count on */
+    WHIT_GGUF_EXPERTS_BY_LAYER, /* the same, but only in layers that have a router */
     WHIT_GGUF_EXPERTS_BESIDE,   /* all layers, in addition to the feed-forward part, in models that have experts */
 } whit_gguf_experts;
 
@@ -55,7 +55,7 @@ typedef struct whit_gguf_architecture {
     whit_status (*finish)(const whit_gguf_keys *keys, whit_config *config);
 } whit_gguf_architecture;
 
-/* Read the RoPE tables, and layers that differ as kinds. */
+/* Read the RoPE tables and, after them, the layers that differ, which become kinds. */
 whit_status whit_import_gguf_ropes(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
                                    whit_config *config);
 whit_status whit_import_gguf_layers(const whit_gguf_keys *keys, const whit_gguf_architecture *architecture,
@@ -83,7 +83,7 @@ struct whit_gguf_import {
 
 /* Holds the rotated matrices of a file (import_gguf_hadamard.c). */
 struct whit_gguf_rotation {
-    bool *is_rotated;  /* (tensors of the file) whether each is rotated; NULL: no tensor is */
+    bool *is_rotated;  /* (tensors of the file) whether each is rotated; NULL: no tensor is rotated */
     uint32_t plain;    /* bits of the matrices that are not rotated (model/hadamard.h) */
     bool groups_heads; /* value heads of delta rules, tiled in the file, are grouped in the model */
     float *signs;      /* (n_signs) the signs of each width, concatenated */
@@ -137,8 +137,8 @@ whit_status whit_import_gguf_constant(whit_source *source, struct whit_gguf_impo
 whit_status whit_import_gguf_vector(whit_source *source, struct whit_gguf_importer *importer, const char *name,
                                     const float *values, uint32_t n, whit_error *error);
 
-/* Reads the keys of rotated matrices into the configuration and `rotation`, which is zeroed before. The caller closes
- * `rotation`, also after a failure. */
+/* Reads the keys of rotated matrices into the configuration and `rotation`, which the caller has zeroed and closes,
+ * also after a failure. */
 whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source, struct whit_gguf_rotation *rotation,
                                       whit_error *error);
 void whit_import_gguf_close_rotation(const whit_gguf *gguf, struct whit_gguf_rotation *rotation);

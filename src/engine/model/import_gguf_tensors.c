@@ -385,7 +385,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;
-        /* Blocks after the last layer predict further tokens; only the first of them is used. */
+        /* Blocks after the last layer predict further tokens; at most the first of them is used. */
         const uint32_t n_used = source->config.n_layers + source->config.n_draft_layers;
         if (found.layer != UINT32_MAX && found.layer >= n_used && predicts(gguf, architecture)) continue;
         if (strcmp(found.ours, "head") == 0 && same_data(file, embed) && !importer->rotation.is_rotated) {

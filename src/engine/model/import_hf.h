@@ -51,7 +51,7 @@ typedef struct whit_hf_class {
     uint32_t n_ctx, n_kv_heads, head_dim, window; /* 0: computed from other fields; window 0: no window */
     bool window_always;                           /* a stated window is used, though the default is no window */
     bool window_switch;                           /* the window is used only if use_sliding_window is true */
-    /* window_switch: the window is used from layer max_window_layers on; its default */
+    /* default of max_window_layers: with window_switch, the window is used from that layer on */
     uint32_t window_layers;
     bool tied; /* the default of tie_word_embeddings */
     /* fields may be in "text_config", and names of tensors may begin with "language_model." */

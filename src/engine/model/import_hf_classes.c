@@ -269,8 +269,8 @@ static const whit_import_name lfm2_expert_names[] = {
 static const whit_hf_experts lfm2_experts = {
     .is_sigmoid = true, .has_choice = true, .is_normalised = true, .added = 1e-6f};
 
-/* Names that all of Qwen's hybrids share. The arguments are the orders of the parts that follow the value heads
- * (whit_import_order). */
+/* Names that all of Qwen's hybrids share. The arguments are the orders (whit_import_order) of the tensors whose rows or
+ * columns are ordered by value heads. */
 #define QWEN_HYBRID(mixed_order, heads_order, columns_order)                                                           \
     {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                   \
         {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                      \

@@ -25,7 +25,7 @@ struct importer {
     whit_safetensors *weights;
     double rank, alpha;
     bool by_root;               /* use_rslora: alpha / sqrt(r) */
-    whit_adapter_floats *pairs; /* (n_tensors of the file) pairs that have an A, and its B if that was read */
+    whit_adapter_floats *pairs; /* (n_tensors of the file) pairs, each with the factors that were read so far */
     size_t capacity_pairs;
     uint32_t n_pairs;
     whit_error *error;

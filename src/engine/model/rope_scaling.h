@@ -33,8 +33,8 @@ whit_status whit_rope_visit(const whit_config *config, whit_rope_visit_fn *visit
 whit_status whit_rope_check_tensors(const whit_config *config, const whit_resolver *resolver, const char *path,
                                     whit_error *error);
 
-/* Returns yarn's factor of cosines and sines for a multiplier `scale`: 0.1 scale ln(factor) + 1, or 1 if factor <=
- * 1. */
+/* Returns yarn's factor of cosines and sines for a multiplier `scale`: 0.1 scale ln(factor) + 1, but 1 for factors up
+ * to 1. */
 double whit_rope_yarn_magnitude(double factor, double scale);
 
 /* Holds the parameters of Llama 3.1's rule: wavelengths that are long relative to the original context are multiplied

@@ -40,7 +40,7 @@ struct whit_source_tensor {
     /* (n_parts) matrices of which the tensor consists, one for each expert; NULL: no parts */
     whit_source_tensor *parts;
     uint32_t n_parts;
-    /* columns of the file's rows: the first, and the distance to the next; 0: all */
+    /* columns of the file's rows: the first, and the distance from each to the next; 0: all */
     uint32_t column_begin, column_step;
     bool is_recoded; /* `type` is the type of another kind of GGUF tensor than the file's */
     bool adds_one;   /* a norm that multiplies by 1 + w; the file stores w */
