@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* describes a hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. The hunk's
+/* Describes a hunk: bytes [old_begin, old_end) of the old text become [new_begin, new_end) of the new one. The hunk's
  * lines, together with their context, are [text_begin, text_end) of the diff. */
 typedef struct whit_diff_hunk {
     size_t old_begin, old_end, new_begin, new_end, text_begin, text_end;
@@ -20,8 +20,8 @@ whit_status whit_diff_hunks(const char *old_name, const char *old_text, size_t o
 bool whit_diff_take(const char *old_text, size_t old_bytes, const char *new_text, const whit_diff_hunk *hunks, size_t n,
                     const uint8_t *taken, whit_buf *out);
 
-/* describes a run of lines that differ: n_old lines from old_line on, counted from 0, became n_new lines from new_line
- * on */
+/* Describes a run of lines that differ: n_old lines from old_line on, counted from 0, became n_new lines from new_line
+ * on. */
 typedef struct whit_diff_run {
     size_t old_line, n_old, new_line, n_new;
 } whit_diff_run;

@@ -30,7 +30,7 @@ struct whit_git_file {
     bool is_known; /* the content has arrived completely */
 };
 
-/* Returns whether a file lies in a work tree; if not, the library need not be opened. */
+/* Returns whether a file is in a work tree; if not, the library need not be opened. */
 static bool is_in_work_tree(const char *path)
 {
     char folder[PATH_MAX + 8];

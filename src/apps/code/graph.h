@@ -15,7 +15,7 @@
 
 typedef struct whit_graph whit_graph;
 
-/* describes a symbol; all pointers stay valid until the graph is closed */
+/* Describes a symbol; all pointers stay valid until the graph is closed. */
 typedef struct whit_graph_symbol {
     const char *name, *file; /* the file's path is relative to the project */
     uint32_t line, end_line; /* lines, counted from 1 */
@@ -51,12 +51,12 @@ bool whit_graph_follow(whit_graph *graph, const char *folder, const char *cache_
 void whit_graph_close(whit_graph *graph);
 whit_graph_counts whit_graph_count(const whit_graph *graph);
 
-/* holds a run of neighbours, in the order of files and lines */
+/* Holds a run of neighbours, in the order of files and lines. */
 typedef struct whit_graph_run {
     uint32_t next, end, edits_next, edits_end;
 } whit_graph_run;
 
-/* These functions return the symbols of a name, and all symbols. */
+/* Return the symbols of a name, and all symbols. */
 whit_graph_run whit_graph_symbols_of(const whit_graph *graph, const char *name, size_t n);
 whit_graph_run whit_graph_all_symbols(const whit_graph *graph);
 /* Returns the mentions of a name; only names that the project defines have mentions. */
@@ -69,9 +69,10 @@ bool whit_graph_symbol_at(const whit_graph *graph, uint32_t symbol, whit_graph_s
 const char *whit_graph_file(const whit_graph *graph, uint32_t file);
 /* Returns the number of a file, given by its path in the project, or WHIT_GRAPH_NONE. */
 uint32_t whit_graph_file_number(const whit_graph *graph, const char *path);
-/* These functions return the imports of a file: the text as written there ("from . import name" is ".name") and the
- * project's file that it means (WHIT_GRAPH_NONE: the file is not in the project). */
+/* Returns the number of the first import of a file, and sets *n to the number of its imports. */
 uint32_t whit_graph_imports_of(const whit_graph *graph, uint32_t file, uint32_t *n);
+/* Looks an import up by its number: *written is its text in the file ("from . import name" is ".name"), *file the
+ * project's file that it means (WHIT_GRAPH_NONE: the file is not in the project). */
 bool whit_graph_import_at(const whit_graph *graph, uint32_t import, const char **written, uint32_t *file,
                           uint32_t *line);
 

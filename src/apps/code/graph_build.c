@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* maximum number of bytes of a file that is read; people do not write larger files by hand */
+/* Maximum number of bytes of a file that is read; people do not write larger files by hand. */
 #define FILE_BYTES (16u << 20)
 #define UNRESOLVED (UINT32_MAX - 1)
 
-/* holds a mention before the names that the project defines are known */
+/* Holds a mention before the names that the project defines are known. */
 struct raw_mention {
     uint32_t name, file, line_calls, symbol;
 };
@@ -281,8 +281,8 @@ static bool order_mentions(struct build *build, const uint32_t *moved)
     return true;
 }
 
-/* finds files by the last part of their paths (packages by the last two parts) in an open hash table: number + 1, or
- * 0 */
+/* Holds an open hash table of files by the last part of their paths (packages by the last two parts); a slot has the
+ * file's number + 1, or 0. */
 struct by_base {
     const struct graph_file *files;
     const char *strings;

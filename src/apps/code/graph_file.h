@@ -72,7 +72,7 @@ struct graph_part {
     uint64_t n[GRAPH_N_SECTIONS];
 };
 
-/* holds a graph. Symbols, mentions, imports and order entries of the edits are numbered after those of the graph; a
+/* Holds a graph. Symbols, mentions, imports and order entries of the edits are numbered after those of the graph; a
  * file has the same number in both. */
 struct whit_graph {
     whit_map map;
@@ -83,7 +83,7 @@ struct whit_graph {
     bool is_new;
 };
 
-/* identifies the current content of a file, for edits */
+/* Identifies the current content of a file, for edits. */
 struct graph_changed {
     uint32_t number;
     uint64_t stamp;

@@ -15,7 +15,7 @@
 #define BATCH_RECORDS 4096
 #define NAME_BYTES    256
 
-/* holds the names that each function calls: symbol i calls names[first[i]] to names[first[i + 1]] */
+/* Holds the names that each function calls: symbol i calls names[first[i]] up to, without, names[first[i + 1]]. */
 struct calls {
     uint32_t *first;
     const char **names;

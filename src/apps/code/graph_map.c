@@ -33,7 +33,7 @@ static int by_place(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-#define RIVALS 64 /* maximum number of definitions of a name that all files can mean for which a mention counts */
+#define RIVALS 64 /* a mention counts only for global symbols among the first RIVALS symbols of its name */
 
 /* Counts the references to each symbol of a name: a mention counts for the local symbol of its own file if there is
  * one, otherwise for the global symbols. `counts` is indexed by symbol number; `symbols` is scratch memory. */

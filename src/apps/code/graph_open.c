@@ -80,7 +80,7 @@ static whit_status open_cached(const char *folder, const char *cache_folder, whi
     return status;
 }
 
-/* holds the files that have changed since the graph was built */
+/* Holds the files that have changed since the graph was built. */
 struct comparison {
     const whit_graph *graph;
     const char *folder;

@@ -7,7 +7,7 @@
 #include <git2.h>
 #include <stdbool.h>
 
-/* These are the functions in use. */
+/* Lists the functions of libgit2 that are used. */
 #define WHIT_LIBGIT2(X)                                                                                                \
     X(git_libgit2_init)                                                                                                \
     X(git_error_last)                                                                                                  \

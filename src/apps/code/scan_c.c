@@ -278,7 +278,7 @@ static void skip_template(struct c *c)
             return;
         }
         parens += (token.kind == '(') - (token.kind == ')');
-        /* the signs are a shift in a default value */
+        /* two '<' are a shift in a default value */
         if (token.kind == '<' && angles && byte_at(scan, scan->at) == '<') {
             scan->at++;
             continue;
@@ -478,8 +478,8 @@ static int type_name(const struct c *c, bool *is_enum, bool *is_type, bool *is_s
             name = -1;
         } else if (scan_is(c->scan, token, "namespace")) {
             *is_space = true;
-            /* in "class NAME final" the name precedes "final" */
         } else if (is_name(c, token) && (name < 0 || !scan_is(c->scan, token, "final"))) {
+            /* in "class NAME final" the name precedes "final" */
             name = (int)i;
         }
     }

@@ -5,13 +5,13 @@
 
 #include "base/status.h"
 
-/* is called with a path relative to the folder; false ends the walk */
+/* Is called with a path relative to the folder; false ends the walk. */
 typedef bool whit_walk_fn(void *user, const char *path);
 /* Walks through the files in the order of their names. .git is left out, links to folders are not followed; at most
  * 200,000 files are listed, 32 folders deep. */
 void whit_walk_files(const char *folder, whit_walk_fn *each, void *user);
 
-/* tells how to walk; zero-initialised it means the walk of whit_walk_files */
+/* Holds the options of a walk; zero-initialised, they are those of whit_walk_files. */
 typedef struct whit_walk_how {
     /* returns true to leave a folder out, whose path ends with '/'; NULL: all folders are entered */
     whit_walk_fn *skip;
