@@ -29,7 +29,7 @@
 #define BENCH_ROUNDS_MAX  1000
 #define BENCH_LABEL_BYTES 96
 
-/* describes one model of a bench call */
+/* Describes one model of a bench call. */
 typedef struct bench_model {
     char name[BENCH_NAME_BYTES]; /* name of the shape as given, or name of the file */
     char path[BENCH_PATH_BYTES];
@@ -70,14 +70,14 @@ typedef struct bench_test {
     const volatile bool *stop; /* if it becomes true, passes end with WHIT_ERROR_CANCELLED */
 } bench_test;
 
-/* holds a worker's message once it is ready */
+/* Holds the message that a worker sends when it is ready. */
 typedef struct bench_facts {
     whit_status status;
     char message[504];
     char isa[32]; /* highest CPU level of the matrix kernels that are used */
 } bench_facts;
 
-/* holds a worker's result of a round. The same threads measure the rates between the steps. */
+/* Holds a worker's result of a round. The same threads measure the rates between the steps. */
 typedef struct bench_sample {
     whit_status status;
     char message[504];
@@ -90,7 +90,7 @@ typedef struct bench_sample {
     uint64_t peak_rss_bytes;
 } bench_sample;
 
-/* holds one line of a profile: steps of one kind, summed over all layers */
+/* Holds one line of a profile: steps of one kind, summed over all layers. */
 typedef struct bench_line {
     char label[BENCH_LABEL_BYTES];
     uint32_t n_phases; /* number of phases per pass */
@@ -130,7 +130,7 @@ void bench_phase_label(const whit_session *session, const whit_exec_phase *phase
 
 /* ---- adapters --------------------------------------------------------------------------------- */
 
-/* holds a random adapter of one rank on all matrices of the layers, mounted on every sequence */
+/* Holds a random adapter of one rank on all matrices of the layers, mounted on every sequence. */
 typedef struct bench_adapter {
     whit_buf image;
     whit_adapter adapter;
@@ -152,7 +152,7 @@ whit_status bench_draft_round(whit_session *session, const bench_test *test, con
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
-/* holds the session of a test, and random tokens for its passes */
+/* Holds the session of a test, and random tokens for its passes. */
 typedef struct bench_steps {
     const bench_test *test;
     whit_session *session;
@@ -165,8 +165,8 @@ whit_status bench_steps_open(const bench_test *test, const whit_model *model, co
                              bench_steps *steps, whit_error *error);
 /* Returns a random token. */
 int32_t bench_steps_id(bench_steps *steps);
-/* Feeds n random tokens: one to each of n sequences (decoding), or all to the first (a prompt). `wants` asks for
- * logits, of a prompt for those of its last token alone. */
+/* Feeds n random tokens: one to each of n sequences (decoding), or all to the first (a prompt). wants: logits are
+ * computed, for a prompt only those of its last token. */
 whit_status bench_steps_pass(bench_steps *steps, uint32_t n, bool wants, whit_error *error);
 /* Fills all sequences up to the test's depth. */
 whit_status bench_steps_fill(bench_steps *steps, whit_error *error);
@@ -208,7 +208,7 @@ typedef struct bench_result {
 
 /* ---- measuring -------------------------------------------------------------------------------- */
 
-/* describes tests whose rounds alternate */
+/* Describes tests whose rounds alternate. */
 typedef struct bench_measuring {
     const bench_test *tests;
     size_t n_tests;
@@ -222,12 +222,12 @@ whit_status bench_measure(const bench_measuring *wanted, bench_result *results, 
 
 /* ---- a model of several ranks ----------------------------------------------------------------- */
 
-/* holds the costs of an exchange between the ranks */
+/* Holds the costs of an exchange between the ranks. */
 typedef struct bench_network {
     double latency_s, bytes_per_s;
 } bench_network;
 
-/* holds the results of a test that rank 0 runs alone and all ranks run together */
+/* Holds the results of a test, which rank 0 first runs alone and all ranks then run together. */
 typedef struct bench_together {
     const bench_test *test;
     const bench_network *network;
@@ -247,7 +247,7 @@ whit_status bench_measure_together(const whit_model *model, uint32_t n_rounds, b
 
 /* ---- kernels and arrays ----------------------------------------------------------------------- */
 
-/* holds the figures of a matrix kernel, measured by itself on one thread */
+/* Holds the figures of a matrix kernel, measured by itself on one thread. */
 typedef struct bench_kernel {
     char name[64], kernel[64], isa[16]; /* name: the format and its scales */
     uint32_t n_columns;
@@ -264,7 +264,7 @@ whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progr
                                   whit_error *error);
 void bench_kernels_free(bench_kernels *list);
 
-/* holds one form of a test of quaternary vectors, fields or programs */
+/* Holds the figures of one form of a test of quaternary vectors, fields or programs. */
 typedef struct bench_array {
     char test[BENCH_NAME_BYTES];
     const char *form, *item, *isa; /* isa "": the form does not depend on a CPU level */

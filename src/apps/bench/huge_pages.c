@@ -14,7 +14,7 @@
 #include "bench/bench.h"
 
 enum { HUGE_BYTES = 2 << 20, STRETCHES = 16 };
-/* share of mapped bytes that is enough; a file's ends, and heads read before the rest, stay in small pages */
+/* Share of mapped bytes that is enough; a file's ends, and heads read before the rest, stay in small pages. */
 #define ENOUGH 0.9
 
 typedef struct spans {

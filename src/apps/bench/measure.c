@@ -100,7 +100,7 @@ struct measuring {
     const bench_measuring *wanted;
     bench_worker *workers;
     bench_sample *samples; /* (n_tests, n_rounds) */
-    size_t n_open;         /* number of workers that were opened, or that failed to open */
+    size_t n_open;         /* number of workers whose opening was tried, with success or not */
     whit_cpu cpu;
 };
 

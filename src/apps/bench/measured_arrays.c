@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Measures whit bench --arrays: quaternary vectors and the forms that they replace, a field of an open .ndf and parsed
- * JSON, programs of the array language. The forms of a test take turns in every round; figures are medians. */
+ * Implements whit bench --arrays: compares quaternary vectors with the forms that they replace and a field of an open
+ * .ndf file with parsed JSON, and measures programs of the array language. The forms of a test take turns in every
+ * round; figures are medians. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ enum {
 };
 #define MIN_NS 2000000 /* minimum time in nanoseconds of one form in one round */
 
-/* These are the measured programs, which are compiled once. */
+/* Lists the measured programs, which are compiled once. */
 enum { LOOP, CLOSED, ELEMENTS, TOKEN, N_PROGRAMS };
 #define LOOP_ROUNDS "100000"
 enum { LOOP_LANES = 100000 * 128, ELEMENTS_N = 65536, N_LOGITS = 128256, N_COMPILED = 50 };
@@ -41,7 +42,7 @@ static const char *const programs[N_PROGRAMS] = {
 static const char twenty[] =
     "r = (a * b + a * 2 - b) * (a + 3 * b) - (b * b + a / 4 - 1) * (a - b + 5 * a) + a * 6 - b * 7\n";
 
-/* holds the data of the tests; planes begin at cache lines, as allocated planes do */
+/* Holds the data of the tests; planes begin at cache lines, as allocated planes do. */
 struct arrays {
     _Alignas(64) uint64_t a[2 * MAX_WORDS], b[2 * MAX_WORDS];
     uint64_t adds[PAIRS][2 * ADD_STRIDE], sum[2 * ADD_STRIDE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Measures whit bench --kernels: runs every matrix kernel by itself on one thread, on a matrix of a real layer that
+ * Implements whit bench --kernels: runs every matrix kernel by itself on one thread, on a matrix of a real layer that
  * does not fit a core's own cache, and compares it with the read and multiply rates of one thread. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { ROWS = 6912, COLS = 2560, STRIDE = ROWS + 16, INT8_ROUNDS = 2048, MIN_NS 
 static const uint32_t columns[] = {1, 2, 4, 8, 64, 512};
 #define N_COLUMN_COUNTS (sizeof columns / sizeof *columns)
 
-/* These are the formats of layers and heads, and sign bits with bitmaps of activations. */
+/* Lists the measured formats: those of layers and heads, and sign bits with bitmaps of activations. */
 static const struct {
     uint8_t codec;
     uint8_t scale; /* whit_scale_kind */
@@ -94,7 +94,7 @@ static void measure_kernel(const struct setup *s, const whit_tensor *w, const wh
         uint64_t t0 = whit_now_ns(), t1;
         uint32_t n = 0;
         do {
-            whit_matmul_prepare(kernel, acts, s->scratch); /* a session prepares every product so */
+            whit_matmul_prepare(kernel, acts, s->scratch); /* as a session does for every product */
             kernel->run(w, acts, 0, n_tiles, s->y, STRIDE, s->scratch);
             n++;
             t1 = whit_now_ns();

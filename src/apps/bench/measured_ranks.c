@@ -28,7 +28,7 @@ static double time_exchange(const whit_ranks *ranks, void *memory, size_t n_byte
     for (uint32_t i = 0; i < n + 1; i++) {
         const uint64_t from_ns = whit_now_ns();
         if (!ranks->gather(ranks->user, memory, offsets, false)) return -1;
-        /* the first exchange waits for slower ranks */
+        /* the first exchange is not counted, because it waits for slower ranks */
         if (i) seconds[i - 1] = (double)(whit_now_ns() - from_ns) * 1e-9;
     }
     return bench_median(seconds, n);

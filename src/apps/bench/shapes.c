@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Makes random models of real shapes: they have the widths, layers and formats of a model that exists, and weights that
- * take as long as real weights. The weights are drawn as packed bytes, since every line of codes has a table of its
- * valid bytes; scales are chosen so that activations keep their size. */
+ * Makes random models of real shapes: they have the widths, layers and formats of a model that exists, and weights
+ * whose products take as long as those of real weights. The weights are drawn as packed bytes, since every line of
+ * codes has a table of its valid bytes; scales are chosen so that activations keep their size. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "format/conversion_cache.h"
 #include "model/hadamard.h"
 
-#define BENCH_MODEL_VERSION "2" /* number to change together with the content that is written below */
+#define BENCH_MODEL_VERSION "2" /* must be changed together with the content that is written below */
 #define SEED                20261121
 
 #define SIZES(name, layers, embd, ff, heads, kv_heads, head, vocab, theta)                                             \
@@ -29,7 +29,7 @@
     .window = 512, .tied_head = true, .gate = WHIT_GATE_GELU, .qk_norm = true, .attention_scale = 1, .logit_cap = 30,  \
     .value_norm = true, .layer_scale = true, .side_width = 256
 
-/* This is the reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of
+/* Holds whit's reference table of shapes: family, layers, width, FFN, heads, KV heads, their size, vocabulary, theta of
  * RoPE. The kinds of layers are added below. */
 /* clang-format off */
 static const struct {
@@ -330,7 +330,7 @@ static uint8_t pick_trits(uint8_t random)
     return (uint8_t)byte;
 }
 
-/* holds a tile of a coded type: its bytes with every code at its minimum and with every code at its maximum. Lines of
+/* Holds a tile of a coded type: its bytes with every code at its minimum and with every code at its maximum. Lines of
  * 64 bytes in which the two differ contain codes; the other lines are scales, which all tiles of the model share. */
 struct pattern {
     uint8_t *least, *largest;
@@ -419,7 +419,7 @@ static void random_tile(struct maker *m, const whit_tensor_type *type, const str
     }
 }
 
-/* Draws floats with random sign and fraction; with their size the activations keep theirs. */
+/* Draws floats with random sign and fraction; their size is chosen so that activations keep their size. */
 static void random_floats(struct maker *m, const whit_tensor_type *type, uint8_t *out, uint64_t size_bytes)
 {
     float size = (float)(1 / sqrt(type->n_cols));
@@ -581,8 +581,8 @@ static whit_status attention_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "o", c->n_embd, q);
 }
 
-/* Handles the attention tensors of Gemma 4, with the norm after them; layers at the end read the keys and values of
- * others. */
+/* Declares or writes the attention tensors of Gemma 4, with the norm after them; layers at the end read the keys and
+ * values of others. */
 static whit_status gemma_tensors(struct maker *m, uint32_t i)
 {
     const whit_config *c = &m->shape->config;
@@ -599,7 +599,7 @@ static whit_status gemma_tensors(struct maker *m, uint32_t i)
     return vector(m, (int)i, "attn_post_norm", c->n_embd);
 }
 
-/* Handles the tensors of a layer of Gemma 4 after its FFN. */
+/* Declares or writes the tensors of a layer of Gemma 4 after its FFN. */
 static whit_status gemma_layer_end(struct maker *m, uint32_t i)
 {
     const whit_config *c = &m->shape->config;
@@ -610,8 +610,8 @@ static whit_status gemma_layer_end(struct maker *m, uint32_t i)
     return vector(m, (int)i, "layer_scale", 1);
 }
 
-/* Handles the tensors before the layers of Gemma 4: the table and the product from which per-layer embeddings are
- * made. */
+/* Declares or writes the tensors before the layers of Gemma 4: the table and the product from which per-layer
+ * embeddings are made. */
 static whit_status gemma_begin(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
@@ -651,7 +651,7 @@ static whit_status expert_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "expert_down", c->n_experts * c->n_embd, c->n_expert_ff);
 }
 
-/* Handles the tensors of the block that predicts one more token, after those of a layer. */
+/* Declares or writes the tensors of the block that predicts one more token, after those of a layer. */
 static whit_status draft_tensors(struct maker *m, uint32_t i)
 {
     static const char *const norms[] = {"draft_embed_norm", "draft_hidden_norm", "draft_norm"};
@@ -660,8 +660,8 @@ static whit_status draft_tensors(struct maker *m, uint32_t i)
     return matrix(m, i, "draft_in", n, 2 * n);
 }
 
-/* Handles the sign vectors of rotated inputs, one for each width. All signs are 1, which take as long as random
- * signs. */
+/* Declares or writes the sign vectors of rotated inputs, one for each width. All signs are 1, which takes as long as
+ * random signs. */
 static whit_status sign_tensors(struct maker *m)
 {
     const whit_config *c = &m->shape->config;
