@@ -66,7 +66,9 @@ def abi_text():
 
 
 def exports_text():
-    names = sorted(name for name, _result, _kinds in Headers().functions)
+    """The public functions that a module has: pulled models have names where there is a store of them."""
+    stored = (ROOT / "include/whit/names.h").read_text(encoding="utf-8")
+    names = sorted(name for name, _result, _kinds in Headers().functions if name + "(" not in stored)
     return "\n".join("_" + name for name in ["malloc", "free", "aligned_alloc", *names]) + "\n"
 
 
