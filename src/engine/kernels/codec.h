@@ -131,7 +131,7 @@ static inline bool whit_scale_in_bytes(unsigned scale_type)
  *              factors of the row; with superblocks the f16 factors d (K4, K16: d, e) of each. Unused with one
  *              scale per tensor, for float codecs and with E8, E4 and L6
  *   fields_u8  (n, row_bytes): scales of a byte or nibble, one per group (u8: n_groups times n_fields; L6 and K16:
- *              two bytes per group, the low one, resp. the scale's, first) */
+ *              two bytes per group; the first is the low byte for L6, and the byte of the scale for K16) */
 typedef struct whit_rows {
     void *elems;
     float *fields;

@@ -7,10 +7,10 @@
  *   codes, i8           per step an int32 sum, then acc = fma(sum, scale * scale_x, acc)
  *   q2                  the same for s' with a, then for e' with b
  *   superblocks         per group an int32 sum times the number of its scale, added up for 128 columns; then
- *                       acc = fma(total, factor * scale_x, acc) and, of K4, with the sum of minimum * sum of q
- *                       acc = fma(-(factor * scale_x), total, acc)
- *   with an offset      last: acc = fma(offset, sum of x, acc), resp.
- *                       acc = fma(offset * scale_x, sum of q, acc)
+ *                       acc = fma(total, factor * scale_x, acc) and, for K4 and K16, with the sum of minimum *
+ *                       sum of q as total, acc = fma(-(factor * scale_x), total, acc)
+ *   with an offset      last: acc = fma(offset, sum of x, acc) for f32, and
+ *                       acc = fma(offset * scale_x, sum of q, acc) for i8
  *
  * Every acc starts at +0. Letters: w weight, x activation, g group, t token, r row of the tile. */
 #include "kernels/kernels.h"

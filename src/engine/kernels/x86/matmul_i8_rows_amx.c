@@ -59,8 +59,9 @@ typedef struct work {
     const whit_acts *x;
     uint8_t *span; /* quads of both planes; flipping one bit of the address gives the next span */
     uint32_t n_steps, n_lines;
-    size_t ahead;                        /* distance in bytes to the rows of the next block that a pair prefetches */
-    uint32_t n_rows_ahead, n_prefetched; /* numbers of rows of outputs to prefetch, and prefetched so far */
+    size_t ahead; /* distance in bytes to the rows of activations, for the next block, that a pair prefetches */
+    /* numbers of these rows, and of rows of outputs, that a pair prefetches */
+    uint32_t n_rows_ahead, n_prefetched;
     float *y;
     size_t y_stride;
     bool adds;    /* adds to y instead of overwriting it */

@@ -16,7 +16,7 @@ static inline void prefetch_l1(const void *line)
 {
     __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)line));
 }
-/* How far ahead the lines of a sequential read are prefetched. */
+/* Distances at which the lines of a sequential read are prefetched. */
 typedef struct prefetch_distances {
     unsigned l2_bytes, l1_bytes;
 } prefetch_distances;
