@@ -34,7 +34,7 @@ struct acp {
     whit_acp_session open; /* valid while has_session is true */
     bool has_session;
     char session[32], folder[PATH_MAX];
-    json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, with the open one */
+    json_t *sessions;     /* {id: {folder, servers, in, out}}: sessions of this process, including the open one */
     volatile bool cancel; /* cancels the running task; set with the lock held */
     uint64_t n_calls;
     json_t *shown; /* {id, diff}[]: changes that were shown and not yet written or dropped */
@@ -92,8 +92,8 @@ static void *read_all(void *user)
         if (is_method(message, "session/cancel")) {
             cancel_session(a, session_of(message));
             json_decref(message);
-            /* the client sends too much: serving ends, rather than dropping messages silently */
         } else if (a->n >= QUEUE_ALL) {
+            /* The client sends too much: serving ends, since no message may be dropped silently. */
             json_decref(message);
             a->ended = a->is_flooded = true;
             whit_flag_put(&a->cancel, true);

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-/* describes a session that is to be opened */
+/* Describes a session that is to be opened. */
 typedef struct whit_acp_wanted {
     const char *folder, *id; /* id NULL: the host's options name the conversation; both texts stay valid until close */
     json_t *servers;         /* MCP servers named by the editor; ownership passes to the host */
@@ -17,7 +17,7 @@ typedef struct whit_acp_wanted {
     void *user;
 } whit_acp_wanted;
 
-/* holds the parts of an open session; the host owns them */
+/* Holds the parts of an open session; the host owns them. */
 typedef struct whit_acp_session {
     whit_runner *runner;
     whit_mcp *mcp; /* NULL: the session has no MCP servers */
@@ -26,7 +26,7 @@ typedef struct whit_acp_session {
     whit_agent_report *report;
 } whit_acp_session;
 
-/* describes the program that owns the models and the conversations. One session is open at a time. */
+/* Describes the program that owns the models and the conversations. One session is open at a time. */
 typedef struct whit_acp_host {
     const char *project, *state_dir;
     bool has_file; /* the options name the conversation's file, so that no other session can be loaded */

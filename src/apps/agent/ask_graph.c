@@ -12,8 +12,9 @@
 #define LINES_MAX  400
 #define MAP_TOKENS 3000
 
-/* holds the file that was looked at last, and whether it is hidden: a file that a model must not read, or that a link
- * out of the project leads to. Symbols and mentions come file by file, and each look goes to the disk. */
+/* Holds the file that was looked at last, and whether answers leave out its places: a model must not read it, or a link
+ * leads to it out of the project. Symbols and mentions come file by file, and each look goes to the disk, so the last
+ * result is kept. */
 struct hiding {
     const char *project;
     char file[PATH_MAX];

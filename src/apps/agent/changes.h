@@ -6,7 +6,7 @@
 #include "agent/patch.h"
 #include "agent/texts.h"
 
-/* holds a set of staged changes; zero-initialise it for an empty set */
+/* Holds a set of staged changes; zero-initialise it for an empty set. */
 typedef struct whit_changes {
     const whit_open_texts *open; /* texts that are open in an editor, which take precedence over files; may be NULL */
     whit_buf changes;            /* whit_change[]: of several changes of a path the last is the valid one */

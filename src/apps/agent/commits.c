@@ -37,7 +37,8 @@ static bool find_parent(struct work *w)
         w->api.git_commit_tree(&w->base, w->parent) == 0;
 }
 
-/* Lists the objects and tree entries of one side of the changes. */
+/* Lists the updates of the tree, and stores each new content as an object. Files that git ignores, files with secrets
+ * and removed files that are not in the tree are left out. */
 static bool list_updates(struct work *w, const char *project, const whit_change *changes, size_t n,
                          git_tree_update *list, char (*paths)[PATH_MAX], size_t *n_list)
 {
@@ -125,7 +126,7 @@ static whit_status make_commit(const char *project, const whit_change *changes, 
     return status;
 }
 
-/* holds a commit to make, and its outcome, which the process sends back */
+/* Holds a commit to make, and its outcome, which the process sends back. */
 struct turn {
     const char *project, *message;
     const whit_change *changes;

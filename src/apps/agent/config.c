@@ -95,7 +95,7 @@ whit_status whit_agent_config_parse(whit_agent_config *config, const char *text,
         else if (strcmp(key, "command_seconds") == 0) {
             json_int_t seconds = json_integer_value(value);
             if (seconds < 1 || seconds > 86400) return wrong(error, name, key, "a number of seconds, 1 to 86400");
-            /* a project cannot give more time than the user's settings */
+            /* a project cannot give more time than the user's file, if that sets a limit */
             if (!is_projects || !config->command_s || seconds < config->command_s)
                 config->command_s = (uint32_t)seconds;
         } else if (is_projects) {

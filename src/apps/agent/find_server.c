@@ -79,7 +79,7 @@ static const char *pick_model(const json_t *list)
     return NULL;
 }
 
-/* Asks a server for its models; returns false if it does not answer. */
+/* Asks a server for its models; returns false if it belongs to another user, does not answer or has no model. */
 static bool ask_server(const char *address, const char *wanted, whit_found_server *found)
 {
     char url[256];

@@ -7,9 +7,10 @@
 #include "base/status.h"
 
 /* Reads the endpoint's key, ended by a zero byte: from a file that nobody else may read or, without a file, from
- * $WHIT_API_KEY; the key is "" if neither is set. Errors: argument (others may read the file), io. */
+ * $WHIT_API_KEY; the key is "" if neither is set. Errors: argument (others may read the file, or it contains no key),
+ * io, memory. */
 whit_status whit_agent_key(const char *key_file, whit_buf *key, whit_error *error);
-/* describes a server of models on this machine; zero-initialised: not found */
+/* Describes a server of models on this machine; zero-initialised: not found. */
 typedef struct whit_found_server {
     /* notes: lines for the person, each with its line feed; texts: storage of `url` and `name` */
     whit_buf texts, notes;

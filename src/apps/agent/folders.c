@@ -91,8 +91,8 @@ int whit_agent_open_folder(int folder, const char *name)
     return fd;
 }
 
-/* describes the removal of folders that are too deep to be reached with open descriptors: each is moved up to `top`,
- * under a name that nobody can foresee, and removed from there */
+/* Describes the removal of folders that are too deep to be reached with open descriptors: each is moved up to `top`,
+ * under a name that nobody can foresee, and removed from there. */
 struct removal {
     int top;
     uint64_t random;

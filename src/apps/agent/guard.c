@@ -277,7 +277,7 @@ bool whit_guard_is_configuration(const char *project, const char *path)
 
 /* ---- texts ------------------------------------------------------------------------------------- */
 
-/* describes a form of token: its beginning, and the minimum number of characters of its alphabet that follow. Sources:
+/* Describes a form of token: its beginning, and the minimum number of characters of its alphabet that follow. Sources:
  * the vendors' pages on secret scanning, and the formats of their documentation. */
 static const struct token_form {
     const char *begin;
@@ -333,7 +333,7 @@ static bool is_key_char(char c)
 static size_t token_bytes(const char *text, size_t n)
 {
     for (size_t i = 0; i < COUNT(forms); i++) {
-        /* this ends nearly all calls early */
+        /* nearly all forms are passed over here */
         if (n < 2 || text[0] != forms[i].begin[0] || text[1] != forms[i].begin[1]) continue;
         size_t n_begin = strlen(forms[i].begin), end = n_begin;
         bool digit = false, letter = false;
@@ -391,7 +391,8 @@ static bool begins_word(const char *text, size_t at)
     return first >= 2 && text[first - 1] == '[' && text[first - 2] == '\033';
 }
 
-/* Keys of endpoints from files. A slot is filled once and never emptied: threads read them meanwhile. */
+/* These are the keys that whit_guard_know_key has added. A slot is filled once and never emptied: threads read them
+ * meanwhile. */
 static _Atomic(char *) known_keys[4];
 
 /* Returns whether a text is a key and not a word: programs that want a key for a server on this machine are given
@@ -417,8 +418,8 @@ bool whit_guard_know_key(const char *key)
     return false;
 }
 
-/* Returns the first place of an endpoint's key in a text, whatever the key's form: of $WHIT_API_KEY, or of a key from a
- * file. *n_key gets the key's length, or 0 if there is no such key. */
+/* Returns the first place from `begin` on of an endpoint's key, which is $WHIT_API_KEY or a key of known_keys, whatever
+ * its form. *n_key gets the key's length. If the text contains no such key, returns n and sets *n_key to 0. */
 static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
 {
     size_t first = n;

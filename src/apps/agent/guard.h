@@ -16,7 +16,8 @@ bool whit_guard_is_secret(const char *path);
 bool whit_guard_is_configuration(const char *project, const char *path);
 
 /* Adds an endpoint's key, which is then found in texts whatever its form, as $WHIT_API_KEY always is; a key of fewer
- * than 8 characters or without a digit is not added. Returns false if there is no room for one more key. */
+ * than 8 characters or without a digit is not added. Returns false if there is no room for one more key, or if memory
+ * runs out. */
 bool whit_guard_know_key(const char *key);
 /* Finds a private key, a token of a published form or an endpoint's key in a text: bytes *begin to *end. Returns false
  * if the text contains no key. */

@@ -5,20 +5,19 @@
 
 #include "agent/changes.h"
 
-/* describes one hunk; the list owns its texts */
+/* Describes one hunk; the list owns its texts. */
 typedef struct whit_hunk {
     const char *path;
     const char *reason; /* reason why the file always needs approval, or NULL */
-    const char
-        /* lines of the hunk in the diff, as whit_change_show shows them; a file's first hunk begins with the names */
-        *text;
+    /* lines of the hunk in the diff, as whit_change_show shows them; a file's first hunk begins with the names */
+    const char *text;
     size_t n_bytes;
 } whit_hunk;
 
-/* value of the first byte of the answer: the person edits the changes, and is then asked again */
+/* value of the first byte of `taken` (whit_light_choose): the person edits the changes, and is then asked again */
 #define WHIT_TAKEN_EDIT 2
 
-/* holds a list of hunks; zero-initialise it for an empty list */
+/* Holds a list of hunks; zero-initialise it for an empty list. */
 typedef struct whit_hunks {
     whit_hunk *list;
     size_t n;

@@ -10,7 +10,7 @@
 
 struct files {
     whit_buf paths; /* char *[] */
-    size_t n_there; /* number of the paths that were among the other walk's files */
+    size_t n_there; /* number of this walk's files that are among `among`, the paths of the other walk */
     const whit_buf *among;
     bool failed;
 };

@@ -174,7 +174,7 @@ static bool read_answer(const char *question, char *answer, size_t room)
     /* The reason contains a path that a model chose: control characters must not reach the terminal. */
     ssize_t got = whit_light_read_line(line, whit_plain_line(line, (size_t)n), "", answer, room - 1);
     for (ssize_t i = 0; i < got; i++)
-        if (!answer[i]) answer[i] = '?'; /* or the words after it would not count */
+        if (!answer[i]) answer[i] = '?'; /* a zero byte would hide the words after it */
     if (got > 0) answer[got] = 0;
     if (got > 0) answer[strcspn(answer, "\r\n")] = 0;
     return got > 0;

@@ -28,11 +28,11 @@ ssize_t whit_light_read_line(const char *question, size_t n_question, const char
  * if a part of it could not be written. */
 bool whit_light_tell(const char *text, size_t n);
 typedef enum whit_light_answer {
-    WHIT_LIGHT_NO, /* the answer also of an empty line */
+    WHIT_LIGHT_NO, /* the person answers no, or with an empty line */
     WHIT_LIGHT_YES,
-    WHIT_LIGHT_HUNKS, /* each hunk is asked about */
+    WHIT_LIGHT_HUNKS, /* the person wants to be asked about each hunk */
     WHIT_LIGHT_EDIT,  /* the person edits the proposal and is asked again */
-    WHIT_LIGHT_GONE,  /* there was no answer: no terminal, its end, or Ctrl-C */
+    WHIT_LIGHT_GONE,  /* no answer comes: there is no terminal, its input ends, or Ctrl-C is typed */
 } whit_light_answer;
 
 /* Asks on the terminal; without a terminal the answer is no. `reason` may be NULL if files are to be written; n_files

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define USUAL_TOKENS 2048
-/* number of tokens that is enough to end every name of an object that has begun, and its brackets */
+/* number of tokens that is enough for all names of an object that has begun, and for its closing brackets */
 #define END_TOKENS 192
 
 struct whit_local_model {
@@ -54,8 +54,8 @@ static bool can_hold(const whit_local_model *l, const char *schema)
 }
 
 /* Writes the rule for the arguments of a tool. Properties come in their order, and optional properties may be left out.
- * A value of a type without a rule here (lists, objects of other tools) is any JSON of its schema or, without a schema,
- * any JSON. */
+ * A value of a type without a rule here (lists, objects of other tools) is any JSON that its schema allows or, if
+ * grammars do not support the schema, any JSON. */
 static void write_arguments(const whit_local_model *l, whit_buf *out, const json_t *parameters)
 {
     const char *name;
@@ -126,8 +126,8 @@ static whit_status find_closing(whit_local_model *l, whit_error *error)
     return status;
 }
 
-/* Runs after the grammar's stage of sampling. When at most END_TOKENS tokens are left, only tokens that close a text, a
- * list or an object stay allowed, if there are any. */
+/* Runs after the grammar's stage of sampling. When at most END_TOKENS tokens are left, only the tokens of `closing`
+ * stay allowed, if the grammar allows one of them. */
 static whit_status end_in_time(void *user, float *logits, uint32_t n_vocab, whit_error *error)
 {
     whit_local_model *l = user;

@@ -117,7 +117,7 @@ static bool may_check(void *user, const char *line)
     return yes && whit_buf_append(l->refused, digest, sizeof digest);
 }
 
-/* Runs the checks before writing. If a check fails, *passed becomes false, `outcome` names the check, and the changes
+/* Runs the checks before writing. If a check fails, *passed becomes false, `outcome` gets the failure, and the changes
  * must not be written. */
 static whit_status pass_gate(loop *l, bool *passed, whit_buf *outcome, whit_error *error)
 {

@@ -27,9 +27,9 @@ bool whit_mcp_has(const whit_mcp *mcp, const char *name, bool *is_red);
 /* Calls a tool; `result` gets text for the model in every case. */
 void whit_mcp_call(whit_mcp *mcp, const char *name, const json_t *arguments, whit_buf *result);
 
-/* These functions read replies of servers. The first reads at most 200 tools from a reply to tools/list, names them
- * after the server, and takes only tools that are named and described as the protocol requires; the second reads the
- * text of a reply to tools/call. */
+/* These functions read replies of servers. The first adds the tools of a reply to tools/list to `tools`, which gets at
+ * most 200 in all. It names them after the server, and takes only tools that are named and described as the protocol
+ * requires, each name once; the second reads the text of a reply to tools/call. */
 void whit_mcp_read_tools(const json_t *reply, const char *server, json_t *tools);
 void whit_mcp_read_result(const json_t *reply, whit_buf *result);
 

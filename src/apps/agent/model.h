@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Gives an agent a model that answers: a model at an endpoint, or a model in this process. */
+ * Declares the model that answers an agent: a model at an endpoint, or a model in this process. */
 #ifndef WHIT_AGENT_MODEL_H
 #define WHIT_AGENT_MODEL_H
 

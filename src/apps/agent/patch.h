@@ -11,7 +11,7 @@
 
 #define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8's byte order mark, which editors do not show */
 
-/* tells how a hunk's old lines were matched: by the first grade with a match */
+/* Tells how a hunk's old lines were matched: by the first grade with a match. */
 typedef enum whit_patch_grade {
     WHIT_PATCH_EXACT,
     WHIT_PATCH_TRAILING, /* the lines match except for blanks at their ends */
@@ -48,8 +48,8 @@ typedef struct whit_patch_file {
     size_t first, n_hunks; /* index in the patch's hunks */
 } whit_patch_file;
 
-/* holds a parsed patch; zero-initialise it with the allocator of the three lists set, and free it with
- * whit_patch_free */
+/* Holds a parsed patch; zero-initialise it with the allocator of the three lists set, and free it with
+ * whit_patch_free. */
 typedef struct whit_patch {
     whit_buf lines, hunks, files; /* whit_patch_line, whit_patch_hunk, whit_patch_file */
 } whit_patch;

@@ -15,7 +15,7 @@
 /* limit on the number of compared lines over one patch, which limits the time for any texts */
 #define MAX_COMPARISONS 200000000u
 
-/* describes a line of the file: its text and its line end */
+/* Describes a line of the file: its text and its line end. */
 typedef struct span {
     const char *text;
     uint32_t n_bytes, n_end; /* n_end: 0 at the file's end, 1 for LF, 2 for CR LF */
@@ -112,7 +112,7 @@ static bool same_characters(const char *a, size_t n_a, const char *b, size_t n_b
         i += length;
         uint32_t y = plain_character(whit_utf8_decode((const uint8_t *)b + k, n_b - k, &length));
         k += length;
-        /* invalid bytes never match, because the code does not tell which bytes they are */
+        /* invalid bytes never match, because WHIT_UTF8_INVALID does not tell which bytes they are */
         if (x != y || x == WHIT_UTF8_INVALID) return false;
     }
     return i == n_a && k == n_b;
@@ -345,8 +345,8 @@ static size_t indent_of(const char *text, size_t n)
     return i;
 }
 
-/* describes how the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or
- * n_less blanks are removed, or the file has a tab for every n_blanks blanks of the patch (n_tabs: the reverse) */
+/* Describes how the file's indentation at a place differs from the patch's: `more` is prepended to added lines, or
+ * n_less blanks are removed, or the file has a tab for every n_blanks blanks of the patch (n_tabs: the reverse). */
 typedef struct shift {
     const char *more;
     size_t n_more, n_less, n_blanks, n_tabs;

@@ -17,7 +17,7 @@ static void add_turn(json_t *list, const char *role, const char *text)
     size_t n = json_array_size(list);
     json_t *last = n ? json_array_get(list, n - 1) : NULL;
     const char *own = json_string_value(json_object_get(last, "role"));
-    /* messages of one role are joined, since templates require turns to alternate */
+    /* consecutive messages of the user are joined, since templates require turns to alternate */
     if (own && strcmp(own, role) == 0 && strcmp(role, "user") == 0) {
         json_object_set_new(last, "content",
                             json_sprintf("%s\n%s", json_string_value(json_object_get(last, "content")), text));

@@ -542,7 +542,7 @@ static bool word_is(const char *word, size_t n, const char *wanted)
 }
 
 /* Returns whether a word of the path is a word for tests, such as "test" or "spec". Words end at capitals and at
- * characters that are no letters. */
+ * characters that are not letters. */
 static bool is_test(const char *path)
 {
     static const char *const words[] = {"test",      "tests", "testing", "unittest",

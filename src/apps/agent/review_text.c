@@ -84,7 +84,7 @@ static const struct text_form modules[] = {{"child_process\"", "it adds a use of
                                            {"process::Command", "it adds a use of process::Command"},
                                            {"\"open3\"", "it adds a use of open3"},
                                            {"'open3'", "it adds a use of open3"}};
-/* Python can find a name in these ways without the name's letters in a row; blanks are removed from the text before. */
+/* Python can find a name in these ways without the name's letters in a row; the text is searched without its blanks. */
 static const struct text_form python_texts[] = {
     {"getattr(os", "it finds a function of os by name"},  {"getattr(sys", "it finds a function of sys by name"},
     {"vars(os", "it finds a function of os by name"},     {"vars(sys", "it finds a function of sys by name"},
@@ -152,7 +152,9 @@ static size_t count_assembly(const char *text, size_t n)
     return count;
 }
 
-/* Counts includes after which no file name follows at once: it is in a macro, or after a comment. */
+/* Counts includes that the parser does not see: after a "#", a word whose file name does not follow at once, since it
+ * is in a macro or after a comment; without a "#" directly before it, a word whose file name follows, since a comment
+ * or a divided line stands between them. */
 static size_t count_included(const char *text, size_t n)
 {
     static const char *const words[] = {"include", "include_next", "import", "embed"};

@@ -9,14 +9,14 @@
 
 #define WHIT_RPC_LINE_BYTES ((size_t)16 << 20)
 
-/* holds the state of a connection; zero-initialise it, and set the first three members */
+/* Holds the state of a connection; zero-initialise it, and set the first three members. */
 typedef struct whit_rpc {
     int in, out;                 /* descriptors; the caller closes them */
     const volatile bool *cancel; /* ends waiting when it is set; NULL: waiting is never cancelled */
     whit_buf bytes;              /* bytes read but not consumed yet */
     size_t n_taken;
     bool has_ended;  /* the input has ended */
-    bool allows_nul; /* strings may contain zero bytes; if not set, a line with a zero byte is BAD */
+    bool allows_nul; /* strings may contain zero bytes (\u0000); if not set, a line with such a string is BAD */
     int64_t next_id;
 } whit_rpc;
 

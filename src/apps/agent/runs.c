@@ -114,7 +114,7 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
     whit_changes_free(&unsaved);
     whit_buf_free(&all.changes);
     const char *arguments[4], *const write[] = {scratch->tree, scratch->home, NULL};
-    /* A model may ask for less time than the settings give. */
+    /* A model may ask for less time than the settings give, but not for more. */
     const uint32_t most = runner->config && runner->config->command_s ? runner->config->command_s : SECONDS_USUAL;
     whit_sandbox_shell(line, arguments);
     whit_sandbox_command command = {
@@ -127,7 +127,8 @@ whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scrat
         .cancel = runner->cancel,
     };
     if (status == WHIT_OK) status = whit_sandbox_run(&command, result, error);
-    /* a copy over its size limit is emptied, or the next command would exceed the limit, too */
+    /* if the command exceeded a limit of memory or disk, the copy is emptied, or the next command could exceed it,
+     * too */
     if (status == WHIT_OK && *result->over) whit_scratch_empty(scratch);
     return status == WHIT_OK ? note(runner, copy, line, result, error) : status;
 }

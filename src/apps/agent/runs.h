@@ -8,8 +8,8 @@
 #include "agent/scratch.h"
 #include "sandbox/sandbox.h"
 
-/* holds the state of running commands; zero-initialise it except for the first four members; the agent's loop sets
- * `note` */
+/* Holds the state of running commands; zero-initialise it except for the first four members; the agent's loop sets
+ * `note`. */
 typedef struct whit_runner {
     const char *project;   /* the project's folder, with links resolved */
     const char *state_dir; /* folder of the list; NULL: the usual place */
@@ -31,9 +31,9 @@ const char *whit_runner_lacks(whit_runner *runner);
 void whit_runner_tell_lack(whit_runner *runner, const char *lacks);
 
 /* Runs a line of shell in the copy `copy` of the project with the staged changes on top, and adds it to the list
- * (agent-HASH.runs.jsonl in the journal's folder). With `seconds` 0 the configuration's limit holds. Before the first
- * command the person is told which limits this machine cannot enforce. Errors: unsupported (no sandbox and no
- * --no-sandbox), io, limit, memory, cancelled. */
+ * (agent-HASH.runs.jsonl in the journal's folder). `seconds` can only shorten the configuration's time limit; 0 keeps
+ * that limit. Before the first command the person is told which limits this machine cannot enforce. Errors: unsupported
+ * (no sandbox and no --no-sandbox), io, limit, memory, cancelled. */
 whit_status whit_runner_run(whit_runner *runner, const char *copy, const whit_changes *staged, const char *line,
                             uint32_t seconds, whit_sandbox_result *result, whit_error *error);
 /* These functions do the same in two steps, for several commands in one copy, which stays locked until

@@ -30,7 +30,7 @@
 /* This many bytes of a piece are searched again with the next piece; a key is shorter. */
 #define KEY_OVERLAP ((size_t)1 << 15)
 
-/* describes the state of a file of the project, and of its copy, when it was copied */
+/* Describes the state of a file of the project, and of its copy, when it was copied. */
 struct stamp {
     uint64_t size, inode;
     int64_t modified_s, changed_s, copy_changed_s;

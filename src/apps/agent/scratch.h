@@ -23,7 +23,7 @@ typedef struct whit_scratch {
     bool removes_strangers;
 } whit_scratch;
 
-/* describes how to wait for a copy that another process is using */
+/* Describes how to wait for a copy that another process is using. */
 typedef struct whit_scratch_wait {
     const volatile bool *cancel;                /* ends waiting when it is set; NULL: waiting is never cancelled */
     void (*note)(void *user, const char *line); /* called once when this process begins to wait; may be NULL */

@@ -9,13 +9,13 @@
 
 #include <limits.h>
 
-/* holds a file's path and the hash of its content */
+/* Holds a file's path and the hash of its content. */
 typedef struct whit_file_hash {
     char *path;
     uint8_t hash[WHIT_HASH_BYTES];
 } whit_file_hash;
 
-/* holds the files of a folder, sorted by name */
+/* Holds the files of a folder, sorted by name. */
 typedef struct whit_snapshot {
     const char *folder;
     whit_file_hash *files;
@@ -29,8 +29,8 @@ whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error 
 void whit_snapshot_free(whit_snapshot *s);
 
 /* Stages all files of the folder that changed since `before` was taken, as changes of the project. *conflict becomes
- * the first of these files whose content in the project is neither the old nor the new one, or "". Errors: memory,
- * io. */
+ * the first of these files whose content in the project is neither the old nor the new one, or "" if there is no such
+ * file. Errors: memory, io. */
 whit_status whit_snapshot_stage(const whit_snapshot *before, const char *project, whit_changes *set,
                                 char conflict[PATH_MAX], whit_error *error);
 

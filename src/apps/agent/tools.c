@@ -28,7 +28,7 @@
 #define GREP_LINE_MAX 2000
 #define REASON_MAX    4000 /* maximum number of bytes of a command that is shown to a person before it runs */
 
-/* describes a tool: its name, its effect, and its parameters as "name:type", with a ? if optional */
+/* Describes a tool: its name, its effect, and its parameters as "name:type", with a ? if optional. */
 static const struct tool {
     const char *name, *help, *parameters;
 } tools[] = {
@@ -401,8 +401,8 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     json_decref(arguments);
 }
 
-/* describes how a call is told to a person: the verb, the name of the main argument, and words for it if it is
- * absent */
+/* Describes how a call is told to a person: the verb, the name of the main argument, and words for it if it is
+ * absent. */
 static const struct {
     const char *tool, *verb, *argument, *without;
 } deeds[] = {

@@ -370,8 +370,8 @@ static whit_status append_frame(whit_turns *journal, const frame_head *head, con
     return status;
 }
 
-/* holds the changes of a frame; their texts point into `data`, their paths into `paths`, where each ends with a zero
- * byte */
+/* Holds the changes of a frame; their texts point into `data`, their paths into `paths`, where each ends with a zero
+ * byte. */
 typedef struct loaded {
     frame_head head;
     whit_buf data, paths, changes;
@@ -639,7 +639,8 @@ const whit_error *whit_turns_commit_error(const whit_turns *journal)
     return journal->commit == WHIT_OK ? NULL : &journal->commit_error;
 }
 
-/* Fails if the file does not have the content from which the change was made, or lies elsewhere than it was shown. */
+/* Fails if the file does not have the content from which the change was made, or if its path leads elsewhere than when
+ * the change was shown. */
 static whit_status need_before(const whit_turns *journal, const whit_change *change, uint32_t of, whit_error *error)
 {
     bool same;

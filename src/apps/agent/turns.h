@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* describes one file of a turn; the caller owns the texts */
+/* Describes one file of a turn; the caller owns the texts. */
 typedef struct whit_change {
     const char *path; /* path below the project, with '/' between its parts */
     bool was, is;     /* whether the file exists before and after the turn */
@@ -36,7 +36,7 @@ typedef struct whit_turn {
     int64_t time_s;
     char note[120]; /* beginning of the task's text, for the list of turns */
     uint32_t n_changes;
-    size_t n_bytes; /* number of bytes written */
+    size_t n_bytes; /* bytes of both contents of the turn's files; for a turn of an earlier run, of its whole frame */
 } whit_turn;
 
 typedef struct whit_turns whit_turns;
@@ -71,8 +71,8 @@ whit_status whit_turns_redo(whit_turns *journal, uint32_t *number, bool preview,
  * lead out of the project, devices and folders are refused. */
 whit_status whit_project_read(const char *project, const char *path, whit_buf *content, bool *exists, uint32_t *mode,
                               whit_error *error);
-/* Returns a digest of where a path leads while links are as they are now: it differs once a folder of the path is
- * another one. 0 if the path cannot be used. */
+/* Returns a digest of the place to which a path leads, with links as they are now: it differs after a folder of the
+ * path was replaced by a link to another place. Returns 0 if the path cannot be used. */
 uint64_t whit_project_place(const char *project, const char *path);
 /* Checks that the path is plain and that its folder, with links followed, is in the project. */
 whit_status whit_project_holds(const char *project, const char *path, whit_error *error);

@@ -11,7 +11,7 @@
 /* Finds the file of a model by the words of a person: a path or a pulled name. Errors: io, argument. */
 typedef whit_status whit_model_finder(const char *words, char path[WHIT_CACHE_PATH_BYTES], whit_error *error);
 
-/* holds the options of the command line. Members of `wish`, which names the wanted model, come from the editor's
+/* Holds the options of the command line. Members of `wish`, which names the wanted model, come from the editor's
  * settings if the command line leaves them unset. */
 typedef struct whit_assistant_options {
     whit_panel_wish wish;
@@ -30,7 +30,7 @@ typedef struct whit_answering_calls {
     const volatile bool *cancel;
 } whit_answering_calls;
 
-/* holds a model in this process or at an endpoint; zero-initialised: not open */
+/* Holds a model in this process or at an endpoint; zero-initialised: not open. */
 typedef struct whit_answering_model {
     whit_found_server found; /* the server that was found, if neither a model nor an endpoint is named */
     whit_buf key;
@@ -44,7 +44,7 @@ typedef struct whit_answering_model {
 } whit_answering_model;
 
 /* Opens the model, unless it is open. If the wish names no model, a server of this machine is looked for. Errors:
- * argument (there is no model), and those of opening. */
+ * argument (there is no model), and the errors of opening a model. */
 whit_status whit_answering_model_open(whit_answering_model *m, const whit_panel_wish *wish,
                                       const whit_answering_calls *calls, whit_error *error);
 void whit_answering_model_close(whit_answering_model *m);

@@ -47,8 +47,8 @@ struct event {
     char text[]; /* n bytes and a zero byte */
 };
 
-/* describes a turn, which is the changes of one answer, that can be undone: its number in the journal of turns, and its
- * changes to open texts */
+/* Describes a turn, which is the changes of one answer, that can be undone: its number in the journal of turns, and its
+ * changes to open texts. */
 struct done_turn {
     uint32_t number;
     whit_changes open;
@@ -336,8 +336,8 @@ static whit_status ask_plain(whit_panel_agent *a, const char *system, const char
     return status;
 }
 
-/* Keeps the content of the only fenced block or, without a block, the whole text. The line end at the end becomes that
- * of the old text. */
+/* Keeps the content of the only fenced block or, without a block, the whole text. Line ends at the end of the result
+ * are removed, and a line feed is added if the old text ends with one. */
 static void take_block(whit_buf *text, const char *old, size_t old_bytes)
 {
     whit_buf_append(text, "", 1);

@@ -209,7 +209,8 @@ static char *copy_text(const char *text, size_t n)
     return own;
 }
 
-/* Drops the waiting question and the answer. Must be called with the lock held. */
+/* Cancels the question that is being answered, and drops the waiting question and the answer. Must be called with the
+ * lock held. */
 static void forget(whit_model_suggester *s)
 {
     s->latest++;
