@@ -358,9 +358,9 @@ void whit_key_refuse_model(whit_web_reply *reply)
     whit_api_fail(reply, 403, "permission_error", "model", "this key may not use that model or adapter");
 }
 
-/* Moves the time at which a key may send its next request by a request's share of a minute. Returns 0, or the number of
- * seconds to wait if that time would be more than a minute away. This is the generic cell rate algorithm, by which a
- * key may use its whole minute at once. */
+/* Moves due_ns, the time at which the key's requests so far would be finished at its rate, by a request's share of a
+ * minute. Returns 0, or the number of seconds to wait if that time would be more than a minute away. This is the
+ * generic cell rate algorithm, by which a key may use its whole minute at once. */
 static uint64_t count_request(struct whit_key *key)
 {
     const uint64_t minute_ns = 60000000000u, now_ns = whit_now_ns();

@@ -22,7 +22,7 @@ void whit_access_log_key(const whit_site *site, uint64_t key, json_t *line);
 bool whit_key_may_use(const whit_site *site, uint64_t key, const char *model);
 /* Replies 403: the key may not use this model. */
 void whit_key_refuse_model(whit_web_reply *reply);
-/* returns whether the key is restricted to a list of models */
+/* Returns whether the key is restricted to a list of models. */
 bool whit_key_is_limited(const whit_site *site, uint64_t key);
 /* Counts one more request of the key. Returns false if its requests per minute are used up; the reply (429) then says
  * until when. */

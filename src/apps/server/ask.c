@@ -347,7 +347,7 @@ static bool tokenize(whit_ask *ask, const char *text, size_t n_bytes, int32_t **
     return status == WHIT_OK;
 }
 
-/* holds the token ids of all prompts of one request */
+/* Holds the token ids of all prompts of one request. */
 struct prompts {
     int32_t *ids[WHIT_API_MOST_ANSWERS];
     size_t n_ids[WHIT_API_MOST_ANSWERS];

@@ -11,7 +11,7 @@
  * context holds takes an eighth of that. */
 enum { MOST_STEPS = 8, MOST_KEY_BYTES = 40, MOST_VALUES = 1 << 20, HOLDER_VALUES = 8, VALUE_BYTES = 40 };
 
-/* describes the path to a value, from its end; of a deeper path only the number of steps is kept */
+/* Describes the path to a value, from its end; of a deeper path only the number of steps is kept. */
 struct place {
     struct {
         const char *key; /* NULL: the step is an index of a list */

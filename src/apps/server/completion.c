@@ -78,7 +78,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
     json_object_del(own, "n");
     if (n_answers > 1) json_object_set_new(own, "n", json_integer((json_int_t)n_answers));
     json_object_del(own, "echo");
-    /* the seed is drawn at random */
+    /* a negative seed means that the seed is drawn at random */
     if (json_is_number(seed) && json_number_value(seed) < 0) json_object_del(own, "seed");
     whit_buf_free(&prefix);
     whit_buf_free(&suffix);
@@ -181,7 +181,7 @@ static void write_event(whit_ask *ask, const whit_chat_event *event, whit_buf *o
 static void end_stream(whit_ask *ask, whit_buf *out)
 {
     json_t *own = finished(ask, piece(ask, "", 0, true));
-    /* The last event has the tokens that no event has sent, because special tokens have no text. */
+    /* The last event has the tokens that no earlier event has sent, because special tokens have no text. */
     json_object_set_new(own, "tokens", tokens_json(&ask->state.tokens));
     send_event(ask, own, out);
 }

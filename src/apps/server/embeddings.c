@@ -36,7 +36,7 @@ static const json_t *input_text(const json_t *one)
     return json_array_size(content) == 1 && json_is_string(text) ? text : NULL;
 }
 
-/* describes a prompt that precedes every text */
+/* Describes a prompt that precedes every text. */
 struct prompt {
     const char *text; /* NULL: no prompt */
     /* number of the prompt's tokens including the special tokens before them; 0: the pooling does not need it */
@@ -220,7 +220,7 @@ static const struct {
     [WHIT_VECTORS_GEMINI_ONE] = {"{\"embedding\":{\"values\":", "", NULL, "", "}"},
 };
 
-/* holds the vectors while they are written */
+/* Holds the vectors while they are written. */
 struct vectors {
     float *values;         /* (n, width): the numbers of the vectors, a row each */
     size_t n, width, i, k; /* i, k: row and column of the next number */

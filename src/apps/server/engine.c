@@ -17,7 +17,7 @@
 
 enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
 
-/* describes work for the engine's thread between two steps: texts to embed, or an action on a slot. The errand belongs
+/* Describes work for the engine's thread between two steps: texts to embed, or an action on a slot. The errand belongs
  * to the thread that waits for it. */
 typedef struct errand {
     whit_slot_action *action; /* NULL: the errand is texts to embed */
@@ -98,7 +98,7 @@ static bool mounts_same(const slot *s, const whit_job *job)
 /* Chooses a free slot: the slot whose id the job names or, failing that, a slot that holds the job's conversation;
  * otherwise the slot whose tokens share the longest beginning with the prompt and, among equals, the slot that was used
  * longest ago. A named conversation takes no other conversation's slot while another slot is free: a beginning that
- * they share is found there, too. */
+ * both share is reused there, too. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;

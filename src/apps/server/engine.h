@@ -13,7 +13,7 @@
 /* Describes a grammar that the answers of a request share, each with a state of its own. It is compiled once, and
  * closed when its last holder releases it. Its states belong to the engine's thread after submission. */
 typedef struct whit_shared_grammar whit_shared_grammar;
-/* Takes ownership of the grammar, also on failure (NULL: memory is out); the caller is the first holder. */
+/* Takes ownership of the grammar, also on failure (NULL: memory ran out); the caller is the first holder. */
 whit_shared_grammar *whit_shared_grammar_open(whit_grammar *grammar);
 whit_shared_grammar *whit_shared_grammar_hold(whit_shared_grammar *shared);
 void whit_shared_grammar_release(whit_shared_grammar *shared);

@@ -64,7 +64,8 @@ static json_t *schema_type(const json_t *type, bool nullable)
     return nullable ? json_pack("[s, s]", text, "null") : json_string(text);
 }
 
-/* Returns a number of a schema, because the protocol writes 64-bit integers as texts. */
+/* Returns a number of a schema. A text is converted to a number, because the protocol writes 64-bit integers as
+ * texts. */
 static json_t *schema_number(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -139,7 +140,7 @@ static json_t *gemini_schema(const json_t *schema)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* holds the parts of one content while it is read */
+/* Holds the parts of one content while it is read. */
 struct content {
     bool is_model;
     size_t i;

@@ -17,7 +17,7 @@ typedef struct whit_web_request {
     whit_claim_result body_claim; /* result of claiming memory for the body; if refused, the body was discarded */
     int fd;                       /* descriptor of the connection, used to see whether the client has left */
     const void *connection;
-    /* the handler is called a first time before the body is read: a reply with a status refuses the request */
+    /* this is the first of two calls, before the body is read: a reply with a status refuses the request */
     bool headers_only;
 } whit_web_request;
 

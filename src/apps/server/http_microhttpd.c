@@ -43,7 +43,7 @@ struct api {
     enum MHD_Result (*set_option)(struct MHD_Connection *connection, enum MHD_CONNECTION_OPTION option, ...);
 };
 
-/* describes a connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its
+/* Describes a connection. It is at work while it answers somebody who may use the server. Otherwise it waits, or its
  * request is refused or incomplete, and a new connection may take its place, beginning with the connection that has
  * waited longest. */
 struct client {
@@ -65,7 +65,7 @@ struct whit_web_server {
     uint32_t n_clients, n_clients_max;
 };
 
-/* holds the state of one request */
+/* Holds the state of one request. */
 struct exchange {
     whit_web_server *server;
     whit_claim claim;
@@ -189,7 +189,7 @@ static enum MHD_Result send_reply(const whit_web_server *server, struct MHD_Conn
     return result;
 }
 
-/* describes the framing of a request. If a proxy between the client and this server understood it differently, a
+/* Describes the framing of a request. If a proxy between the client and this server understood it differently, a
  * request could be hidden in another request's body (request smuggling), so only one plain form is accepted. The
  * library hides three things: that a line ended with LF alone, the bytes that followed a zero byte in a value, and
  * chunk extensions, which are to be ignored (RFC 9112, 2.2 and 7.1.1). */
@@ -241,7 +241,7 @@ static bool has_odd_trailer(const whit_web_server *server, struct MHD_Connection
     return f.is_odd || f.is_encoded || f.n_lengths || f.n_codings || f.n_hosts;
 }
 
-/* Answers 400 before the body; the library then closes the connection. */
+/* Answers 400 with the reason. The library closes the connection after an answer that comes before the body. */
 static enum MHD_Result refuse_framing(const whit_web_server *server, struct MHD_Connection *connection,
                                       const char *reason)
 {

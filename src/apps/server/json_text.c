@@ -56,7 +56,7 @@ static bool is_wide(const char *digits, size_t n, bool is_negative)
 
 /* ---- numbers in a text --------------------------------------------------------------------------- */
 
-/* describes a walk along the parts of a JSON text: a part is a number, or the text between two numbers */
+/* Describes a walk along the parts of a JSON text: a part is a number, or the text between two numbers. */
 struct walk {
     const char *text;
     size_t n, at;

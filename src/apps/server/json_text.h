@@ -14,7 +14,7 @@ enum { WHIT_WIDE_MAX = 64, WHIT_WIDE_DIGITS_MAX = 40 };
 /* Reads an object or a list, which the caller owns; texts may contain zero bytes. On failure returns NULL and sets
  * `reason`. */
 json_t *whit_json_read(const char *text, size_t n, json_error_t *reason);
-/* Writes any value on one line; the caller frees it. Returns NULL if memory is out. */
+/* Writes any value on one line; the caller frees it. Returns NULL if memory runs out. */
 char *whit_json_write(const json_t *value);
 /* Forgets the integers of the last request that this thread served. */
 void whit_json_forget(void);

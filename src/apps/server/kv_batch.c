@@ -118,7 +118,8 @@ void whit_channel_publish(whit_event_channel *channel)
     channel->batch.size_bytes = 0;
     channel->batch.failed = false;
     channel->n_events = 0;
-    whit_events_send(channel, &whole); /* a batch that was lost for lack of memory is sent as a gap, too */
+    /* A batch that was lost for lack of memory has a number, too, so that subscribers see a gap. */
+    whit_events_send(channel, &whole);
 }
 
 void whit_channel_clear(whit_event_channel *channel)

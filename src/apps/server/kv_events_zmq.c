@@ -225,7 +225,7 @@ static void send_new(whit_events *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* holds a request for a replay */
+/* Holds a request for a replay. */
 struct request {
     uint8_t identity[IDENTITY_BYTES], first[8];
     char topic[TOPIC_BYTES];

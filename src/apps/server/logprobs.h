@@ -10,7 +10,7 @@
 
 /* Holds the place of the next token of an answer: number of characters (code points) of the reply's text before it. */
 typedef struct whit_text_place {
-    whit_detokenizer *detokenizer; /* NULL: memory was out, and the place does not advance */
+    whit_detokenizer *detokenizer; /* NULL: memory ran out, and the place does not advance */
     size_t n_chars;
     bool is_within; /* a character has begun whose remaining bytes are in later tokens */
 } whit_text_place;
@@ -50,10 +50,10 @@ typedef struct whit_logs {
 bool whit_logs_write(whit_logs *logs, whit_buf *out);
 
 /* Collects all log-probabilities of the i-th answer, which must have ended, and those of its prompt if requested. The
- * caller frees *offsets. `logs` has NULL if memory is out. */
+ * caller frees *offsets. *offsets is NULL, as `offsets` of `logs` is, if memory runs out or `form` needs no offsets. */
 void whit_ask_logs(const whit_ask *ask, uint32_t i, whit_logs_form form, whit_logs *logs, size_t **offsets);
 /* Returns the places of the prompt's tokens (n_ids of the i-th job) in the reply's text; the caller frees them. Returns
- * NULL if memory is out. */
+ * NULL if memory runs out. */
 size_t *whit_ask_prompt_places(const whit_ask *ask, uint32_t i);
 
 /* Appends a token's text as JSON; bytes that are not characters are written as a list of numbers, like llama.cpp

@@ -18,7 +18,7 @@ static bool refuse_request(whit_web_reply *reply, const char *what)
 
 /* ---- contents ------------------------------------------------------------------------------------ */
 
-/* describes the place of a content within the request, for errors: messages[2].content, system */
+/* Describes the place of a content within the request, for errors: messages[2].content, system. */
 typedef struct place {
     const json_t *outer; /* the outer block, for a content within a block's content; NULL otherwise */
     size_t i_message, i_outer;
@@ -144,7 +144,7 @@ static json_t *content_text(const json_t *content, const place *at, whit_web_rep
 
 /* ---- messages ------------------------------------------------------------------------------------ */
 
-/* holds the parts of one message while they are read */
+/* Holds the parts of one message while they are read. */
 struct parts {
     const char *role;
     bool is_assistant;

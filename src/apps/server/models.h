@@ -52,7 +52,7 @@ bool whit_is_named(const char *own, const char *name);
  * the reply. */
 whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply);
 /* Closes a model of the store that is about to be removed; a model with which the server was started is refused.
- * Returns false if it is refused, and fills in the reply; returns true if the model is not served at all. */
+ * Returns false if it is refused, and fills in the reply; returns true also if the model is not served. */
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the models of the store whose files were removed, under all names that requests have used for them. */
 void whit_models_forget_absent(whit_site *site);
@@ -67,8 +67,8 @@ bool whit_models_are_idle(whit_site *site);
 /* Returns the number of models before the named one that have the same weights; `name` is one of the site's own
  * strings. */
 uint32_t whit_models_twin(whit_site *site, const char *name);
-/* Counts the requests and tokens of the named model, where `name` is one of the site's own strings; NULL: sums of all
- * models. Counters continue after a model was closed or replaced. */
+/* Gets the counts of the named model, where `name` is one of the site's own strings; NULL: the sums of all models.
+ * Counters continue after a model was closed or replaced. */
 void whit_models_count(whit_site *site, const char *name, whit_engine_counts *counts);
 /* Copies the i-th entry, for lists; most of its members are also known while the model is closed. Returns false if
  * there is no i-th entry. */

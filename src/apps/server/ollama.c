@@ -202,7 +202,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
         json_t *value = json_object_get(options, same[i]);
         if (value) json_object_set(own, same[i], value);
     }
-    /* the seed is drawn at random */
+    /* a negative seed means that the seed is drawn at random */
     if (json_number_value(json_object_get(own, "seed")) < 0) json_object_del(own, "seed");
     json_t *most = json_object_get(options, "num_predict");
     if (most && !json_is_null(most) && !(json_is_number(most) && json_number_value(most) < 0))

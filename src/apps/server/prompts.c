@@ -31,7 +31,7 @@ static json_t *read_variables(const json_t *body, whit_thinking *thinking, whit_
 
 /* ---- rendering ----------------------------------------------------------------------------------- */
 
-/* holds the texts that a template gets */
+/* Holds the texts that a template gets. */
 struct texts {
     char *tools, *variables; /* NULL: the request has no tools or no variables */
     whit_chat_request request;

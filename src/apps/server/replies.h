@@ -14,7 +14,7 @@ void whit_reply_header(whit_web_reply *reply, const char *name, const char *valu
 void whit_api_fail(whit_web_reply *reply, int status, const char *type, const char *param, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 void whit_api_fail_error(whit_web_reply *reply, const whit_error *error);
-/* Replies 500 because memory is out; returns false. */
+/* Replies 500 because memory ran out; returns false. */
 bool whit_api_fail_memory(whit_web_reply *reply);
 /* Claims memory for the request; false: the reply is a 413 or a 503, and the memory must not be used. */
 bool whit_reply_claim(whit_web_reply *reply, size_t n_bytes);

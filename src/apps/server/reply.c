@@ -198,8 +198,8 @@ static json_t *choice_of(const whit_ask *ask, uint32_t i, whit_error *error)
     return choice;
 }
 
-/* holds a reply with log-probabilities, which is written piece by piece: texts alternate with the log-probabilities of
- * each answer */
+/* Holds a reply with log-probabilities, which is written piece by piece: texts alternate with the log-probabilities of
+ * each answer. */
 struct long_reply {
     whit_ask *ask;
     whit_logs_form form;
@@ -349,7 +349,7 @@ struct stream {
         struct stream *stream;
         uint32_t i;
         whit_chat_parser *parser;
-        size_t n_taken, n_chars; /* bytes taken from the job's text, and characters sent of the reply's */
+        size_t n_taken, n_chars; /* bytes taken from the job's text, and characters sent of the reply's text */
         size_t n_logged;         /* number of tokens whose log-probabilities were written */
         size_t n_prompt_logged;  /* number of the prompt's tokens whose log-probabilities were written */
         size_t *prompt_places;   /* (n_ids) offsets of the prompt's tokens in its text; NULL until needed */
@@ -610,7 +610,7 @@ static void send_progress(struct stream *s, uint32_t i, const whit_buf *marks)
     }
 }
 
-/* holds a copy of the new part of an answer, made with the engine's lock held */
+/* Holds a copy of the new part of an answer, made with the engine's lock held. */
 struct news {
     char *text;
     size_t n;

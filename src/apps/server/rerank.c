@@ -118,8 +118,8 @@ static bool read_request(struct ranking *r, const json_t *body, double *n_top, b
     return whit_api_has_no_adapters(r->api, body, reply) && whit_reply_claim(reply, r->n * sizeof *r->scores);
 }
 
-/* Returns the memory in which the tokens of the longest pair are made: copies of its text, and at most a token for each
- * byte in three lists that grow by doubling. */
+/* Returns the number of bytes that are needed to make the tokens of the longest pair: copies of its text, and at most a
+ * token for each byte in three lists that grow by doubling. */
 static size_t tokenizing_bytes(const struct ranking *r)
 {
     enum { BYTES_EACH = 2 + 3 * 2 * sizeof(int32_t) };

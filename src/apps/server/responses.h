@@ -23,8 +23,10 @@ bool whit_response_may_offer(const json_t *list, const json_t *kinds, const json
 bool whit_response_custom_read(const json_t *tool, json_t *list, json_t *kinds, whit_web_reply *reply);
 /* Returns whether OpenAI's server runs tools of that type itself. */
 bool whit_response_is_server_run(const char *type);
-/* Convert an earlier call or result in `item`, which is not a message, to OpenAI's chat form: a call becomes a call of
- * an assistant's message, a result becomes a message of the role tool. Return false if the item is of another kind. */
+/* Read an earlier call or an earlier result, which are items but not messages. The first function makes *call, a call
+ * of an assistant's message in OpenAI's chat form, which the caller owns; it is NULL if the item lacks a part. The
+ * second sets *output_key to the name of the member with the result. Both return false if the item is of another
+ * kind. */
 bool whit_response_call_read(const json_t *item, json_t **call);
 bool whit_response_result_read(const json_t *item, const char **output_key);
 /* Returns the finished item of a call of the function `name`, in the form of its kind, without id and status.

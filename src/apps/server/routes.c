@@ -107,7 +107,7 @@ static bool path_matches(const char *pattern, const char *path, const char **res
     return true;
 }
 
-/* holds the rows of a path, as far as one method needs them */
+/* Holds the row that a path has for one method, and the other methods that the path has. */
 struct match {
     const whit_route *route; /* the row with the request's method; NULL: the path has no such row */
     const char *rest;

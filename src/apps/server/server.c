@@ -28,7 +28,7 @@ enum { STOP_SECONDS = 120 }; /* seconds for answers after the draining, as in de
 
 enum { MOST_FOLDERS = 128 };
 
-/* holds the folders of files that the options name */
+/* Holds the folders of files that the options name. */
 typedef struct folders {
     char *paths[MOST_FOLDERS + 1];
     size_t n;

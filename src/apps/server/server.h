@@ -14,7 +14,7 @@ typedef struct whit_server_model {
     whit_model *model;         /* an opened model, of which the server takes ownership */
     const char *file;          /* the file that contains the model; NULL: no file */
     bool is_converted;         /* `file` is a converted copy of `path` and can be converted again */
-    const whit_model *drafter; /* a separate draft model, which must outlive the server; NULL: none */
+    const whit_model *drafter; /* a separate draft model, which must outlive the server; NULL: no draft model */
 } whit_server_model;
 
 enum { WHIT_SERVER_MOST_ADAPTERS = 64 };

@@ -205,8 +205,8 @@ void whit_props_get(whit_call *call)
                              "chat_template", whit_or_empty(source), n));
 }
 
-/* Returns the name in the body of POST /models/load and /models/unload. NULL means that the name is missing, as the
- * reply tells. */
+/* Returns the name in the body of POST /models/load and /models/unload. NULL means that the name is missing, and the
+ * reply says so. */
 static const char *wanted_model(const whit_call *call)
 {
     const char *name = json_string_value(json_object_get(call->body, "model"));

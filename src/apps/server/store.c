@@ -16,7 +16,7 @@
 
 /* ---- the server's side --------------------------------------------------------------------------- */
 
-/* describes a request to the helper; the site's `store_lock` is held until the helper has written its last line */
+/* Describes a request to the helper; the site's `store_lock` is held until the helper has written its last line. */
 struct errand {
     whit_site *site;
     char line[WHIT_STORE_LINE_BYTES]; /* the helper's newest line */
@@ -123,8 +123,8 @@ static bool may_change(whit_call *call)
     return false;
 }
 
-/* Returns the text of a member, or of the member's older name. NULL means that the text is missing, as the reply
- * tells. */
+/* Returns the text of a member, or of the member's older name. NULL means that the text is missing or too long, and the
+ * reply says so. */
 static const char *text_of(whit_call *call, const char *key, const char *older)
 {
     const char *text = json_string_value(json_object_get(call->body, key));

@@ -13,7 +13,7 @@
 
 enum { PIECE_TOKENS = 1024 };
 
-/* holds the tokens of a text while they are written */
+/* Holds the tokens of a text while they are written. */
 struct listed {
     const whit_api *api;
     int32_t *ids;
@@ -81,7 +81,7 @@ void whit_tokenize_post(whit_call *call)
     whit_reply_pieces(reply, list_tokens, free_listed, l);
 }
 
-/* holds the text of a list of tokens, which is detokenised as it is written */
+/* Holds the text of a list of tokens, which is detokenised as it is written. */
 struct spelt {
     whit_api *api;
     json_t *tokens;

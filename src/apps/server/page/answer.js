@@ -41,8 +41,8 @@ function requestSettings(c) {
 
 /* ---- a full context ------------------------------------------------------------------------------ */
 
-/* Leaves out the oldest turns so that a quarter of the context remains for the answer. If turns must be
- * left out, so many are that half of the context is free, and the next questions need not drop any. Returns the
+/* Leaves out the oldest turns so that a quarter of the context remains for the answer. If turns must be left out,
+ * enough are left out to make half of the context free, so that the next questions need not drop any. Returns the
  * messages, with the system message, and the id of the first message that is sent, "" if all are sent. `whit chat` does
  * the same. */
 async function fitContext(body, messages, system, firstKept, signal) {

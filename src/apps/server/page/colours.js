@@ -10,8 +10,8 @@ const SCRIPT_WORDS = "async await break case catch class const continue debugger
   "false finally for from function if import in instanceof let new null of return static super switch this throw true " +
   "try typeof undefined var void while with yield";
 
-/* Lists the languages. line and block: how comments begin; quotes: characters around strings; more: a further pattern of
- * strings. */
+/* Lists the languages. line and block: how comments begin; quotes: characters around strings; more: a further pattern
+ * of strings. */
 const LANGUAGES = {
   c: {line: "//", block: true, quotes: "\"'", words: C_WORDS, marks: /#[ \t]*[a-z]+/},
   cpp: {line: "//", block: true, quotes: "\"'", marks: /#[ \t]*[a-z]+/, words: C_WORDS + " class namespace template " +

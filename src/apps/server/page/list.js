@@ -28,7 +28,8 @@ function openConversation(c, messageId) {
 /* Returns the conversations that the list shows, from top to bottom. */
 const shownConversations = () => [...$("list").children].map(li => li.conversation).filter(Boolean);
 
-/* Shows the list. Folders come first, sorted by name; a search shows the conversations that it finds without folders. */
+/* Shows the list. Folders come first, sorted by name; a search shows the conversations that it finds without
+ * folders. */
 function showList() {
   const query = $("search").value.trim(), rows = [], folders = new Map();
   document.title = current.title ? current.title + " - whit" : "whit";
@@ -50,7 +51,7 @@ function folderRows(name, conversations) {
   addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
     if (isOpen) closedFolders[name] = true;
     else delete closedFolders[name];
-    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* the folder stays closed until this page ends */ }
+    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* the change is not stored */ }
     showList();
   }, {"aria-expanded": String(isOpen), title: conversations.length + " in " + name});
   const rows = conversations.filter(c => isOpen || c.id === current.id)

@@ -68,7 +68,7 @@ function readExport(value) {
   const list = value && Array.isArray(value.conversations) ? value.conversations : [], records = [], now = Date.now();
   for (const [k, v] of list.entries()) {
     if (!v || !Array.isArray(v.messages)) continue;
-    const conversation = readConversation({updated: now - k, ...v}), id = conversation.id; // this keeps the list's order
+    const conversation = readConversation({updated: now - k, ...v}), id = conversation.id; // keeps the list's order
     const messages = v.messages.filter(isMessage).map((m, i) => {
       // In version 1 each message follows the one before it.
       const flat = typeof m.parent !== "string", parent = i ? id + "." + (i - 1) : "";

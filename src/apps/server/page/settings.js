@@ -21,7 +21,7 @@ function setKey(key, remembered) {
 
 /* Returns the text for the value of a sampler that a request leaves out; "default" if the server has not told it. */
 function defaultOf(name) {
-  const of = properties[currentModel().id] || Object.values(properties)[0]; // the values are the server's, the same for all models
+  const of = properties[currentModel().id] || Object.values(properties)[0]; // alike for all models
   const known = of?.default_generation_settings?.params || {};
   if (name === "seed") return "random";
   if (name === "max_tokens") return "no limit";

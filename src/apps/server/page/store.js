@@ -3,15 +3,15 @@
  * tells the other tabs what changed. A record has one message or the settings of one conversation, so that tabs which
  * write in the same conversation overwrite nothing of each other.
  *
- * Records are written at once, those of an answer at most every SAVE_MS while it grows. Records that are not written when
- * the page ends are put into localStorage, which is written before the page ends, and the next page reads them. */
+ * Records are written at once, those of an answer at most every SAVE_MS while it grows. Records that are not written
+ * when the page ends are put into localStorage, which is written before the page ends, and the next page reads them. */
 
 /* A tab is assumed to write its answer for LIVE_MS after its last message: browsers let the timers of hidden tabs run
  * once a minute. */
 const LIVE_MS = 90000, TELL_MS = 20000;
 const SAVE_MS = 400, JOURNAL = "whit.journal.", OLD_STORE = "whit.conversations";
 const library = {conversations: new Map(), messages: new Map()}; // messages: conversation -> id -> message
-const dirty = new Map(), unwritten = new Map(); // dirty: records to be written; unwritten: those of a transaction that has not ended
+const dirty = new Map(), unwritten = new Map(); // dirty: to be written; unwritten: in a transaction that has not ended
 const heardOf = new Map(); // answers that other tabs write -> time
 let database = null, saveTimer = 0, savedAt = 0, onStoreChange = () => {};
 
@@ -150,13 +150,13 @@ function takeJournals() {
 function takeOldStore() {
   const old = browserStorage.getItem(OLD_STORE);
   if (!old || !database) return;
-  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* the text cannot be read, and stays in its place */ return }
+  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* the old text stays where it is */ return }
   flushRecords();
   browserStorage.removeItem(OLD_STORE);
 }
 
-/* Ends the answers that this page writes, and keeps their text so far. A transaction may end with the page, too, before it
- * has written a record. */
+/* Ends the answers that this page writes, and keeps their text so far. A transaction may end with the page, too, before
+ * it has written a record. */
 function leavePage() {
   for (const {message} of answers.values()) saveRecord({...message, state: "cut"}, true);
   flushRecords();

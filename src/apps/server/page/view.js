@@ -32,7 +32,8 @@ function showMessages(toEnd) {
   $("log").scrollTop = stay ? top : $("log").scrollHeight;
 }
 
-/* Returns the element of a message. The element that shows it already is kept, and filled again if the message changed. */
+/* Returns the element of a message. An element that shows it already is kept, and filled again if the message
+ * changed. */
 function messageArticle(m, siblings, isLast) {
   const {content, thinking, error, note, state} = m, live = isLive(m);
   const shown = JSON.stringify([content.length, thinking.length, error, note, state, live, isLast, siblings.map(s => s.id)]);
