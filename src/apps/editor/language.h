@@ -37,7 +37,7 @@ struct ed_server {
     whit_lsp *lsp;
     bool tried, ready, utf8, formats, has_signatures;
     uint64_t greeting; /* number of the initialize request */
-    uint64_t n_sent;   /* texts that it was sent */
+    uint64_t n_sent;   /* number of texts that the server was sent */
 };
 
 typedef enum ed_question {

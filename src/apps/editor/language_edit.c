@@ -283,7 +283,7 @@ void ed_language_act(ed *e, uint64_t number)
     if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
     const bool is_there = server && server->lsp && server == e->asked.server && e->asked.doc == e->window->doc;
     if (edit && is_there) ed_language_apply(e, edit, "changed", "change");
-    if (edit && e->message_is_error) command = NULL; /* it follows the changes */
+    if (edit && e->message_is_error) command = NULL; /* the command must follow the changes, which failed */
     /* the server sends the changes as a workspace/applyEdit request */
     if (command && is_there) {
         e->acting = server;

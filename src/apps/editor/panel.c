@@ -109,7 +109,7 @@ static bool show_from(ed *e, uint64_t from)
         row = whit_layout_next_row(layout, row);
     }
     if (n_shown > n_rows) ed_cursor(e)->offset = from;
-    e->window->moved_away = n_shown > n_rows; /* no lines before it take its place */
+    e->window->moved_away = n_shown > n_rows; /* the window then stays at the beginning of the text */
     e->window->top = from;
     return n_shown > n_rows && below < whit_text_size(layout->text);
 }

@@ -59,8 +59,9 @@ bool whit_watch_read_text(pid_t pid, uint64_t address, char *text, size_t room);
 typedef struct whit_call {
     const char *name;
     enum {
-        CALL_REFUSE,   /* refused; see `mask` */
-        CALL_UNSPACED, /* refused if it names a path, or without namespaces */
+        CALL_REFUSE, /* refused; see `mask` */
+        /* refused without namespaces; with them, refused if it names a path, unless a watcher lets it continue */
+        CALL_UNSPACED,
         /* argument `path_at` is a process: without namespaces, refused if it is outside of the command */
         CALL_PROCESS,
         /* like CALL_PROCESS if argument 0 is `value`; concerns a process group if argument 0 is `value` + 1 */
@@ -76,7 +77,7 @@ typedef struct whit_call {
         CALL_START,   /* refused without may_start */
     } kind;
     int folder_at, path_at; /* argument numbers; folder_at -1: the current folder; path_at -1: no path */
-    uint64_t mask, value;   /* CALL_REFUSE: refused only if argument `path_at` & mask == value; mask 0: always */
+    uint64_t mask, value;   /* the call is only caught if argument `path_at` & mask == value; mask 0: always */
     int number;             /* number of the call; 0: looked up by name */
 } whit_call;
 extern const whit_call whit_calls[]; /* ends with name NULL */
