@@ -14,8 +14,7 @@ extern "C" {
 
 /* ---- templates ------------------------------------------------------------------------------------ */
 
-/* Is a chat template, which is opened for one model; the model outlives the template. It is only read afterwards, by
- * any thread. */
+/* A chat template is opened for one model, which outlives it. It is only read afterwards, by any thread. */
 typedef struct whit_chat_template whit_chat_template;
 
 typedef struct whit_chat_template_options {
@@ -49,7 +48,7 @@ WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Returns whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
-/* Describes settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in
+/* Return the settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in
  * addition to the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
 WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1 if absent */
 WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
@@ -81,9 +80,9 @@ static inline whit_chat_request whit_chat_request_default(void)
     return request;
 }
 
-/* Is a prompt that was rendered from a request. Special tokens written in contents, tools and variables of the request
- * are not honoured. Roles of messages: system, developer (system where the template does not know it), user, assistant,
- * tool. */
+/* A prompt is rendered from a request. Special tokens written in contents, tools and variables of the request are not
+ * honoured. The roles of messages are system, developer (system where the template does not know it), user, assistant
+ * and tool. */
 typedef struct whit_chat_prompt whit_chat_prompt;
 WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
                                                    whit_chat_prompt **prompt, whit_error *error);
@@ -118,9 +117,8 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template
                                                         whit_chat_parser **parser, whit_error *error);
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
                                                         whit_error *error);
-WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error); /* call it at the
-                                                                                                        * end of the
-                                                                                                        * answer */
+/* Ends the answer: call it after the last piece. */
+WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error);
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
  * "tool_calls"}, where reasoning_content and tool_calls are optional. It is valid until close. */
 WHIT_API const char *whit_chat_parser_message(const whit_chat_parser *parser, size_t *text_bytes);

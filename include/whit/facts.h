@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Returns the number of the model that has this name; -1 if it has no such number. Names: "parameters", "bits" (of a
+/* Returns a number of the model by its name; -1 if the model has no such number. Names: "parameters", "bits" (of a
  * weight in the layers, scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width",
  * "rope_theta", "norm_epsilon", "window", "experts", "experts_used". */
 WHIT_API double whit_model_number(const whit_model *model, const char *name);

@@ -102,7 +102,7 @@ WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_samp
 
 /* ---- a step at a time ---------------------------------------------------------------------------- */
 
-/* Is a generation as a state machine: it offers the next tokens and consumes their logits, so that one step serves many
+/* A generation is a state machine: it offers the next tokens and consumes their logits, so that one step serves many
  * generations. A generation's text, tokens and finish do not depend on other generations. The generation belongs to the
  * session's thread, and nothing else may change its sequence meanwhile. After opening it allocates nothing, unless text
  * that is not fetched piles up. */

@@ -70,9 +70,9 @@ WHIT_API WHIT_CHECKED whit_status whit_session_open(const whit_model *model, con
                                                     whit_session **session, whit_error *error);
 WHIT_API void whit_session_close(whit_session *session);
 
-/* Is one token of one sequence. A step takes tokens of any sequences, each continuing its own. With n_top > 0 only the
- * n_top largest logits are exact; the others may be estimates, each below those, which lets a head of codec i8s be read
- * by half (docs/dev/numerics.md). */
+/* Describes one token of one sequence. A step takes tokens of any sequences, each continuing its own. With n_top > 0
+ * only the n_top largest logits are exact; the others may be estimates, each below those, which lets a head of codec
+ * i8s be read by half (docs/dev/numerics.md). */
 typedef struct whit_step_token {
     uint32_t sequence;
     int32_t id;
@@ -131,8 +131,8 @@ WHIT_API WHIT_CHECKED whit_status whit_session_predict_marks(const whit_model *m
                                                              const whit_session_options *options,
                                                              whit_mark_counts *counts, whit_error *error);
 WHIT_API uint32_t whit_session_context_size(const whit_session *session);
-WHIT_API size_t whit_session_arena_bytes(const whit_session *session); /* bytes of the session's memory, except that for
-                                                                        * adapters */
+/* Returns the bytes of the session's memory, except the memory for adapters. */
+WHIT_API size_t whit_session_arena_bytes(const whit_session *session);
 
 #ifdef __cplusplus
 }
