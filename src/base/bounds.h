@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares arithmetic of whole numbers. */
+ * Defines arithmetic of whole numbers. */
 #ifndef WHIT_BASE_BOUNDS_H
 #define WHIT_BASE_BOUNDS_H
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Is a whole file mapped read-only. A zero-initialised map is closed. */
+/* Maps a whole file read-only. A zero-initialised map is closed. */
 typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;

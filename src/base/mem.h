@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Allocates memory: declares the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
+ * Declares the library's memory: the caller's allocator (or malloc), sizes that cannot overflow, a growable buffer.
  *
  * A `const whit_allocator *` travels through the library; NULL means malloc. Nothing here aborts:
  * a failed allocation is NULL (or false) and becomes WHIT_ERROR_MEMORY above. */

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* Is a program that was started; zero-initialise it. */
+/* Holds a program that was started; zero-initialise it. */
 typedef struct whit_piped {
     int64_t process; /* 0: no process */
     void *job;       /* Windows: the job that contains all its processes, and its process handle */

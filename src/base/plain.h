@@ -24,9 +24,9 @@ bool whit_plain_is_hidden(uint32_t code);
  * ASCII belong to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 
-/* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F; hidden characters
- * except joiners become marks. `out` has room for WHIT_PLAIN_ROOM(n) bytes; returns how many were written. An
- * unfinished character at the end waits in `state` for the next piece. */
+/* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F. Hidden characters
+ * become marks, except the joiners that whit_plain_has_hidden does not count. `out` has room for WHIT_PLAIN_ROOM(n)
+ * bytes; returns how many were written. An unfinished character at the end waits in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
 /* Writes the rest at the end: '?' for an incomplete character. The rules are those of whit_plain_text. */
 size_t whit_plain_end(whit_plain *state, char *out);

@@ -10,11 +10,11 @@
 /* Runs a line of the system's shell in a folder, with the caller's rights; its stdout and stderr can be read. pclose()
  * waits for its end. The result is NULL, with errno, if the shell cannot be started. */
 FILE *whit_shell_open(const char *folder, const char *line);
-/* Runs a line of the system's shell at the person's terminal, and waits for its end. Those of n_paths that are not NULL
- * follow it as arguments. Returns whether it ended with status 0. Windows refuses paths with '%' or '"', which its
- * shell would expand. */
+/* Runs a line of the system's shell at the person's terminal, and waits for its end. The paths (n_paths) that are not
+ * NULL follow the line as arguments. Returns whether the line ended with status 0. Windows refuses paths with '%' or
+ * '"', which its shell would expand. */
 bool whit_shell_at_terminal(const char *line, char *const *paths, size_t n_paths);
-/* This program as a word of such a line, to be freed; NULL if that fails. */
+/* Returns this program as a word of such a line, to be freed; NULL on failure. */
 char *whit_shell_program(void);
 
 #endif

@@ -14,8 +14,8 @@ whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
  * closes *fd unless it is -1, on failure, too. `option` is the advice that ends the message if the port is taken. */
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
                             size_t address_bytes, whit_error *error);
-/* Writes the IPv4 address by which devices of the same network reach this machine: that of its route outwards. Sends
- * nothing. False without a network. */
+/* Writes the IPv4 address by which devices of the same network reach this machine, which is the address of its route
+ * outwards. It sends nothing. The result is false without a network. */
 bool whit_find_network_address(char *address, size_t address_bytes);
 /* Returns whether a listening socket is reached from this machine alone: its address is 127.0.0.0/8 or ::1. */
 bool whit_socket_is_local(int fd);

@@ -174,7 +174,7 @@ static void worker_wait(whit_pool *pool, cluster *of, uint32_t epoch)
         }
     } while (whit_now_ns() < until_ns);
     /* The worker announces its sleep and then looks again; the caller publishes and then looks for the announcement. So
-     * each wake-up is noticed. */
+     * no wake-up is missed. */
     atomic_fetch_add(&of->n_asleep, 1);
     if (atomic_load(&of->epoch) == epoch) whit_word_wait(&of->epoch, epoch, WHIT_NO_TIMEOUT);
     atomic_fetch_sub(&of->n_asleep, 1);

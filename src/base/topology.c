@@ -187,6 +187,6 @@ void whit_topology_find(const whit_cpu *cpu, whit_topology *t)
 {
     whit_topology by_hwloc;
     whit_topology_read_sysfs("/sys/devices/system", cpu, t);
-    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine, where hwloc would only take time */
+    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine: hwloc would take some milliseconds */
     if (whit_topology_read_hwloc(cpu, &by_hwloc) && by_hwloc.n_cores == t->n_cores) *t = by_hwloc;
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* These are the times of a file. */
+/* Gives the times of a file the names that Linux has. */
 #define st_mtim st_mtimespec
 #define st_atim st_atimespec
 

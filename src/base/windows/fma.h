@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares fused multiply-add for processors without the instruction; tests compare it with the instruction. */
+ * Declares fused multiply-add for processors without the instruction. */
 #ifndef WHIT_BASE_WINDOWS_FMA_H
 #define WHIT_BASE_WINDOWS_FMA_H
 

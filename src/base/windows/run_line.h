@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Makes lines for the system's shell, cmd.exe. */
+ * Runs lines of the system's shell, cmd.exe. */
 #ifndef WHIT_BASE_WINDOWS_RUN_LINE_H
 #define WHIT_BASE_WINDOWS_RUN_LINE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Is shared by the files of this folder: converts names to UTF-16 and Windows errors to errno. These files call Windows
- * by its own names. */
+ * Converts names to UTF-16 and Windows errors to errno, for the files of this folder, which call Windows by its own
+ * names. */
 #ifndef WHIT_BASE_WINDOWS_WIDE_H
 #define WHIT_BASE_WINDOWS_WIDE_H
 
