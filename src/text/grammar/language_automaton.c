@@ -7,7 +7,7 @@
 
 enum { STATES_MAX = 20000, STEPS_MAX = 1 << 20, CUTS_MAX = 1 << 13 };
 
-/* Is a range of code points with the class that it belongs to. */
+/* Holds a range of code points and the class that it belongs to. */
 typedef struct stretch {
     uint32_t first, last, class;
 } stretch;

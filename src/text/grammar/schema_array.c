@@ -9,7 +9,7 @@
 
 enum { PREFIX_MAX = 2000, WATCHES_MAX = 3, PLACES_MAX = 4096, VALUES_MAX = 10, ORDERED_MAX = 1000 };
 
-/* Is a condition: of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
+/* Requires that of the elements `from` to `to`, `min` to `max` satisfy the schema or, with `fails`, fail it. */
 typedef struct watch {
     uint32_t schema, owner; /* owner: the schema with this `contains` */
     uint32_t from, to, min, max;

@@ -8,8 +8,8 @@
 #include "grammar/automaton.h"
 #include "grammar/language.h"
 
-/* Is a condition on a value. Schemas and their choices are decomposed into parts, which describe the texts of one
- * type. */
+/* Tells the kind of a condition on a value. Schemas and their choices are decomposed into parts, which describe the
+ * texts of one type. */
 typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks its choices that were already made */
     WHIT_JSON_SCHEMA_FAILS,         /* not the schema at `node` */
@@ -21,12 +21,12 @@ typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_ELEMENT_FAILS, /* an element from `value` on for which the schema at `node` does not hold */
     WHIT_JSON_SCHEMA_PREFIX_FAILS,  /* the element at `value`, and not the schema at `node` */
     WHIT_JSON_SCHEMA_FEWER_MATCH,   /* fewer elements than its minContains for the `contains` of the schema at `node` */
-    WHIT_JSON_SCHEMA_MORE_MATCH,    /* more than its maxContains */
-    WHIT_JSON_SCHEMA_BELOW,         /* more elements than its maxContains */
-    WHIT_JSON_SCHEMA_ABOVE,
-    WHIT_JSON_SCHEMA_UNLIKE, /* not the string or boolean at `node` */
-    WHIT_JSON_SCHEMA_FEWER,  /* fewer than `value` elements or properties */
-    WHIT_JSON_SCHEMA_MORE,   /* more than `value` elements or properties */
+    WHIT_JSON_SCHEMA_MORE_MATCH,    /* more elements than its maxContains */
+    WHIT_JSON_SCHEMA_BELOW,         /* a number below the number at `node` */
+    WHIT_JSON_SCHEMA_ABOVE,         /* a number above the number at `node` */
+    WHIT_JSON_SCHEMA_UNLIKE,        /* not the string or boolean at `node` */
+    WHIT_JSON_SCHEMA_FEWER,         /* fewer than `value` elements or properties */
+    WHIT_JSON_SCHEMA_MORE,          /* more than `value` elements or properties */
 } whit_json_schema_kind;
 
 typedef struct whit_json_schema_item {
@@ -45,7 +45,7 @@ typedef struct whit_json_schema_set {
     uint32_t n;
 } whit_json_schema_set;
 
-/* Is the rule of a language that several schemas may need; its name is n_bytes from `key` on in rule_names. */
+/* Holds the rule of a language that several schemas may need; its name is n_bytes from `key` on in rule_names. */
 typedef struct whit_json_schema_known {
     size_t key, n_bytes;
     uint32_t rule;
@@ -122,7 +122,7 @@ uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *l
  * failed. */
 bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
-/* Is the purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
+/* Tells the purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
  * formats, which are annotations. */
 typedef enum whit_json_schema_use {
     WHIT_JSON_SCHEMA_WRITTEN, /* write strings with no other constraint */

@@ -46,7 +46,7 @@ typedef struct whit_template_options {
     const whit_template_time *now; /* NULL: the clock, local time */
 } whit_template_options;
 
-/* Is a range of output bytes that came from the user. */
+/* Describes a range of output bytes that came from the user. */
 typedef struct whit_template_segment {
     size_t begin, end;
 } whit_template_segment;

@@ -11,7 +11,7 @@
 #define NO_RANK     UINT32_MAX
 #define FEW_SYMBOLS 40 /* up to this many symbols rescanning is faster than the heap (measured on English) */
 
-/* Is a range of the piece that has been merged into one token. */
+/* Describes a range of the piece that has been merged into one token. */
 typedef struct symbol {
     int32_t id; /* -1: no token spells the symbol (SPM, before its bytes) */
     uint32_t start, end;

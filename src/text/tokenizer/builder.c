@@ -341,7 +341,7 @@ static int compare_tokens(const void *left, const void *right)
     return order ? order : (a > b) - (a < b); /* the later one of equal texts comes last */
 }
 
-/* Is a node's range of the sorted tokens, which all share `depth` bytes. */
+/* Describes a node's range of the sorted tokens, which all share `depth` bytes. */
 typedef struct trie_range {
     uint32_t first, last, depth;
 } trie_range;
@@ -462,7 +462,7 @@ static whit_status write_byte_ids(whit_tokenizer_builder *builder, whit_buf *ima
     return write_section(builder, image, base, WHIT_TOKENS_FALLBACK, fallback, sizeof fallback, error);
 }
 
-/* Is an entry for qsort; each entry refers to the pool, because qsort has no portable context argument. */
+/* Holds an entry for qsort, which refers to the text, because qsort has no portable context argument. */
 typedef struct added_order {
     const builder_added *added;
     const char *text;

@@ -5,8 +5,8 @@
 
 #include "tokenizer/image.h"
 
-/* Is an entry of the cache: words repeat, so a direct-mapped table keeps the ids of recent short pieces, one cache line
- * each. */
+/* Holds an entry of the cache: words repeat, so a direct-mapped table keeps the ids of recent short pieces, one cache
+ * line each. */
 #define WHIT_CACHE_ENTRIES 16384u
 #define WHIT_CACHE_TEXT    30
 #define WHIT_CACHE_IDS     7
@@ -17,7 +17,7 @@ typedef struct whit_cached_piece {
     int32_t ids[WHIT_CACHE_IDS];
 } whit_cached_piece;
 
-/* Is reused memory of the models; it belongs to one thread and one image. */
+/* Holds the memory that the models use again; it belongs to one thread and one image. */
 typedef struct whit_model_scratch {
     whit_buf symbols, heap, nodes, cache;
     uint64_t steps_left; /* steps that are left in the trie, or for merging by text; see whit_model_scratch_begin */

@@ -8,7 +8,7 @@
 #define MAX_TEXT_BYTES (1u << 30)
 #define MAX_GROWTH     8u /* growth of a text by pre-tokenizers: byte symbols double it, U+2581 triples spaces */
 
-/* Is a part of a piece: a match of the splitting rule, or the text between two matches. */
+/* Describes a part of a piece: a match of the splitting rule, or the text between two matches. */
 typedef struct range {
     uint32_t start, end;
     bool match;

@@ -14,7 +14,7 @@
 #define STEPS_PER_BYTE 64u
 #define STEPS_ALLOWED  (16u << 20)
 
-/* Is a step whose strings were looked up. */
+/* Holds a step whose strings were looked up. */
 typedef struct prepared_step {
     const whit_tokenizer_step *step;
     const uint8_t *text, *content;

@@ -15,7 +15,7 @@
 
 typedef struct whit_tokenizer whit_tokenizer;
 
-/* Is a range of bytes of the text. */
+/* Describes a range of bytes of the text. */
 typedef struct whit_text_range {
     size_t start, end;
 } whit_text_range;
