@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Allocates arrays within the session's memory limit, reads and writes their elements, and runs operations on
- * quaternary vectors (elements -1, 0 and 1 times a scale). */
+ * quaternary vectors (elements -2, -1, 1 and 2 times a scale). */
 #include "base/bounds.h"
 #include "lang/core/vm.h"
 

@@ -162,7 +162,7 @@ typedef struct lang_arena {
 } lang_arena;
 void *lang_arena_take(lang_arena *arena, size_t n_bytes); /* zeroed; NULL if the limit is reached or memory ends */
 void lang_arena_free(lang_arena *arena);
-/* Is a position in the arena; rewinding to it frees later allocations. */
+/* Holds a position in the arena; rewinding to it frees later allocations. */
 typedef struct lang_arena_mark {
     lang_block *block; /* NULL: the beginning of the arena */
     size_t used;

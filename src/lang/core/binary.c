@@ -46,8 +46,8 @@ struct node {
     uint32_t first, n; /* index of the first triple, number of triples */
 };
 
-/* Is an index of stored nodes by name, which is a hash table with open addressing; the number of places is a power of
- * two, and at most half of the places are used. */
+/* Indexes the stored nodes by name, in a hash table with open addressing; the number of places is a power of two, and
+ * at most half of the places are used. */
 struct index {
     struct node *places; /* an unused place has n = 0 */
     uint32_t n_places, n_nodes;
@@ -320,7 +320,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Returns the kind of a node, and 0 also for NODE_INT; 255 if no text produces such a kind. */
+/* Returns the kind of a node, which is 0 for NODE_INT; 255 if no text produces such a kind. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)

@@ -71,7 +71,7 @@ typedef struct whit_lang_options {
 whit_status whit_lang_open(const whit_lang_options *options, whit_lang **lang, whit_error *error);
 void whit_lang_close(whit_lang *lang);
 
-/* Is the place of the last error in the text: line and column from 1, 0 if it has no place. */
+/* Holds the place of the last error in the text: line and column from 1, 0 if it has no place. */
 typedef struct whit_lang_place {
     uint32_t line, column;
 } whit_lang_place;

@@ -38,7 +38,7 @@ struct whit_lang {
     char name[256];                     /* name of the text loaded last */
     uint32_t first_line;                /* line number at which the next text begins; 0: 1 */
     lang_node *program;                 /* tree of the text loaded last; NULL: no text */
-    void *compiled;                     /* form of the function that a tier has compiled */
+    void *compiled;                     /* form of `program` that a tier has compiled */
     lang_value *globals;                /* LANG_MAX_GLOBALS */
     lang_value *stack;                  /* LANG_STACK_VALUES */
     uint32_t stack_used, depth, levels; /* levels: sum over the functions that run */

@@ -24,7 +24,7 @@ struct variable {
     int reg; /* -1 if the variable stays in the frame */
 };
 
-/* Is code outside the main path, in which a loop checks the time or a division fails. */
+/* Describes code outside the main path, in which a loop checks the time or a division fails. */
 struct aside {
     size_t from, back;
     const lang_node *node;

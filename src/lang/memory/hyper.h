@@ -16,7 +16,7 @@ void whit_hyper_bind(uint64_t *out, const uint64_t *a, const uint64_t *b, uint32
 /* Turns the lanes by 64 k: word i comes from word i - k. out is not a. */
 void whit_hyper_permute(uint64_t *out, const uint64_t *a, uint32_t k, uint32_t n_words);
 
-/* Is a bundle: counts of ones, lane by lane, in bit planes; up to 2^16 - 1 vectors. */
+/* A bundle holds counts of ones, lane by lane, in bit planes, for up to 2^16 - 1 vectors. */
 #define WHIT_HYPER_PLANES 16
 typedef struct whit_hyper_bundle {
     uint64_t *planes; /* (WHIT_HYPER_PLANES, n_words) */

@@ -6,7 +6,7 @@
 
 #include "format/ndf_append.h"
 
-/* Is the header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
+/* Holds the header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
 struct head {
     char magic[4];
     uint32_t version, n_bits, encoder;
