@@ -21,7 +21,8 @@ static bool is_id(const whit_buf *own, const json_t *id)
     return own->size_bytes == json_string_length(id) && memcmp(own->data, json_string_value(id), own->size_bytes) == 0;
 }
 
-/* The library stays loaded, because the exit handlers that it has registered must exist until the process ends. */
+/* Returns the place of the call that a piece belongs to: the call at the piece's index, unless the piece has a name and
+ * another id, which begins a new call. Some servers leave the index out, or give every call index 0. */
 static json_int_t place_of(whit_sse *s, json_int_t i, const json_t *id, const json_t *name)
 {
     bool begins = json_string_length(id) && json_string_length(name);

@@ -11,8 +11,8 @@
 #define SIG_LIMIT      4096
 #define DOMAIN         "file.signature"
 
-/* Is the signed message: a domain, so that no signature of a container can pass for one of a file, and the file's
- * hash. */
+/* The signed message consists of a domain, so that no signature of a container can pass for one of a file, and the
+ * file's hash. */
 typedef struct message {
     char domain[16];
     uint8_t hash[WHIT_HASH_BYTES];

@@ -2,7 +2,7 @@
  * Decodes blocks of GGUF weight types to codes, scales and offsets, and rows to float32.
  *
  * One function per block type writes the codes of a block in row order and, where the block has them, a scale (and
- * offset) per group. A comment at a function draws the block: its fields in order, with the number of bytes in
+ * offset) per group. A comment at a function lists the block's fields in order, with the number of bytes in
  * brackets. Letters are the format descriptions' own: d scale, m minimum, q codes, sc sub-scale. Bits are numbered from
  * the least significant. */
 #include "format/ggml_types.h"

@@ -4,7 +4,7 @@
  * An IQ block holds indices into a codebook (kernels/grids.h), signs, and a small scale s per sub-block; its d is the
  * f16 that multiplies all. The products d * (2 s + 1) and with powers of two are exact in float32, so that scale * code
  * is rounded once. IQ1 adds an eighth to all codes of a group, or subtracts it: codes are therefore eighths. A comment
- * at a function draws the block: its fields in order, with the number of bytes in brackets. Source: the layouts that
+ * at a function lists the block's fields in order, with the number of bytes in brackets. Source: the layouts that
  * ggml publishes; letters are theirs. */
 #include "format/ggml_blocks.h"
 

@@ -68,7 +68,7 @@ typedef struct whit_gguf_file {
     uint64_t data_start_bytes, alignment_bytes;
 } whit_gguf_file;
 
-/* Is an open file; its members are only read. */
+/* Holds an open file; its members are only read. */
 typedef struct whit_gguf {
     const whit_allocator *allocator;
     whit_gguf_file *files;

@@ -8,7 +8,7 @@
 
 #include "format/safetensors.h"
 
-/* Is a JSON document of the folder; a missing document reads like an empty one. */
+/* Holds a JSON document of the folder; a missing document reads like an empty one. */
 typedef struct whit_hf_document {
     bool present;
     char *path;

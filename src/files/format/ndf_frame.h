@@ -36,8 +36,8 @@ void whit_ndf_frame_hash(const whit_ndf_header *header, uint8_t digest[WHIT_HASH
 
 /* ---- reading a chain ---- */
 
-/* Is the source of a chain: a file, read with pread, so that a truncation meanwhile is an error and not a SIGBUS; or
- * bytes in memory. */
+/* A chain is read from a file, by pread, so that a truncation meanwhile is an error and not a SIGBUS, or from bytes in
+ * memory. */
 typedef struct whit_ndf_input {
     int fd;
     const uint8_t *data; /* NULL: read from `fd` */
@@ -67,7 +67,7 @@ static inline const whit_ndf_frame *whit_ndf_chain_at(const whit_ndf_chain *chai
 
 /* ---- writing a chain ---- */
 
-/* Is a writer that writes frames sequentially and hashes their payloads. */
+/* Writes frames sequentially and hashes their payloads. */
 typedef struct whit_ndf_stream {
     whit_writer *out; /* the caller's; out->offset_bytes is where the next byte goes */
     uint32_t n_frames;

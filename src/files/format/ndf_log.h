@@ -16,7 +16,7 @@ typedef enum whit_ndf_log_mode {
     WHIT_NDF_LOG_APPEND_SOON /* waits for the lock for half a minute, and refuses then */
 } whit_ndf_log_mode;
 
-/* Is an open chain; if zero-initialised, it is closed. */
+/* Holds an open chain; if zero-initialised, it is closed. */
 typedef struct whit_ndf_log {
     int fd; /* the log owns it if it opened the file by path; -1 when closed */
     bool is_open, can_append, owns_fd;

@@ -17,7 +17,7 @@ typedef struct signature {
 } signature;
 _Static_assert(sizeof(signature) == 96, "signature");
 
-/* Is the signed message: a domain of 16 bytes, then the commit's frame hash. */
+/* The signed message consists of a domain of 16 bytes and the commit's frame hash. */
 typedef struct message {
     char domain[16];
     uint8_t commit[WHIT_HASH_BYTES];

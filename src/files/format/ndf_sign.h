@@ -21,7 +21,7 @@ whit_status whit_ndf_sign(const char *path, const char *key_path, const whit_all
 typedef struct whit_ndf_signed {
     uint32_t n_signatures; /* number of valid signatures by the given key, or by any key if none is given */
     uint32_t n_frames;     /* frames covered by the last valid signature */
-    uint32_t n_unsigned;   /* frames after the last signature, not counting commits and signatures */
+    uint32_t n_unsigned;   /* frames after the last valid signature, without commits and signatures */
 } whit_ndf_signed;
 
 /* Checks every signature of a chain against its commit; an invalid one is an error that names the frame. `public_key`

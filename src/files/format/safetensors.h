@@ -54,7 +54,7 @@ typedef struct whit_safetensors_file {
     whit_json header;
 } whit_safetensors_file;
 
-/* Is an open set; its members are only read. */
+/* Holds an open set; its members are only read. */
 typedef struct whit_safetensors {
     const whit_allocator *allocator;
     whit_buf file_memory, tensor_memory, index_text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Is libwhit_mpi.so, which makes OpenMPI's calls for whit; whit does not link OpenMPI itself. */
+ * Makes OpenMPI's calls for whit, as libwhit_mpi.so; whit does not link OpenMPI itself. */
 #include "ranks/mpi_shim.h"
 
 #include "base/ranks.h"
