@@ -23,8 +23,8 @@
 
 #define LONGEST 512 /* the longest window in tokens */
 #define REPORTS 16  /* most reports per stage, including both variants of v and o */
-/* Is the version of the solver, which is incremented with every change that gives other results, so that a run never
- * resumes from another solver's matrices. */
+/* This version is incremented with every change of the solver that gives other results, so that a run never resumes
+ * from another solver's matrices. */
 #define SOLVER_VERSION 4
 
 /* A rotation must save this share of the error to be kept. Smaller savings are chance: most layers of prose-6M vary by
@@ -744,7 +744,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     return status;
 }
 
-/* Reports a share of the tensor that is being rounded by itself. */
+/* Names the tensor that round_all is rounding, for tell_rounded, which reports a share of this tensor. */
 struct rounded_tensor {
     struct compression *c;
     uint32_t i;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define DIGEST_ROWS 16
-#define LEAST_SPOOL (64 << 10) /* smaller sizes stay in memory */
+#define LEAST_SPOOL (64 << 10) /* fewer bytes stay in memory */
 
 static whit_status find_digest(whit_finished *f, const whit_allocator *a, whit_error *error)
 {

@@ -19,7 +19,7 @@ typedef struct whit_rotation {
     whit_ref sum;                               /* the residual stream after o */
     int32_t params[WHIT_ROTATED_COUNT];         /* v, o */
     float *original[WHIT_ROTATED_COUNT];        /* weights of the variant that is not on the stream */
-    float *values[WHIT_ROTATED_COUNT];          /* the rounded values of v and o */
+    float *values[WHIT_ROTATED_COUNT];          /* the rounded values of these weights */
     whit_finished finished[WHIT_ROTATED_COUNT]; /* the packed matrices; an empty name: absent */
 } whit_rotation;
 

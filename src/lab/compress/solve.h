@@ -20,7 +20,7 @@
 typedef struct whit_solve {
     const whit_tensor_type *type; /* a type for which whit_levels_know (levels.h) is true */
     const float *target;          /* (m, n) W* */
-    /* (n, n) It is damped; it is in the order of processing during the solve, then in the original order */
+    /* The damped Hessian (n, n) is in the order of processing during the solve, then in the original order. */
     float *h;
     const float *u; /* (n, n) upper, inverse(h) = u^T u; NULL: plain weighted rounding */
     /* For held-out tokens, these are their Hessian, like h, and W H plus the correction's products, (n, n) and (m, n).

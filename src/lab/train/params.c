@@ -258,7 +258,7 @@ static void round_tensors(void *context, uint32_t worker, uint32_t begin, uint32
     }
 }
 
-/* False: the watcher cancelled. */
+/* Fits or rounds all coded tensors, or computes the gradients of their scales; false if the watcher cancelled. */
 static bool each_coded(whit_params *params, whit_pool *pool, enum rounding what, const whit_watcher *watcher)
 {
     struct rounding_job job = {.params = params, .what = what};

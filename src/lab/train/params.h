@@ -59,9 +59,9 @@ typedef struct whit_params {
     float share;       /* share of the rounding that is in the values: 1, less during a ramp */
 } whit_params;
 
-/* Who is told of work on a whole model. */
+/* Receives the progress of work on a whole model. */
 typedef struct whit_watcher {
-    whit_progress_fn *progress; /* NULL: nobody */
+    whit_progress_fn *progress; /* NULL: progress is not reported */
     void *user;
 } whit_watcher;
 

@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-/* Is the version of the trainer, which is incremented when the same run would give other bits; checkpoints of other
- * versions are refused. */
+/* This version is incremented when the same run would give other bits; checkpoints of other versions are refused. */
 #define TRAINER_VERSION 2
 
 whit_trainer_options whit_trainer_options_default(void)
