@@ -351,7 +351,8 @@ static int run_task(cli_call *call, const char *project)
 {
     struct agent_values *values = call->values;
     whit_found_server found = {.url = NULL};
-    const bool finds = !values->url && !values->local && !values->acp && !values->preview; /* --acp: each session */
+    /* With --acp each session finds its own server. */
+    const bool finds = !values->url && !values->local && !values->acp && !values->preview;
     whit_error error;
     int status = CLI_OK;
     if (finds) {

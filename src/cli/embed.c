@@ -15,8 +15,8 @@
 #include "cli/outputs.h"
 #include "cli/verbs.h"
 
-/* At most so large a number of texts and tokens is computed before their vectors are written, which is enough that the
- * last, partly filled step costs little. */
+/* Vectors are written when these numbers of texts or tokens are computed, which is enough that the last, partly filled
+ * step costs little. */
 enum { TOGETHER_TEXTS = 512, TOGETHER_TOKENS = 8192 };
 enum { KV_TOKENS = 4096, SEQUENCES_MAX = 32 };
 

@@ -262,7 +262,7 @@ static void open_editor(cli_input *input, bool keep_history)
     el_set(input->editor, EL_HIST, history, input->history);
     el_set(input->editor, EL_GETCFN, get_character);
     el_set(input->editor, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    /* el_set does not release its strings. */
+    /* el_set would leak its copies of both strings, so el_wset is used. */
     el_wset(input->editor, EL_ADDFN, L"whit-paste", L"Insert what is pasted", take_paste);
     el_set(input->editor, EL_BIND, PASTE_BEGIN, "whit-paste", NULL);
     el_wset(input->editor, EL_ADDFN, L"whit-complete", L"Complete a command", complete_word);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* Is a reader of lines; if zero-initialised, it reads stdin. */
+/* Holds a reader of lines; if zero-initialised, it reads stdin. */
 typedef struct cli_reader {
     int fd;
     whit_buf bytes; /* limited in size if lines are bounded */

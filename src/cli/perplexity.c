@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Is a model that is measured; the base is a second subject. */
+/* Holds a model that is measured; the base is a second subject. */
 struct subject {
     whit_model *model;
     whit_session *session;

@@ -48,8 +48,8 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
 
 /* ---- choosing -------------------------------------------------------------------------------------- */
 
-/* Functions of this type return the seconds that a piece of work takes with a setting's value (0: the default's);
- * negative: it could not be measured. Every call measures anew. */
+/* Functions of this type return the seconds that a piece of work takes with a setting's value (0: the default's), where
+ * fewer are better; negative: it could not be measured. Every call measures anew. */
 typedef double cli_tune_cost(void *user, cli_tuned which, uint32_t value);
 
 typedef struct cli_tune_candidates {

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 
-/* The value that an option really has, which the verb computed. NULL: the option is left out. */
+/* Holds the value that an option has in effect, which the verb computed. NULL: the option is left out. */
 typedef struct cli_effective {
     const char *name, *value;
 } cli_effective;

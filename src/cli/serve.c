@@ -130,7 +130,7 @@ struct ready_view {
     char network[48];       /* this machine's address in its network; "": the server listens on one address */
 };
 
-/* Says what a phone opens: the server's own address, 0.0.0.0, is one that no other device can. */
+/* Prints the address that other devices open, because they cannot open 0.0.0.0, which the server listens on. */
 static void tell_network(const struct ready_view *view, const char *address)
 {
     const whit_server_options *o = view->options;

@@ -39,7 +39,7 @@ static const cli_option options[] = {
 /* Holds a tokenizer, which is from a model or from a tokenizer file. */
 struct subject {
     whit_model *model;
-    whit_buf image; /* the file's bytes, used without a model */
+    whit_buf image; /* the image made from the tokenizer file, used without a model */
     whit_tokenizer_view own_view;
     const whit_tokenizer_view *view;
     whit_tokenizer *tokenizer;
