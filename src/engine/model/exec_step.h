@@ -52,8 +52,8 @@ struct whit_exec_step {
     const whit_tensor *tensor, *gated; /* gated: the second matrix of a gated product */
     float output_scale;                /* fixed scale of a matrix's outputs; 0: they are not rounded */
     const float *vector;               /* norm weight, bias, taps, A of a delta rule */
-    bool releases_pages;               /* look-up in a large table: releases pages outside [kept_begin, kept_end) */
-    uint32_t kept_begin, kept_end;     /* tiles of that table that a matrix also reads */
+    bool releases_pages;               /* look-up in a large table: releases pages outside the kept tiles */
+    uint32_t kept_begin, kept_end;     /* tiles [kept_begin, kept_end) of that table, which a matrix reads */
     const float *second;               /* dt of a delta rule, factors of experts, bias of a layer norm */
     uint32_t vector_elems;
     whit_gate_fn *gate;

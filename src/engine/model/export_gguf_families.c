@@ -267,8 +267,8 @@ static void put_rope(const struct putting *p, const whit_rope *rope)
     put_f32(p, "rope.scaling.yarn_beta_slow", rope->beta_slow);
 }
 
-/* Writes the sizes of heads and RoPE of Gemma 4's layers with a window, and the numbers of layers that share keys and
- * of per-layer inputs. */
+/* Writes the keys that only Gemma 4 has: the sizes of heads and RoPE of layers with a window, the number of layers that
+ * read the keys of others, the width of per-layer embeddings and the cap of logits. */
 static void put_gemma4(const struct putting *p)
 {
     const whit_config *c = p->config;

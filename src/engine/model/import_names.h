@@ -33,8 +33,8 @@ typedef enum whit_import_rows {
     WHIT_IMPORT_EXPERTS,      /* the matrices of all experts of a layer, (experts, rows, columns) */
     WHIT_IMPORT_EXPERTS_GATE, /* each expert's first half of rows, from the matrices of all experts */
     WHIT_IMPORT_EXPERTS_UP,   /* each expert's second half of rows */
-    WHIT_IMPORT_EXPERTS_EVEN, /* each expert's every second row, from the first on */
-    WHIT_IMPORT_EXPERTS_ODD,  /* each expert's every second row, from the second on */
+    WHIT_IMPORT_EXPERTS_EVEN, /* every second row of each expert, from the first on */
+    WHIT_IMPORT_EXPERTS_ODD,  /* every second row of each expert, from the second on */
     WHIT_IMPORT_POSITIONS,    /* the last n_positions rows */
 } whit_import_rows;
 

@@ -333,8 +333,8 @@ static void split_attention(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Makes each rank rescore its own rows of the head: the largest logits of all rows are among the largest of each rank's
- * rows. */
+/* Makes each rank rescore its own rows of the head: each of the largest logits of all rows is one of the largest of its
+ * rank's rows. */
 static void split_rescore(const struct splitter *s, whit_plan_step *step)
 {
     step->is_split = is_partial(s, step->input[0]);
