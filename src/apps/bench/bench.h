@@ -180,7 +180,7 @@ typedef struct bench_worker {
     const bench_test *test;
     pid_t pid; /* -1: no process */
     int to, from;
-    struct bench_work *here; /* the work itself, on systems without processes */
+    struct bench_work *here; /* the work itself, on systems without fork */
     bench_facts facts;
 } bench_worker;
 

@@ -46,8 +46,8 @@ static bool is_in_work_tree(const char *path)
     return false;
 }
 
-/* Runs in the child process: writes the content's size and then the content, or writes no bytes if the file is not
- * known. */
+/* Runs in the child process: writes the content's size and then the content, or writes no bytes if the last commit has
+ * no text of at most BLOB_BYTES under this path. */
 static void hand_over(const char *path, int fd)
 {
     whit_libgit2 git;

@@ -27,8 +27,8 @@ bool whit_git_ask(const char *path, whit_git_file **file);
 int whit_git_fd(const whit_git_file *file);
 /* Reads the part of the answer that has arrived, without waiting. */
 void whit_git_pump(whit_git_file *file);
-/* Returns whether the committed file is known: false until the answer is complete, for a file that is in no commit, and
- * for a file over 8 MiB. */
+/* Returns whether the committed file is known: false until the answer is complete, for a file that the last commit does
+ * not have, and for a file that is binary or over 8 MiB. */
 bool whit_git_is_known(const whit_git_file *file);
 void whit_git_close(whit_git_file *file);
 /* Writes at most `max` changes of a text, in the order of its lines; returns the number of all changes, which may be

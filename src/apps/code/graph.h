@@ -2,7 +2,7 @@
  * Keeps the code graph, which lists what a project's code defines, calls and imports. It is one mapped file under the
  * cache folder, which any number of processes read through pointers, without locks. A new graph is written to a new
  * file that is renamed over the old one, so that a reader keeps the file that it has open. A second, small file has the
- * source files that have changed since, and is written for each edit.
+ * entries of the source files that have changed since, and is written for each edit.
  *
  * Symbols (definitions) and files have numbers; the neighbours of a symbol or file are runs of arrays. */
 #ifndef WHIT_CODE_GRAPH_H
@@ -35,7 +35,7 @@ typedef struct whit_graph_mention {
 typedef struct whit_graph_counts {
     uint32_t n_files, n_symbols, n_mentions, n_imports;
     uint64_t n_lines, size_bytes;
-    bool is_new; /* the call that opened the graph read files */
+    bool is_new; /* the call that opened or last refreshed the graph has read files */
 } whit_graph_counts;
 
 /* Opens the graph of a folder as its files are now. If no file has changed, the graph comes from the cache. Up to 64

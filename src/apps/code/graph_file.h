@@ -2,8 +2,8 @@
  * Declares the layout of a graph's file, for this folder alone. All numbers are little-endian; sections begin at
  * multiples of 8 bytes. docs/use/graph.md describes the layout.
  *
- * There may be a second file of the same layout, the edits: it has the source files that have changed since, whose
- * entries replace those of the first file. */
+ * There may be a second file of the same layout, the edits: it has the entries of the source files that have
+ * changed since, which replace those of the first file. */
 #ifndef WHIT_CODE_GRAPH_FILE_H
 #define WHIT_CODE_GRAPH_FILE_H
 

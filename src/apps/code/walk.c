@@ -32,7 +32,7 @@ struct walk {
     void *user;
     const char *folder;
     const whit_walk_how *how;
-    bool stopped, is_cut; /* is_cut: the walk has passed files over because of a limit */
+    bool stopped, is_cut; /* is_cut: the walk has passed files over because of a limit or an error */
 };
 
 static void add_rules(struct walk *walk, const char *base, int depth, const char *text, size_t n_text)
