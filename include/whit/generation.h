@@ -26,15 +26,14 @@ typedef bool whit_text_fn(void *user, const char *text, size_t text_bytes);
  * an end token. */
 typedef bool whit_token_fn(void *user, int32_t id);
 
-/* Changes logits before a token is picked: a grammar, a program. It accepts only tokens that are part of the output, in
- * order, so guesses never have to be taken back. */
+/* Changes logits before a token is picked: a grammar, a program. A stage accepts only tokens that are part of the
+ * output, in order, so guesses never have to be taken back. */
 typedef struct whit_stage {
     size_t struct_bytes;
     void *user;
     /* Edits the (n_vocab) logits of the next token in place; -INFINITY bans. Called once per token. */
     whit_status (*apply)(void *user, float *logits, uint32_t n_vocab, whit_error *error);
-    /* It is called with the picked token, except a token that ends the output. It sets *end to true if the token is the
-     * last. */
+    /* Receives the picked token, except a token that ends the output, and sets *end to true if the token is the last. */
     whit_status (*accept)(void *user, int32_t id, bool *end, whit_error *error);
 } whit_stage;
 static inline whit_stage whit_stage_default(void)

@@ -92,7 +92,7 @@ static void relax(void)
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory"); /* pauses about as long as x86's pause; yield is a nop */
 #elif defined(__riscv)
-    /* This is the instruction pause, a nop on processors that do not know it. */
+    /* Encodes the instruction `pause`, which is a nop on processors that do not know it. */
     __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");
 #endif
 }

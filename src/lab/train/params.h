@@ -35,9 +35,9 @@ typedef struct whit_param {
     uint32_t n_groups, n_fields;
     size_t line_elems, group_elems;
     float *value; /* (n_rows, n_cols) */
-    /* This is the loaded tensor, if it has corrections (kernels/corrections.h) and keeps its type. They are added to
-     * the rounded values and are not part of the latents. A tensor without parts has no corrections. The tensor's
-     * memory is used in place. */
+    /* The loaded tensor is kept here if it has corrections (kernels/corrections.h) and keeps its type. The corrections
+     * are added to the rounded values and are not part of the latents. A tensor without parts has no corrections. The
+     * tensor's memory is used in place. */
     whit_tensor corrected;
 } whit_param;
 

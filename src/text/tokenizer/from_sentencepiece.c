@@ -172,7 +172,7 @@ whit_status whit_tokenizer_from_sentencepiece(const char *name, const uint8_t *d
                            .types = {.allocator = image->allocator},
                            .model_type = 1,
                            .error = error};
-    /* These are the proto's defaults for ids that are absent. */
+    /* The .proto file sets these defaults for absent ids. */
     model.vocabulary.unk = 0;
     model.vocabulary.bos = 1;
     model.vocabulary.eos = 2;
