@@ -36,8 +36,8 @@ typedef struct whit_schedule {
     uint32_t capacity_steps, capacity_phases;
 } whit_schedule;
 
-/* Builds the schedule of a plan, which must outlive it. Memory comes from the plan's allocator; on failure the schedule
- * is empty. */
+/* Builds a schedule of a plan; the plan must outlive the schedule. Memory comes from the plan's allocator; on failure
+ * the schedule is empty. */
 whit_status whit_plan_fuse(const whit_plan *plan, const whit_fuse_options *options, whit_schedule *schedule,
                            whit_error *error);
 void whit_schedule_free(const whit_plan *plan, whit_schedule *schedule);
