@@ -19,8 +19,8 @@ typedef struct whit_git_change {
 
 typedef struct whit_git_file whit_git_file;
 
-/* Begins to ask how HEAD, the last commit, has a file; `path` is absolute. Returns false, with *file NULL, if the file
- * is in no work tree, or if this build or this machine has no libgit2. */
+/* Begins to read a file as it is in HEAD, the last commit; `path` is absolute. Returns false, with *file NULL, if the
+ * file is in no work tree, or if this build or this machine has no libgit2. */
 bool whit_git_ask(const char *path, whit_git_file **file);
 /* Returns the descriptor to poll for reading while the answer arrives; -1 once it has arrived. `file` may be NULL here
  * and below. */

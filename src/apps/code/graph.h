@@ -20,7 +20,7 @@ typedef struct whit_graph_symbol {
     const char *name, *file; /* the file's path is relative to the project */
     uint32_t line, end_line; /* lines, counted from 1 */
     whit_symbol_kind kind;
-    uint32_t parent; /* number of the symbol that contains it, or WHIT_GRAPH_NONE */
+    uint32_t parent; /* number of the symbol that contains this one, or WHIT_GRAPH_NONE */
     bool is_local;   /* only the file that defines it can refer to it */
     uint32_t number, file_number;
 } whit_graph_symbol;

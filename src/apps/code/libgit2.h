@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Loads libgit2 on first use, so that programs that do not use git neither need nor load it. This header is for builds
- * with libgit2's header. */
+ * Loads libgit2 on first use, so that programs that do not use git neither need nor load it. Only builds that have
+ * libgit2's own header, git2.h, can include this one. */
 #ifndef WHIT_CODE_LIBGIT2_H
 #define WHIT_CODE_LIBGIT2_H
 

@@ -19,7 +19,7 @@ typedef enum whit_symbol_kind {
 typedef struct whit_parse_definition {
     uint32_t name, n_name;   /* position of the name in the text */
     uint32_t line, end_line; /* lines, counted from 1 */
-    uint32_t parent;         /* number of the definition that contains it, or WHIT_PARSE_NONE */
+    uint32_t parent;         /* number of the definition that contains this one, or WHIT_PARSE_NONE */
     whit_symbol_kind kind;
     bool is_local; /* only the file that defines it can refer to it */
 } whit_parse_definition;
