@@ -20,7 +20,8 @@ typedef struct whit_git_change {
 typedef struct whit_git_file whit_git_file;
 
 /* Begins to read a file as it is in HEAD, the last commit; `path` is absolute. Returns false, with *file NULL, if the
- * file is in no work tree, or if this build or this machine has no libgit2. */
+ * file is in no work tree, if this build has no libgit2, or if no process can be started. If this machine has no
+ * libgit2, the file stays unknown. */
 bool whit_git_ask(const char *path, whit_git_file **file);
 /* Returns the descriptor to poll for reading while the answer arrives; -1 once it has arrived. `file` may be NULL here
  * and below. */
