@@ -31,8 +31,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         doc->language.sent = doc->buffer->version;
         doc->language.number = 1;
         ed_question question = (ed_question)(data[0] % 5);
-        editor->asked =
-            (struct ed_asked){question, 2, doc->buffer->version, ed_cursor(editor)->offset, doc, server, ""};
+        editor->asked = (struct ed_asked){.question = question,
+                                          .number = 2,
+                                          .version = doc->buffer->version,
+                                          .offset = ed_cursor(editor)->offset,
+                                          .doc = doc,
+                                          .server = server};
         if (message) ed_language_message(editor, server, message);
         json_decref(message);
         whit_editor_draw(editor, &screen);
