@@ -33,7 +33,7 @@ typedef struct whit_stage {
     void *user;
     /* Edits the (n_vocab) logits of the next token in place; -INFINITY bans. Called once per token. */
     whit_status (*apply)(void *user, float *logits, uint32_t n_vocab, whit_error *error);
-    /* Receives the picked token, except a token that ends the output, and sets *end to true if the token is the last. */
+    /* Receives the picked token, unless the token ends the output, and sets *end to true if the token is the last. */
     whit_status (*accept)(void *user, int32_t id, bool *end, whit_error *error);
 } whit_stage;
 static inline whit_stage whit_stage_default(void)
