@@ -23,9 +23,9 @@ typedef struct whit_call_options {
     size_t tools_bytes;
     const char *name; /* the only function that may be called; NULL: any of the tools */
     whit_call_choice choice;
-    bool single;                /* one call at most */
-    const char *answer_schema;  /* JSON Schema of an answer without calls; NULL: any text */
-    size_t answer_schema_bytes; /* with AUTO alone */
+    bool single;               /* one call at most */
+    const char *answer_schema; /* JSON Schema of an answer without calls, ignored with REQUIRED; NULL: any text */
+    size_t answer_schema_bytes;
 } whit_call_options;
 static inline whit_call_options whit_call_options_default(void)
 {

@@ -43,8 +43,8 @@ WHIT_API void whit_chat_template_close(whit_chat_template *chat);
 WHIT_API const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes);
 /* Returns whether requests may have tools; with tool_fallback any template takes them. */
 WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
-/* Returns whether tools are described without the template (tool_fallback): a grammar should hold calls then
- * (whit_call_grammar_open), because the model was not trained for them. */
+/* Returns whether tools are described without the template (tool_fallback): a grammar (whit_call_grammar_open)
+ * should then constrain the calls, because the model was not trained for them. */
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
 /* Returns whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
@@ -117,7 +117,7 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template
                                                         whit_chat_parser **parser, whit_error *error);
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
                                                         whit_error *error);
-/* Ends the answer: call it after the last piece. */
+/* Ends the answer; it is called after the last piece. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error);
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
  * "tool_calls"}, where reasoning_content and tool_calls are optional. It is valid until close. */

@@ -45,8 +45,8 @@ typedef struct whit_embed_text {
     const int32_t *ids;
     size_t n_ids;
     size_t n_first; /* tokens of the first of two parts, for models with token types; 0: the text has one part */
-    /* This counts the tokens of an instruction at the beginning, including special tokens. The mean leaves them out if
-     * whit_model_pools_prompt is false; at least one token must follow them. The default is 0. */
+    /* Counts the tokens of an instruction at the beginning, including special tokens. The mean leaves these tokens out
+     * if whit_model_pools_prompt is false; at least one token must follow them. The default is 0. */
     size_t n_prompt;
 } whit_embed_text;
 
@@ -63,7 +63,7 @@ static inline whit_status whit_embed_texts(whit_session *session, const whit_emb
     return whit_embed_texts_strided(session, texts, n_texts, sizeof *texts, options, values, error);
 }
 
-/* These are the options for scoring texts. A model with a classification head of one label gives the label's raw score,
+/* Gives the options for scoring texts. A model with a classification head of one label gives the label's raw score,
  * one with more labels the probability of the first. Any other model judges by two tokens: the probability of `yes`
  * where only yes or no may follow the text; the session then has logits (without only_vectors). */
 typedef struct whit_rerank_options {
@@ -103,8 +103,8 @@ typedef struct whit_rerank_pair {
     size_t struct_bytes;
     const char *query, *document;
     size_t query_bytes, document_bytes;
-    const char
-        *instruction; /* task of a model that judges by yes and no; NULL: to retrieve passages that answer the query */
+    /* The task of a model that judges by yes and no; NULL: to retrieve passages that answer the query. */
+    const char *instruction;
     size_t n_ids_max; /* most tokens of the text: the end of the document is cut off; 0: no limit */
 } whit_rerank_pair;
 static inline whit_rerank_pair whit_rerank_pair_default(void)

@@ -139,8 +139,8 @@ static inline whit_status whit_generation_tokens(whit_generation *generation, wh
 {
     return whit_generation_tokens_strided(generation, tokens, capacity, sizeof *tokens, n_logits, n_tokens, error);
 }
-/* Call it after a step with the tokens of whit_generation_tokens. It picks tokens from their logits, which begin at
- * `i_wanted` of the step, and calls on_token and on_text. On an error the generation is finished, and
+/* Continues a generation after a step with the tokens of whit_generation_tokens: picks tokens from their logits, which
+ * begin with the step's logits `i_wanted`, and calls on_token and on_text. On an error the generation is finished, and
  * whit_generation_error returns the same error. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_accept(whit_generation *generation, size_t i_wanted,
                                                          whit_error *error);

@@ -49,7 +49,7 @@ WHIT_API WHIT_CHECKED whit_status whit_grammar_mask(whit_grammar_state *state, c
 /* Advances the state by a token. The error is WHIT_ERROR_ARGUMENT if the token may not come next; the state is then
  * unchanged. */
 WHIT_API WHIT_CHECKED whit_status whit_grammar_accept(whit_grammar_state *state, int32_t id, whit_error *error);
-/* Takes back the last n tokens, n is at most WHIT_GRAMMAR_ROLLBACK_MAX and at most the number of accepted tokens. */
+/* Takes back the last n tokens; n is at most WHIT_GRAMMAR_ROLLBACK_MAX and at most the number of accepted tokens. */
 WHIT_API WHIT_CHECKED whit_status whit_grammar_rollback(whit_grammar_state *state, uint32_t n, whit_error *error);
 /* Return whether the text may end here (is_complete), and whether it must end here (is_finished). */
 WHIT_API bool whit_grammar_is_complete(const whit_grammar_state *state);

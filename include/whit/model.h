@@ -24,9 +24,9 @@ typedef struct whit_model_options {
     /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names
      * such fields. Does not read a converted copy. */
     bool strict;
-    /* (n_overrides) These metadata of a GGUF file are replaced or added before its family reads them, each as
-     * KEY=TYPE:VALUE with a TYPE of int, float, bool or str. Such a conversion has its own entry in the cache. Other
-     * files are refused. */
+    /* (n_overrides) Each text KEY=TYPE:VALUE, with a TYPE of int, float, bool or str, replaces or adds a metadata field
+     * of a GGUF file before the family reads the fields. Such a conversion has its own entry in the cache. Other files
+     * are refused. */
     const char *const *overrides;
     size_t n_overrides;
 } whit_model_options;
