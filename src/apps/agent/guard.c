@@ -235,8 +235,8 @@ static bool has_part(const char *path, bool (*is_one)(const char *part))
     return false;
 }
 
-/* Returns whether a file lies in a folder that git takes for a repository: a folder with HEAD, objects and refs, whose
- * `config` names programs that git runs. */
+/* Returns whether a file is named HEAD, or lies below a folder with a file HEAD. Git takes a folder with HEAD, objects
+ * and refs for a repository, and its `config` names programs that git runs. */
 static bool is_repository_part(const char *project, const char *path)
 {
     char part[FOLDED_MAX + 1], entry[PATH_MAX];

@@ -24,7 +24,7 @@ struct whit_local_model {
     whit_chat_template *chat;
     whit_conversation *conversation;
     whit_grammar_vocabulary *vocabulary;
-    uint64_t *closing; /* a bit for each token that begins with the end of a string, a list or an object */
+    uint64_t *closing; /* a bit for each token that begins with one of " } ] , : */
     uint32_t n_vocab;
     uint64_t n_answers;
     /* The members below hold the state of the answer that is being written. */

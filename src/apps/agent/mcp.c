@@ -208,7 +208,7 @@ bool whit_mcp_add_tools(const whit_mcp *mcp, json_t *tools)
     return json_array_extend(tools, mcp->tools) == 0;
 }
 
-/* Returns the server that offers a tool, and the tool's own name. */
+/* Returns the server that offers a tool, and the tool's own name. NULL means that no open server offers it. */
 static struct server *find_server(const whit_mcp *mcp, const char *name, const char **own)
 {
     size_t i;

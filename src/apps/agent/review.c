@@ -403,7 +403,8 @@ static bool open_side(side *s, const char *path, const char *text, size_t n)
     return !s->parse.failed && !s->digests.failed && !s->aliases.failed;
 }
 
-/* Finds the end of a name's statement: all brackets are closed, and a ';' or the end of the line follows. */
+/* Finds the end of a name's statement: all brackets are closed, and a ';' follows or, except in C, the line ends. At
+ * most STATEMENT_BYTES are searched. */
 static size_t statement_end(const side *s, size_t at)
 {
     int depth = 0;
@@ -421,9 +422,9 @@ struct use {
     int row; /* row of the table; N_FLAGGED: the name is an alias */
 };
 
-/* Hashes the text that must be unchanged for a mention to count as old. For names that run programs that is the
- * whole function, or the whole file if the parser does not find the ends of functions; for other names it is the
- * statement. */
+/* Hashes the text that must be unchanged for a mention to count as old. For a name that runs programs that is the whole
+ * function. If it is outside functions, or if the parser does not find their ends, it is the whole file, or the
+ * statement in C. For imports and for other names it is the statement. */
 static struct use use_of(const side *s, const whit_parse_mention *m, int row, enum rule rule)
 {
     struct use use = {.row = row};

@@ -100,7 +100,8 @@ static bool wait_to_write(whit_rpc *rpc)
     return false;
 }
 
-/* Writes a message and releases it. Returns false if the other side has ended or accepts no bytes for half a minute. */
+/* Writes a message and releases it. Returns false if the other side has ended, if it accepts no bytes for half a
+ * minute, or if waiting was cancelled. */
 static bool rpc_write(whit_rpc *rpc, json_t *message)
 {
     if (message) json_object_set_new(message, "jsonrpc", json_string("2.0"));

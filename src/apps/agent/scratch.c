@@ -212,8 +212,8 @@ static bool finds_key(const char *text, size_t n)
     return n && whit_guard_find_key(text, n, &begin, &end);
 }
 
-/* Returns whether a text contains a key. In UTF-16 a zero byte follows or precedes each byte of a key, so every second
- * byte is looked at, from the first and from the second on. */
+/* Returns whether a text contains a key, or true if memory runs out. In UTF-16 a zero byte follows or precedes each
+ * byte of a key, so every second byte is looked at, from the first and from the second on. */
 static bool has_key(const char *text, size_t n)
 {
     if (finds_key(text, n)) return true;

@@ -141,7 +141,7 @@ typedef struct walk {
     bool is_spent;
 } walk;
 
-/* Appends a name in a line of its own. A name with line ends or other control characters is written as a string of
+/* Appends a name so that it takes one line: a name with line ends or other control characters is written as a string of
  * JSON. */
 static void put_name(whit_buf *result, const char *path)
 {
@@ -385,7 +385,8 @@ static bool check_arguments(const struct tool *tool, const json_t *arguments, wh
     return true;
 }
 
-/* Runs a tool of an MCP server. Such a tool runs outside the sandbox, so a person is asked and shown all arguments. */
+/* Runs a tool of an MCP server. Such a tool runs outside the sandbox, so a person is asked and shown all arguments,
+ * unless the configuration lets the calls of the server pass (is_red is false). */
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;

@@ -24,7 +24,7 @@
 #define MAX_CHANGES    10000u
 #define FRAME_NAME     "turn"
 #define PENDING_BYTES  ((size_t)1 << 20)
-#define BESIDE         ".whit-turn~" /* beginning of the temporary name in the folder of a file that is being written */
+#define BESIDE         ".whit-turn~" /* name of the temporary file in the folder of a file that is being written */
 
 /* ---- the frame: header, then for each change a record, path, before, after ------------------- */
 
@@ -48,7 +48,7 @@ struct whit_turns {
     char *project, *path;
     whit_ndf_log log;
     whit_buf turns;     /* whit_turn[] */
-    whit_buf frames;    /* uint32_t[]: index of each turn's frame */
+    whit_buf frames;    /* uint32_t[]: index of each turn's frame; UINT32_MAX: not known yet */
     whit_status commit; /* result of committing the last turn to git */
     whit_error commit_error;
 };
