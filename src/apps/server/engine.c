@@ -97,8 +97,8 @@ static bool mounts_same(const slot *s, const whit_job *job)
 
 /* Chooses a free slot: the slot whose id the job names or, failing that, a slot that holds the job's conversation;
  * otherwise the slot whose tokens share the longest beginning with the prompt and, among equals, the slot that was used
- * longest ago. A named conversation takes no other conversation's slot while another slot is free: a beginning that
- * both share is reused there, too. */
+ * longest ago. For a named conversation, the slot of another conversation counts as if it shared nothing, because a
+ * common beginning is reused from any slot. */
 static int choose_slot(const whit_engine *e, const whit_job *job)
 {
     int best = -1;

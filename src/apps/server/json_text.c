@@ -56,7 +56,8 @@ static bool is_wide(const char *digits, size_t n, bool is_negative)
 
 /* ---- numbers in a text --------------------------------------------------------------------------- */
 
-/* Describes a walk along the parts of a JSON text: a part is a number, or the text between two numbers. */
+/* Describes a walk along the parts of a JSON text: a part is a number that is no part of a string, one other byte or,
+ * in a string, an escape's first two bytes. */
 struct walk {
     const char *text;
     size_t n, at;

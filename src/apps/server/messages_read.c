@@ -90,8 +90,8 @@ static const struct {
     {"tool_search_tool_result", "the result of another server's search: name the tools in `tools`"},
 };
 
-/* Appends the text of a block that any content may have: text, document or search_result. Returns false if the block
- * was refused. */
+/* Appends the text of a block that any content may have: text, document, search_result or tool_reference, whose text is
+ * its tool's name. Returns false if the block was refused. */
 static bool append_block(const json_t *block, const place *at, size_t i, whit_buf *out, whit_web_reply *reply)
 {
     const json_t *source = json_object_get(block, "source");

@@ -14,7 +14,8 @@ WHIT_EMBED_FILE("whit_icon", WHIT_ICON_FILE);
 extern const char whit_page_begin[], whit_page_end[], whit_manifest_begin[], whit_manifest_end[], whit_icon_begin[],
     whit_icon_end[];
 
-/* Writes 'sha256-...', the hash of the text between the tags, so that a browser runs this script and no other. */
+/* Writes the hash of the text between the tags, which follows "sha256-" in the page's policy: so a browser runs this
+ * script and no other. */
 static void hash_between(const char *open, const char *close, char text[sodium_base64_ENCODED_LEN(32, 1)])
 {
     uint8_t hash[crypto_hash_sha256_BYTES] = {0};

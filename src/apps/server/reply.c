@@ -776,8 +776,8 @@ static void end_stream(void *user)
 }
 
 /* Waits until an answer has begun or failed, or PING_MS have passed. A request that waits for a slot gets no status
- * yet, so that a load balancer may send it to another server if this one dies. Returns false if the request waited for
- * too long. */
+ * yet, so that a load balancer may send it to another server if this one dies. Returns false if an answer failed before
+ * it got a slot, because the request waited past its deadline. */
 static bool wait_for_start(const whit_ask *ask)
 {
     bool refused = false;

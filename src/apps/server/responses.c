@@ -29,7 +29,8 @@ static json_t *field(const whit_ask *ask, const char *name, json_t *otherwise)
     return json_incref(own);
 }
 
-/* Returns the tools of the request; each function gets `strict`, which OpenAI's schema wants. */
+/* Returns the tools of the request; each function gets `strict` and `parameters`, which OpenAI's schema wants, as null
+ * if they are absent. */
 static json_t *repeated_tools(const whit_ask *ask)
 {
     size_t i;
