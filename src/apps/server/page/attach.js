@@ -12,7 +12,7 @@ function keepDraft() {
   const text = $("input").value;
   if (text || attached.length) drafts[current.id] = {text, files: attached};
   else delete drafts[current.id];
-  try { tabStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* a draft that is too large is not stored */ }
+  try { tabStorage.setItem("whit.drafts", JSON.stringify(drafts)) } catch { /* a large draft stays in the field */ }
 }
 
 function showDraft() {

@@ -51,7 +51,7 @@ function folderRows(name, conversations) {
   addButton(head, (isOpen ? "▾ " : "▸ ") + name, () => {
     if (isOpen) closedFolders[name] = true;
     else delete closedFolders[name];
-    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* the change is not stored */ }
+    try { browserStorage.setItem(CLOSED_FOLDERS, JSON.stringify(closedFolders)) } catch { /* only this page has it */ }
     showList();
   }, {"aria-expanded": String(isOpen), title: conversations.length + " in " + name});
   const rows = conversations.filter(c => isOpen || c.id === current.id)

@@ -150,7 +150,7 @@ function takeJournals() {
 function takeOldStore() {
   const old = browserStorage.getItem(OLD_STORE);
   if (!old || !database) return;
-  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* the old text stays where it is */ return }
+  try { for (const r of readExport(JSON.parse(old))) saveRecord(r, true) } catch { /* the old text stays */ return }
   flushRecords();
   browserStorage.removeItem(OLD_STORE);
 }
