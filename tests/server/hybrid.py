@@ -267,6 +267,11 @@ def test_budgets():
         check(text, "no text after a budget of", n_tokens)
     thought, text = think(server, "/v1/messages", {"max_tokens": 40, "thinking": {"type": "enabled", "budget_tokens": 5}})
     check(len(thought) <= 5 and text, "Anthropic's budget", thought, text)
+    tool = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}
+    for _ in range(3):  # a program, a limit and a grammar at once; the slot is taken again and again
+        thought, text = think(server, "/v1/chat/completions", {"max_tokens": 40, "thinking_budget": 7, "tools": [tool],
+                                                               "program": "logits = logits + 0.0"})
+        check(whole.startswith(thought.rstrip("\ufffd")) and len(thought) <= 7, "a budget with tools and a program", thought)
     server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "thinking_budget": -3}, 400)
     server.end()
 

@@ -34,7 +34,7 @@ typedef struct slot {
     whit_sampler *sampler;
     /* stages of sampling: a program's, a limit of thinking's, then a grammar's, which decides last */
     whit_stage stages[3];
-    const whit_stage *stage_list[2];
+    const whit_stage *stage_list[3];
     int32_t *held; /* tokens in a free slot's sequence */
     size_t n_held;
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the tokens were computed */
