@@ -115,7 +115,9 @@ static bool append_block(const json_t *block, const place *at, size_t i, whit_bu
         return append_texts(json_object_get(block, "content"), out) ||
             refuse_block(reply, at, i, "content: only text is supported");
     }
-    if (has_type(block, "tool_reference")) return append_string(json_object_get(block, "tool_name"), out);
+    if (has_type(block, "tool_reference"))
+        return append_string(json_object_get(block, "tool_name"), out) ||
+            refuse_block(reply, at, i, "tool_name: expected a text");
     for (size_t k = 0; k < sizeof unreadable / sizeof unreadable[0]; k++)
         if (has_type(block, unreadable[k].type)) return refuse_block(reply, at, i, unreadable[k].why);
     return refuse_block(reply, at, i, "this kind of content is not supported; text, documents and search results are");

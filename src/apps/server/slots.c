@@ -36,7 +36,7 @@ static bool read_path(const whit_call *call, char path[PATH_BYTES], const char *
     }
     if (!is_file_name(*name))
         return whit_field_refuse(call->reply, "filename",
-                                 "expected a name of at most 100 letters, digits, dots, lines and hyphens");
+                                 "expected a name of at most 100 letters, digits, dots, underscores and hyphens");
     return snprintf(path, PATH_BYTES, "%s/saved-%s", folder, *name) < PATH_BYTES ||
         whit_field_refuse(call->reply, "filename", "the path is too long");
 }
