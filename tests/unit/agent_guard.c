@@ -201,6 +201,15 @@ static void keys_are_found_by_their_form(void **state)
         size_t begin = 0, end;
         if (whit_guard_find_key(none[i], strlen(none[i]), &begin, &end)) fail_msg("not a key: %s", none[i]);
     }
+    /* Known keys of which one begins another, and which overlap: every byte of all is hidden. */
+    static const char known[] = "a secret-1st-and-tail-2nd-and-end-3 b";
+    size_t begin = 0, end;
+    assert_true(whit_guard_know_key("secret-1st"));
+    assert_true(whit_guard_know_key("secret-1st-and-tail-2nd"));
+    assert_true(whit_guard_know_key("tail-2nd-and-end-3"));
+    assert_true(whit_guard_find_key(known, strlen(known), &begin, &end));
+    assert_int_equal(begin, 2);
+    assert_int_equal(end, strlen(known) - 2);
 }
 
 /* Added lines with characters that nobody sees need an answer; those that scripts and emoji are written with do not. */

@@ -393,7 +393,7 @@ static bool begins_word(const char *text, size_t at)
 
 /* These are the keys that whit_guard_know_key has added. A slot is filled once and never emptied: threads read them
  * meanwhile. */
-static _Atomic(char *) known_keys[4];
+static _Atomic(char *) known_keys[16];
 
 /* Returns whether a text is a key and not a word: programs that want a key for a server on this machine are given
  * "none" or "ollama". */
@@ -418,18 +418,34 @@ bool whit_guard_know_key(const char *key)
     return false;
 }
 
+/* i: below COUNT(known_keys) that key, from there on $WHIT_API_KEY. Returns NULL if there is no such key. */
+static const char *known_key(size_t i)
+{
+    const char *key = i < COUNT(known_keys) ? atomic_load(&known_keys[i]) : getenv("WHIT_API_KEY");
+    return is_key(key) ? key : NULL;
+}
+
 /* Returns the first place from `begin` on of an endpoint's key, which is $WHIT_API_KEY or a key of known_keys, whatever
- * its form. *n_key gets the key's length. If the text contains no such key, returns n and sets *n_key to 0. */
+ * its form. *n_key gets the key's length, with those of keys that overlap it. If the text contains no such key, returns n and sets *n_key to 0. */
 static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
 {
     size_t first = n;
     *n_key = 0;
     for (size_t i = 0; begin < n && i <= COUNT(known_keys); i++) {
-        const char *key = i < COUNT(known_keys) ? atomic_load(&known_keys[i]) : getenv("WHIT_API_KEY");
-        const char *found = is_key(key) ? memmem(text + begin, first - begin, key, strlen(key)) : NULL;
-        if (!found) continue;
+        const char *key = known_key(i);
+        const char *found = key ? memmem(text + begin, n - begin, key, strlen(key)) : NULL;
+        if (!found || (size_t)(found - text) >= first) continue;
         first = (size_t)(found - text);
         *n_key = strlen(key);
+    }
+    /* other keys that overlap it, or of which it is the beginning, until none adds a byte */
+    for (size_t i = 0; *n_key && i <= COUNT(known_keys); i++) {
+        const char *key = known_key(i);
+        const size_t end = first + *n_key, bytes = key ? strlen(key) : 0;
+        const char *found = key ? memmem(text + first, n - first, key, bytes) : NULL;
+        if (!found || (size_t)(found - text) >= end || (size_t)(found - text) + bytes <= end) continue;
+        *n_key = (size_t)(found - text) + bytes - first;
+        i = SIZE_MAX; /* begins anew with the first key */
     }
     return first;
 }
