@@ -489,6 +489,12 @@ static void what_is_taken_of_gemma(void **state)
         {GEMMA_TOOL("{\"properties\": {\"s\": {\"type\": [\"string\", \"null\"], \"enum\": [\"a\", null, 3]}}}"),
          "s:null", true},
         {GEMMA_TOOL("{\"properties\": {\"s\": {\"type\": \"string\", \"nullable\": true}}}"), "s:null", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"s\": {\"type\": [\"integer\", \"string\"], \"minimum\": 3, \"maxLength\": 2}}}"),
+         "s:3", true},
+        {GEMMA_TOOL(
+             "{\"properties\": {\"s\": {\"type\": [\"integer\", \"string\"], \"minimum\": 3, \"maxLength\": 2}}}"),
+         "s:2", false},
         {"[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]", "x:[{y:<|\"|>z<|\"|>}],w:-1.5e3", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -506,6 +512,8 @@ static void what_is_taken_of_gemma(void **state)
          "tools[0].function.parameters: #/properties/a/uniqueItems: "},
         {GEMMA_TOOL("{\"properties\": {\"a\": {\"$ref\": \"#/$defs/b\"}}}"),
          "tools[0].function.parameters: #/properties/a/$ref: "},
+        {GEMMA_TOOL("{\"properties\": {\"a\": {\"type\": [\"integer\", \"null\"], \"not\": {\"const\": 3}}}}"),
+         "tools[0].function.parameters: #/properties/a/not: "},
         {GEMMA_TOOL("{\"properties\": {\"a:b\": {}}}"), "tools[0].function.parameters: #/properties: "},
         {GEMMA_TOOL("{\"properties\": {\"a\": {}}, \"required\": [\"b\"]}"),
          "tools[0].function.parameters: #/required: "},

@@ -360,6 +360,10 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
  * they can only be combined with null. */
 static whit_status types_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t types, uint32_t *way)
 {
+    /* keywords that scalar_way copies, and those of strings */
+    static const char *const scalars[] = {
+        "type",       "nullable",  "minimum",   "maximum", "exclusiveMinimum", "exclusiveMaximum",
+        "multipleOf", "minLength", "maxLength", "pattern", "format",           NULL};
     uint32_t ways[8], n = 0;
     bool nested = false;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
@@ -374,6 +378,7 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
         with_null |= whit_json_is(b->json, type, "null");
     if (nested && n > 1u + with_null)
         return refuse_keyword(b, at, "type", "an object or a list can only be combined with null");
+    if (!nested) WHIT_TRY(check_keywords(b, schema, at, scalars));
     n = 0;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
