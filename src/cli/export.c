@@ -64,6 +64,20 @@ static const char *closest_type(const char *path)
     return weights[0] < weights[1] ? types[1] : types[0];
 }
 
+/* closest: type that loses least, or NULL if none is known. */
+static whit_status refuse_corrections(const char *name, const char *closest, whit_error *error)
+{
+    if (!closest)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: has corrections added to its codes, which no GGUF type can store exactly; with --calib "
+                         "TEXT it is rounded to the type that --type names",
+                         name);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: has corrections added to its codes, which no GGUF type can store exactly; with --calib "
+                     "TEXT it is rounded to %s, which loses least, or --type names another type",
+                     name, closest);
+}
+
 /* Returns whether a matrix of the layers is stored as floats; a type of coded matrices does not apply to it. */
 static bool has_float_layers(const whit_source *source)
 {
@@ -94,10 +108,7 @@ static whit_status export_file(const char *path, const whit_export_options *want
     whit_status status = whit_source_open(path, NULL, &source, error);
     *inexact = status == WHIT_ERROR_UNSUPPORTED; /* the file may have corrections */
     if (*inexact && !(wanted->coded && whit_compress_knows_form(wanted->coded)) && has_corrections(path))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: has corrections added to its codes, which no GGUF type can store exactly; with --calib "
-                         "TEXT it is rounded to %s, which loses least, or --type names another type",
-                         wanted->name, whit_or_empty(closest_type(path)));
+        return refuse_corrections(wanted->name, closest_type(path), error);
     WHIT_TRY(status);
     *inexact = wanted->coded && has_float_layers(&source);
     if (!*inexact || !whit_compress_knows_form(wanted->coded)) {
