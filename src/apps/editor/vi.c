@@ -268,7 +268,7 @@ void ed_vi_record_macro(ed *e, struct ed_vi_call call)
     if (e->vi.recording)
         end_macro(e);
     else if (e->macro.recording)
-        ed_vi_fail(e, "a macro cannot be played while one is recorded");
+        ed_vi_fail(e, "another macro is already being recorded");
     else
         begin_macro(e, call.given);
 }

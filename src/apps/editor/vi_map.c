@@ -80,10 +80,13 @@ bool ed_vi_map(ed *e, const char *line, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "a mapping is written as: %s jj <Esc>", commands[command].name);
         return true;
     }
-    struct ed_mapping *grown = realloc(e->vi.mappings, (e->vi.n_mappings + 1) * sizeof *grown);
-    if (!grown || e->vi.n_mappings == ED_MAPPINGS_MAX) {
-        if (grown) e->vi.mappings = grown;
+    if (e->vi.n_mappings == ED_MAPPINGS_MAX) {
         snprintf(why, why_bytes, "there are more than %u mappings", ED_MAPPINGS_MAX);
+        return true;
+    }
+    struct ed_mapping *grown = realloc(e->vi.mappings, (e->vi.n_mappings + 1) * sizeof *grown);
+    if (!grown) {
+        snprintf(why, why_bytes, "not enough memory for a mapping");
         return true;
     }
     e->vi.mappings = grown;
