@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/changes.h"
 #include "agent/guard.h"
 #include "agent/light.h"
 
@@ -267,6 +268,45 @@ static void hidden_files_are_found(void **state)
     }
 }
 
+/* A hunk that is left out may leave another reason in the text, which was shown; neither a reason where there was none
+ * nor another name of the file was. */
+static void reasons_are_compared_after_a_question(void **state)
+{
+    (void)state;
+    static const char before[] = "int f(void);\n", plain[] = "int g(void);\n",
+                      runs[] = "int f(void)\n{\n    return system(\"x\");\n}\n",
+                      copies[] = "int f(void);\nvoid g(char *a)\n{\n    strcpy(a, \"x\");\n}\n",
+                      both[] = "int f(void)\n{\n    return system(\"x\");\n}\n"
+                               "void g(char *a)\n{\n    strcpy(a, \"x\");\n}\n";
+    static const struct {
+        const char *shown, *left;
+        bool is_new;
+    } cases[] = {
+        {both, both, false}, {both, runs, false}, {both, copies, false}, {plain, plain, false}, {plain, copies, true}};
+    char project[PATH_MAX], command[1200];
+    const char *folder = in_folder("asked");
+    snprintf(command, sizeof command, "mkdir -p %s && echo 'int f(void);' >%s/a.c", folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_non_null(realpath(folder, project));
+    whit_changes set = {0};
+    whit_change change = {.path = "a.c", .was = true, .is = true, .before = before, .before_bytes = strlen(before)};
+    assert_true(whit_changes_copy(&set, &change));
+    whit_change *c = whit_changes_at(&set, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        c->after = cases[i].shown, c->after_bytes = strlen(c->after);
+        (void)whit_light_mark(project, &set);
+        c->after = cases[i].left, c->after_bytes = strlen(c->after);
+        if (cases[i].is_new != (whit_light_find_new(project, &set) != NULL)) fail_msg("case %zu", i);
+    }
+    c->after = both, c->after_bytes = strlen(both);
+    assert_non_null(whit_light_mark(project, &set));
+    c->after = runs, c->after_bytes = strlen(runs);
+    snprintf(command, sizeof command, "ln %s/a.c %s/b.c", folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_non_null(whit_light_find_new(project, &set));
+    whit_changes_free(&set);
+}
+
 /* The program's own folders are found below any project and by any name. */
 static void own_folders_are_known(void **state)
 {
@@ -311,6 +351,7 @@ int main(void)
         cmocka_unit_test(keys_are_found_by_their_form),
         cmocka_unit_test(hidden_characters_are_found),
         cmocka_unit_test(hidden_files_are_found),
+        cmocka_unit_test(reasons_are_compared_after_a_question),
         cmocka_unit_test(own_folders_are_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

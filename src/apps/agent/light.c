@@ -76,7 +76,8 @@ static bool adds_hidden(const whit_change *c)
     return found;
 }
 
-const char *whit_light_red(const char *project, const whit_change *change)
+/* Returns the reason that lies in what is on disk: folders, links and other files may change while a person reads. */
+static const char *red_by_place(const char *project, const whit_change *change)
 {
     char real[PATH_MAX];
     const char *below = real_below(project, change->path, real);
@@ -89,8 +90,20 @@ const char *whit_light_red(const char *project, const whit_change *change)
     if (change->was && stat(real, &about) == 0 && about.st_nlink > 1 && !change->open)
         return "it has other names, whose text would change, too";
     if (whit_ignored_more(project, below, change)) return "it hides files of the project from checks";
+    return NULL;
+}
+
+/* Returns the reason that lies in the text alone. */
+static const char *red_by_text(const whit_change *change)
+{
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
     return whit_review_code(change);
+}
+
+const char *whit_light_red(const char *project, const whit_change *change)
+{
+    const char *reason = red_by_place(project, change);
+    return reason ? reason : red_by_text(change);
 }
 
 const whit_change *whit_light_mark(const char *project, const whit_changes *set)
@@ -109,8 +122,10 @@ const whit_change *whit_light_find_new(const char *project, const whit_changes *
 {
     for (size_t i = 0; i < whit_changes_count(set); i++) {
         const whit_change *c = whit_changes_at(set, i);
-        const char *reason = whit_light_red(project, c);
-        const bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
+        const char *reason = red_by_place(project, c);
+        bool is_new = reason && (!c->reason || strcmp(reason, c->reason) != 0);
+        /* if a person left out the hunk of the first reason, the rest of the text may have another one */
+        if (!reason && !c->reason) is_new = red_by_text(c) != NULL;
         if (is_new || c->place != whit_project_place(project, c->path)) return c;
     }
     return NULL;

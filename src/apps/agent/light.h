@@ -13,7 +13,8 @@ const char *whit_light_red(const char *project, const whit_change *change);
  * NULL. */
 const whit_change *whit_light_mark(const char *project, const whit_changes *set);
 /* Returns a change that got another place or another reason since it was marked, or NULL: while a person was reading, a
- * folder may have been replaced by a link, or a file may have got another name. */
+ * folder may have been replaced by a link, or a file may have got another name. A reason in the text that follows
+ * another one, whose hunk the person left out, does not count. */
 const whit_change *whit_light_find_new(const char *project, const whit_changes *set);
 /* Returns whether the path's content must be kept from a model: version control's own files, keys and secrets. */
 bool whit_light_secret(const char *project, const char *path);
