@@ -78,7 +78,7 @@ static uint64_t hash_place(const char *real, const char *rest)
     uint64_t place;
     whit_hash hash;
     whit_hash_begin(&hash, "agent-place");
-    whit_hash_add(&hash, real, strlen(real));
+    if (real[1]) whit_hash_add(&hash, real, strlen(real)); /* the rest begins with the slash of "/" */
     whit_hash_add(&hash, rest, strlen(rest));
     whit_hash_end(&hash, digest);
     memcpy(&place, digest, sizeof place);
