@@ -100,6 +100,7 @@ static void append_hunk(ed *e, size_t i)
  * Returns whether it is longer. */
 static bool show_from(ed *e, uint64_t from)
 {
+    ed_window_follow(e, e->window); /* a new window does not know yet where its lines are wrapped */
     whit_layout *layout = ed_layout(e);
     const int n_rows = e->window->n_rows - 1; /* the last row is the status line */
     int n_shown = 0;
