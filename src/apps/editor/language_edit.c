@@ -47,8 +47,10 @@ static struct ed_doc *open_within(ed *e, struct edits *edits, const char *path)
     whit_error error;
     struct ed_doc *doc = ed_doc_find(e, path);
     const char *folder = e->options.project ? e->options.project : ".";
-    size_t n = realpath(folder, project) ? strlen(project) : 0;
-    const bool is_within = real && n && strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
+    const bool is_there = realpath(folder, project) != NULL;
+    const size_t n = is_there && project[1] ? strlen(project) : 0; /* every path is below the project "/" */
+    const bool is_within =
+        real && is_there && strncmp(real, project, n) == 0 && real[n] == '/' && !strstr(real, "/../");
     if (!is_within && !(doc && doc == e->asked.doc)) {
         refuse_edit(edits, "this file is outside the project: ", path);
         doc = NULL;
@@ -282,10 +284,12 @@ void ed_language_act(ed *e, uint64_t number)
     struct ed_server *server = ed_server_of(e, e->window->doc);
     if (json_is_string(command)) command = action; /* a Command object, as older servers send it */
     const bool is_there = server && server->lsp && server == e->asked.server && e->asked.doc == e->window->doc;
+    const bool is_same = e->asked.version == e->window->doc->buffer->version;
     if (edit && is_there) ed_language_apply(e, edit, "changed", "change");
     if (edit && e->message_is_error) command = NULL; /* the command must follow the changes, which failed */
     /* the server sends the changes as a workspace/applyEdit request */
-    if (command && is_there) {
+    if (command && is_there && is_same) {
+        (void)ed_server_has_text(e, e->window->doc, true); /* the command is for the text after the changes */
         e->acting = server;
         e->acting_number = whit_lsp_request(server->lsp, "workspace/executeCommand",
                                             json_pack("{s:O?, s:O?}", "command", json_object_get(command, "command"),
@@ -297,6 +301,8 @@ void ed_language_act(ed *e, uint64_t number)
     }
     if (!is_there)
         ed_complain(e, "nothing was changed, because the language server has ended");
+    else if (command && !is_same) /* the command names places in the text for which it was offered */
+        ed_complain(e, "nothing was changed, because the text has changed meanwhile");
     else if (!edit && !command)
         ed_complain(e, "the language server's action contains neither an edit nor a command");
     json_decref(e->actions);
