@@ -51,10 +51,13 @@ static void add_value(const char *value, whit_buf *text)
     whit_buf_printf(text, " %s%.*s%s", quote, n, value, quote);
 }
 
+/* Returns where the last name of a path begins; slashes may follow the name of a folder. */
 static const char *last_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    size_t n = strlen(path);
+    while (n && path[n - 1] == '/') n--;
+    while (n && path[n - 1] != '/') n--;
+    return path + n;
 }
 
 static void add_choice(const cli_option *option, int index, whit_buf *text)
@@ -64,7 +67,14 @@ static void add_choice(const cli_option *option, int index, whit_buf *text)
     whit_buf_printf(text, " %.*s", (int)strcspn(word, "|"), word);
 }
 
-static void add_number(const cli_option *option, bool is_wanted, double number, whit_buf *text)
+static void add_whole(const cli_option *option, bool is_wanted, int64_t number, whit_buf *text)
+{
+    if (!is_wanted) return;
+    add_option(option, text);
+    whit_buf_printf(text, " %" PRId64, number);
+}
+
+static void add_real(const cli_option *option, bool is_wanted, double number, whit_buf *text)
 {
     if (!is_wanted) return;
     add_option(option, text);
@@ -89,19 +99,13 @@ static void add_given(const cli_option *option, const void *value, bool given, b
     }
     case CLI_COUNT:
     case CLI_AUTO:
-        add_number(option, given || (wanted && *(const uint32_t *)value), *(const uint32_t *)value, text);
+        add_whole(option, given || (wanted && *(const uint32_t *)value), *(const uint32_t *)value, text);
         break;
-    case CLI_INT:
-        add_number(option, given || (wanted && *(const int32_t *)value), *(const int32_t *)value, text);
-        break;
+    case CLI_INT: add_whole(option, given || (wanted && *(const int32_t *)value), *(const int32_t *)value, text); break;
     case CLI_REAL: /* a negative default stands for one that depends on other options */
-        add_number(option, given || (wanted && *(const float *)value > 0), (double)*(const float *)value, text);
+        add_real(option, given || (wanted && *(const float *)value > 0), (double)*(const float *)value, text);
         break;
-    case CLI_SEED:
-        if (!wanted) break;
-        add_option(option, text);
-        whit_buf_printf(text, " %" PRId64, *(const int64_t *)value);
-        break;
+    case CLI_SEED: add_whole(option, wanted, *(const int64_t *)value, text); break;
     case CLI_CHOICE:
         if (!wanted) break;
         add_option(option, text);
