@@ -25,7 +25,7 @@ struct job {
     uint32_t first; /* first row of the piece that is being rounded */
 };
 
-#define PIECE_WEIGHTS (1u << 20) /* Number of weights in a piece, which takes a fraction of a second. */
+#define PIECE_WEIGHTS (1u << 20) /* Number of weights of each worker in a piece, which takes a fraction of a second. */
 
 /* Finds the stored scales (n_groups, 2) of a row and the factors (n_shares, 2) shared by its groups. */
 static void fit_row(const struct job *job, const float *w, float *scales, float *factors)
@@ -96,7 +96,7 @@ static whit_status round_row(void *context, uint32_t worker, uint32_t item, whit
 /* Rounds the rows in pieces, and tells how far it is after each: a wide matrix takes seconds. */
 static whit_status round_rows(struct job *job, const whit_within *within, whit_pool *pool, whit_error *error)
 {
-    const uint32_t n_rows = job->type->n_rows, piece = PIECE_WEIGHTS / job->type->n_cols + 16;
+    const uint32_t n_rows = job->type->n_rows, piece = whit_pool_size(pool) * (PIECE_WEIGHTS / job->type->n_cols + 16);
     for (job->first = 0; job->first < n_rows; job->first += piece) {
         const uint32_t n = n_rows - job->first < piece ? n_rows - job->first : piece;
         WHIT_TRY(whit_pool_try(pool, round_row, job, n, 16, error));
