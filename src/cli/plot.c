@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/items.h"
@@ -133,16 +134,37 @@ static double y_of(const axis *a, double value)
 
 /* ---- the picture ---------------------------------------------------------------------------- */
 
-static void put_text(whit_buf *out, double x, double y, const char *anchor, const char *text)
+static void put_escaped(whit_buf *out, const char *text)
 {
-    whit_buf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     for (; *text; text++) {
         if (*text == '<' || *text == '&')
             whit_buf_append_str(out, *text == '<' ? "&lt;" : "&amp;");
         else
             whit_buf_append(out, text, 1);
     }
+}
+
+static void put_text(whit_buf *out, double x, double y, const char *anchor, const char *text)
+{
+    whit_buf_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    put_escaped(out, text);
     whit_buf_append_str(out, "</text>\n");
+}
+
+/* Draws as many words of the title as fit the picture's width; viewers show the whole title beside the pointer. */
+static void put_title(whit_buf *out, const char *title)
+{
+    enum { TITLE_BYTES = 96 };
+    char shown[TITLE_BYTES + 8];
+    size_t n = strlen(title);
+    whit_buf_append_str(out, "<title>");
+    put_escaped(out, title);
+    whit_buf_append_str(out, "</title>\n");
+    const char *rest = n > TITLE_BYTES ? " ..." : "";
+    if (n > TITLE_BYTES)
+        for (n = TITLE_BYTES; n && title[n] != ' '; n--) continue;
+    snprintf(shown, sizeof shown, "%.*s%s", (int)n, title, rest);
+    put_text(out, LEFT, 24, "start", shown);
 }
 
 static void put_tick_y(whit_buf *out, const axis *y, double value)
@@ -229,7 +251,7 @@ whit_status cli_plot_write(const cli_plot *plot, const char *path, whit_error *e
         ".loss{stroke:#2a6fb0;stroke-width:1.5}.held{stroke:#d2691e;stroke-width:1.5}.dot{fill:#d2691e}"
         "text{fill:#333}</style>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
         WIDTH, HEIGHT, WIDTH, HEIGHT);
-    put_text(&out, LEFT, 24, "start", plot->title);
+    put_title(&out, plot->title);
     put_legend(&out, plot);
     put_axes(&out, &x, &y);
     put_curve(&out, plot, &x, &y, false);
