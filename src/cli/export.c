@@ -127,6 +127,9 @@ static whit_status export_rounded(const struct export_values *values, const char
     const char *architecture;
     WHIT_TRY(whit_source_open_values(path, NULL, &source, error));
     whit_status status = whit_export_architecture(&source, &architecture, error); /* before the work that takes hours */
+    if (status == WHIT_OK && !values->coded)
+        cli_note("%s: rounded to %s, which loses least of the types of two to three bits; --type names another",
+                 wanted->name, wanted->coded);
     if (status == WHIT_OK) status = cli_round(rounding, &source, error);
     whit_source_close(&source);
     if (status == WHIT_OK) {
@@ -200,14 +203,12 @@ static int run_export(cli_call *call)
     if (values->calib.n && !values->coded && !closest)
         return cli_fail(
             call, CLI_USAGE,
-            "--calib is for rounding, and %s has no low-bit codes that would set the type: name a type with "
-            "--type, as in --type q2_k",
+            "--calib is for rounding, and %s is not an .ndf with low-bit codes, which would set the type: name a "
+            "type with --type, as in --type q2_k",
             call->operands[0]);
     whit_status status = export_file(found, &export, values->output, &inexact, &error);
     if (closest && !inexact && status == WHIT_OK) cli_note("nothing was rounded: --calib was not needed");
     if (closest && inexact) {
-        cli_note("%s: rounded to %s, which loses least of the types of two to three bits; --type names another",
-                 call->operands[0], closest);
         export.coded = rounding.codec = closest;
         rounds = true;
     }
