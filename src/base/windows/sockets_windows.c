@@ -48,8 +48,11 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
         return whit_fail(error, WHIT_ERROR_IO, "%s: is not an address of this machine", name);
     /* Without SO_EXCLUSIVEADDRUSE another program could listen on the same port, which is what SO_REUSEADDR allows on
      * Windows. */
-    const BOOL yes = TRUE;
+    const BOOL yes = TRUE, no = FALSE;
     SOCKET s = WSASocketW(found->ai_family, SOCK_STREAM, IPPROTO_TCP, NULL, 0, WSA_FLAG_OVERLAPPED);
+    /* "::" stands for IPv4 addresses, too, as on other systems. */
+    if (s != INVALID_SOCKET && found->ai_family == AF_INET6)
+        setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, (const char *)&no, sizeof no);
     bool ok = s != INVALID_SOCKET &&
         setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&yes, sizeof yes) == 0 &&
         bind(s, found->ai_addr, (int)found->ai_addrlen) == 0 && listen(s, 128) == 0;
