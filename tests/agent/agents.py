@@ -57,7 +57,7 @@ done, e, got = run([message(None, [("agent", {"task": "x"})]), message(None, [("
 wanted("that another agent started cannot start agents" in e.requests[2]["messages"][-1]["content"] and open("p/a.c").read() == "int r;\n", "a later answer")
 done, e, got = run([message(None, [write(".git/x", "x")]), message(None, [("agent", {"task": "x"})]), message(None, [write(".git/x", "x")]),
                     message("x ends"), END])
-wanted("the person refused it before" in done.stderr and not os.path.exists("p/.git/x"), f"round a refusal: {done.stderr}")
+wanted("it was refused before" in done.stderr and not os.path.exists("p/.git/x"), f"round a refusal: {done.stderr}")
 for arguments in ("{}", "[", '{"task": 3}'):
     done, e, got = run([message(None, [("agent", arguments)]), END])
     wanted("'task' must be" in got[0], f"{arguments}: {got}")

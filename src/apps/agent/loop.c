@@ -259,12 +259,12 @@ static void tell_refused(const loop *l, bool before, const char *reason, whit_bu
 {
     const whit_agent_options *o = l->options;
     whit_buf line = {0};
-    const char *who = !before && o->is_alone ? "refused, since nobody is there to agree" : "refused by the person";
+    const char *who = o->is_alone ? "refused, since nobody is there to agree" : "refused by the person";
     whit_buf_printf(outcome, "%s, nothing of this answer is written%s%s", who, *reason ? ": " : "", reason);
     if (!before) add_words(l, outcome);
     if (before)
-        whit_buf_printf(&line, "%s%sthe person refused it before, so nothing is written", reason,
-                        *reason ? ", and " : "");
+        whit_buf_printf(&line, "%s%s%s before, so nothing is written", reason, *reason ? ", and " : "",
+                        o->is_alone ? "it was refused" : "the person refused it");
     else {
         const char *missing = o->is_alone ? "nobody is there to agree to it" : "not agreed to";
         whit_buf_printf(&line, "%s%s%s: nothing is written", reason, *reason ? ", and " : "", missing);

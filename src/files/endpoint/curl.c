@@ -57,7 +57,7 @@ static whit_status check_options(const whit_endpoint_options *options, whit_erro
     for (const char *c = options->key; *c; c++)
         if (*c < 33 || *c > 126)
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "the endpoint's key contains a character that is not printable ASCII");
+                             "the endpoint's key contains a space, or a character that is not printable ASCII");
     return WHIT_OK;
 }
 

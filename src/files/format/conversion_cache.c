@@ -100,7 +100,7 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     int n = scandir(path, &names, read_by_importer, alphasort);
     if (n < 0) return whit_fail_errno(error, path, "list");
     whit_status status = n > MAX_SOURCE_FILES
-        ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the cache folder has too many files", path)
+        ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the folder has more than %d files of a model", path, MAX_SOURCE_FILES)
         : WHIT_OK;
     for (int i = 0; i < n; i++) {
         char file[WHIT_CACHE_PATH_BYTES];

@@ -239,7 +239,7 @@ whit_status whit_gguf_i64(const whit_gguf *gguf, const char *name, int64_t *valu
     if (!key) return WHIT_OK;
     if (!is_integer(key->type)) return wrong_type(gguf, key, "an integer", error);
     if (!whit_gguf_element_i64(key, 0, value))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is larger than 2^63", gguf->files[0].path, name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: must be below 2^63", gguf->files[0].path, name);
     return WHIT_OK;
 }
 

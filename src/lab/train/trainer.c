@@ -65,7 +65,10 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
     if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0) ||
         (o->by_blocks ? of_logits > 0 || !(o->hidden_weight > 0) : !(of_logits > 0)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "the weights of the losses must be at least 0, and one of them above 0");
+                         o->by_blocks
+                             ? "training by blocks needs a weight of hidden states above 0, and no other losses"
+                             : "the weights of the losses must be at least 0, and the divergence's or the "
+                               "cross-entropy's above 0");
     if (o->resume && !o->checkpoint)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run can only be resumed from its checkpoint: name that file");
     return WHIT_OK;
@@ -162,8 +165,8 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
                          o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
     if (d->held_out.n <= o->n_tokens)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the text is shorter than one window of %u tokens",
-                         o->held_out, o->n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the text has %zu tokens, a window needs %u", o->held_out,
+                         d->held_out.n, o->n_tokens + 1);
     return WHIT_OK;
 }
 

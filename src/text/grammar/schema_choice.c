@@ -561,7 +561,7 @@ static void choose_reason(choice *w)
          k = whit_json_next(&c->json, schema, k))
         fail_keyword(w, schema, k);
     if (w->left_out && w->ways.size_bytes == 0)
-        whit_json_schema_refuse(c, schema, "'not' cannot be enforced for this schema");
+        whit_json_schema_refuse(c, schema, "the opposite of this schema cannot be enforced");
 }
 
 /* ---- the next choice --------------------------------------------------------------------------- */

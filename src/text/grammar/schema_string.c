@@ -158,7 +158,7 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     if (!whit_json_is(json, key, "format")) return WHIT_LANGUAGE_ALL;
     bool beside = whit_json_get(json, schema, "pattern") != WHIT_JSON_NONE;
     if (exact && whit_json_schema_format(c, value, WHIT_JSON_SCHEMA_STRICT))
-        whit_json_schema_refuse(c, value, "'not' cannot be enforced for this format");
+        whit_json_schema_refuse(c, value, "the opposite of this format cannot be enforced");
     return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_STRICT : WHIT_JSON_SCHEMA_WRITTEN);
 }
 
