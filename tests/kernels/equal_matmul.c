@@ -229,9 +229,23 @@ static void large_products_equal_generic(void **state)
     }
 }
 
+/* Groups of activations end within lines of t5 with one scale; its products of many tokens use AVX-512 all the same. */
+static void steps_within_lines_keep_the_level(void **state)
+{
+    (void)state;
+    whit_kernels generic, machine;
+    both_levels(&generic, &machine);
+    const whit_tensor_type type = type_of(WHIT_CODEC_T5, WHIT_SCALE_TENSOR, WHIT_SCALE_F32, 0, false, 64, 512);
+    const whit_acts_spec spec = whit_acts_spec_for(&type, WHIT_ACT_I8);
+    assert_int_equal(spec.step, 128);
+    for (uint32_t n = 32; whit_isa_allows(machine.isa, WHIT_ISA_AVX512) && n <= 256; n *= 2)
+        assert_true(whit_isa_allows(whit_matmul_find(&machine, &type, &spec, n)->isa, WHIT_ISA_AVX512));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_product_equals_generic),
-                                       cmocka_unit_test(large_products_equal_generic)};
+                                       cmocka_unit_test(large_products_equal_generic),
+                                       cmocka_unit_test(steps_within_lines_keep_the_level)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,7 +323,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     _mm_sfence();
 }
 
-#define MATMUL(lower, upper)                                                                                           \
+#define MATMUL(lower, upper, to_tokens)                                                                                \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \
         return type->codec == WHIT_CODEC_##upper && spec->kind == WHIT_ACTS_I8 && steps_are_lines(type, spec);         \
@@ -338,16 +338,16 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
         .name = "matmul_i8_" #lower "_16x4_avx512",                                                                    \
         .isa = WHIT_ISA_AVX512,                                                                                        \
         .min_tokens = 1,                                                                                               \
-        .max_tokens = UINT32_MAX,                                                                                      \
+        .max_tokens = to_tokens,                                                                                       \
         .accepts = accepts_##lower,                                                                                    \
         .run = run_##lower,                                                                                            \
     };
 
-MATMUL(t2, T2)
-MATMUL(t5, T5)
-MATMUL(b1, B1)
-MATMUL(q2, Q2)
-MATMUL(i4, I4)
-MATMUL(i8, I8)
-MATMUL(i8s, I8S)
-MATMUL(l2, L2)
+MATMUL(t2, T2, UINT32_MAX)
+MATMUL(t5, T5, 127) /* stands behind 64x6, which takes steps that end within lines from fewer tokens on */
+MATMUL(b1, B1, UINT32_MAX)
+MATMUL(q2, Q2, UINT32_MAX)
+MATMUL(i4, I4, UINT32_MAX)
+MATMUL(i8, I8, UINT32_MAX)
+MATMUL(i8s, I8S, UINT32_MAX)
+MATMUL(l2, L2, UINT32_MAX)
