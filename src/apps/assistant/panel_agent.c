@@ -276,7 +276,10 @@ static whit_status be_ready(whit_panel_agent *a, whit_error *error)
     WHIT_TRY(whit_answering_model_open(&a->model, &a->wished, &calls, error));
     if (a->is_ready) return WHIT_OK;
     a->runner = (whit_runner){.project = a->project, .config = &a->config, .cancel = &a->cancel};
-    WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
+    if (!a->mcp) { /* an earlier attempt may have read a part; open servers have their names from it */
+        whit_agent_config_free(&a->config);
+        WHIT_TRY(whit_agent_config_load(&a->config, a->project, error));
+    }
     if (a->config.servers && !a->mcp)
         WHIT_TRY(whit_mcp_open(a->config.servers, &a->cancel, on_note, a, &a->mcp, error));
     size_t limit = a->model.answering.context_bytes ? a->model.answering.context_bytes : 400000;
