@@ -121,11 +121,25 @@ static uint64_t panel_end(ed *e)
     return whit_text_size(e->panel.doc->buffer->text);
 }
 
+/* Returns the end of a path that is at most so wide: what follows it in a question must be seen, too. */
+static const char *path_end(const char *path, int n_columns)
+{
+    size_t n = strlen(path);
+    while (n && (n > 100 || whit_glyphs_width(path, n) > n_columns)) {
+        do {
+            path++;
+            n--;
+        } while (((uint8_t)*path & 0xC0) == 0x80);
+    }
+    return path;
+}
+
 static void ask_hunk(ed *e)
 {
+    static const char keys[] = "y yes, n no, a all, d none: ", dots[] = "...";
     struct ed_panel *panel = &e->panel;
     const whit_panel_hunk *hunk = &panel->hunks[panel->at];
-    char label[200];
+    char label[200], rest[80];
     show_panel(e);
     if (panel->asked <= panel->at) { /* each question is appended once */
         panel->from = panel_end(e);
@@ -133,8 +147,12 @@ static void ask_hunk(ed *e)
         panel->asked = panel->at + 1;
     }
     const char *below = show_from(e, panel->from) ? "; more below" : "";
-    snprintf(label, sizeof label, "y yes, n no, a all, d none: %.100s, %zu of %zu%s%s", hunk->path, panel->at + 1,
-             panel->n_hunks, hunk->reason ? " (!)" : "", below);
+    snprintf(rest, sizeof rest, ", %zu of %zu%s%s", panel->at + 1, panel->n_hunks, hunk->reason ? " (!)" : "", below);
+    const int room = e->n_columns - (int)(sizeof keys - 1 + strlen(rest));
+    const char *path = path_end(hunk->path, room);
+    const bool is_cut = path != hunk->path;
+    if (is_cut) path = path_end(path, room - (int)sizeof dots + 1);
+    snprintf(label, sizeof label, "%s%s%s%s", keys, is_cut ? dots : "", path, rest);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
     panel->asked_ns = whit_now_ns();
 }
