@@ -217,7 +217,7 @@ for points in lines.values():
         assert 0 <= x <= 800 and 0 <= y <= 460
 assert len(svg.getElementsByTagName("circle")) == 3
 title, = svg.getElementsByTagName("title") # the whole command, of which the picture has room for a part
-assert title.firstChild.data.startswith("whit tune ") and "--rank 4 " in title.firstChild.data, title.firstChild.data
+assert title.firstChild.data.startswith("whit tune ") and "--rank 4" in title.firstChild.data, title.firstChild.data
 assert all(len(text.firstChild.data) <= 100 for text in svg.getElementsByTagName("text"))
 END
 finish
