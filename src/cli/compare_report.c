@@ -165,8 +165,8 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
             return cli_fail(c->call, CLI_LIMIT, "out of memory");
         }
         if (overlaps[i] >= OVERLAP_NAMED)
-            cli_note("%s: about %.0f %% of %s was in the text that this model was calibrated with: results on other "
-                     "text will be worse",
+            cli_note("%s: about %.0f %% of %s was in the text that this model was made with: results on other text "
+                     "will be worse",
                      s->path, 100 * overlaps[i], text);
         if (!c->json) print_row(c->call, s->path, row);
         json_array_append_new(rows, row);

@@ -100,7 +100,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
         const char *others = words[n_stem] == '-' ? "-split-*" : ".part*";
         int n = n_stem < 200 ? (int)n_stem : 200;
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%.200s: one piece of a split file; join the pieces in order: cat %.*s%s > %.*s", words, n,
+                         "%.200s: is one piece of a split file; join the pieces in order: cat %.*s%s > %.*s", words, n,
                          words, others, n, words);
     }
     /* Text that cannot be a name is opened as a path, so that the error of opening it is reported. */

@@ -184,7 +184,7 @@ static int check_start(cli_call *call)
     for (size_t i = 0; i < sizeof of_new / sizeof *of_new; i++)
         if (cli_was_given(call, of_new[i]))
             return cli_fail(call, CLI_USAGE,
-                            "%s is for a new model; the shape of the model given by --start cannot be changed",
+                            "%s is for a new model; the model of --start keeps its shape, tokenizer, template and name",
                             of_new[i]);
     return CLI_OK;
 }

@@ -228,7 +228,7 @@ static const char *find_oddity(const whit_web_server *server, struct MHD_Connect
     bool is_newer = !strcmp(version, "HTTP/1.1");
     server->api.each_value(connection, MHD_HEADER_KIND, see_header, &f);
     if (f.is_odd || f.n_lengths + f.n_codings > 1 || (f.n_codings && !is_newer))
-        return "The request must give the length of its body exactly once.\n";
+        return "The request must give the length of its body exactly once, in plain fields.\n";
     if (f.n_hosts > 1 || (is_newer && !f.n_hosts)) return "The request must name its host exactly once.\n";
     return f.is_encoded ? "Compressed bodies are not supported: send the body without a Content-Encoding.\n" : NULL;
 }

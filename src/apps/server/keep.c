@@ -111,9 +111,8 @@ whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path,
     uint32_t n;
     *n_saved = 0;
     if (whit_session_position(session, i) <= LEAST_TOKENS)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "a slot is saved in whole blocks of %d tokens, but has only %u tokens", LEAST_TOKENS,
-                         whit_session_position(session, i));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot of at most %d tokens is not saved, and this one has %u",
+                         LEAST_TOKENS, whit_session_position(session, i));
     WHIT_TRY(whit_session_snapshot(session, i, path, purpose, &n, error));
     *n_saved = n;
     return WHIT_OK;
