@@ -90,7 +90,7 @@ static inline whit_status whit_rerank(whit_session *session, const whit_embed_te
     return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
 }
 
-/* Tells a text's place in the order of scores. */
+/* Holds a text's score and number, for lists in the order of scores. */
 typedef struct whit_ranked {
     float score;
     size_t index; /* number of the text, from 0 */

@@ -75,7 +75,7 @@ static inline whit_session_turn whit_session_turn_default(void)
 WHIT_API WHIT_CHECKED whit_status whit_session_save(whit_session_file *file, const whit_session_turn *turn,
                                                     whit_error *error);
 
-/* Tells whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
+/* Reports whether a model and the recorded settings reproduce exactly the tokens of a file and its KV blocks. */
 typedef struct whit_session_replay {
     size_t struct_bytes;
     uint32_t n_turns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tells the time in nanoseconds of a monotonic clock. */
+ * Reads a monotonic clock and the CPU time of a thread, in nanoseconds. */
 #ifndef WHIT_BASE_CLOCK_H
 #define WHIT_BASE_CLOCK_H
 

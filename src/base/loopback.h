@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Tells which addresses only programs of this machine can reach, for sockets.c and its Windows form. */
+ * Determines which addresses only programs of this machine can reach, for sockets.c and its Windows form. */
 #ifndef WHIT_BASE_LOOPBACK_H
 #define WHIT_BASE_LOOPBACK_H
 

@@ -71,7 +71,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
         return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(resolved, target, sizeof target - 1);
-        if (n < 0) return WHIT_OK; /* not a link, or it does not exist: the next call reports the error */
+        if (n < 0) return WHIT_OK; /* it is not a link or does not exist: the next call reports the error */
         target[n] = 0;
         memcpy(folder, resolved, sizeof folder);
         int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)

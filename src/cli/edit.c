@@ -77,7 +77,8 @@ static int take_lines(cli_call *call, char **texts)
             if (!strcmp(file, "-"))
                 return cli_fail(call, CLI_USAGE, "%s: only a file can be opened at a line, not stdin", line);
             call->operands[n++] = at;
-            at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1; /* not longer than the two texts together */
+            /* The joined text is not longer than the two texts together. */
+            at = stpcpy(stpcpy(stpcpy(at, file), ":"), line + 1) + 1;
         } else {
             call->operands[n++] = line;
         }

@@ -49,7 +49,7 @@ whit_status cli_profile_write(const char *path, const cli_machine *machine, cons
 /* ---- choosing -------------------------------------------------------------------------------------- */
 
 /* Functions of this type return the seconds that a piece of work takes with a setting's value (0: the default's), where
- * fewer are better; negative: it could not be measured. Every call measures anew. */
+ * fewer are better; 0 or negative: it could not be measured. Every call measures anew. */
 typedef double cli_tune_cost(void *user, cli_tuned which, uint32_t value);
 
 typedef struct cli_tune_candidates {
@@ -59,7 +59,8 @@ typedef struct cli_tune_candidates {
 
 /* Compares the candidates of a setting with its default in n_rounds rounds, in each of which all are measured in turn.
  * A candidate that is at least 3 % faster in the median, and faster in three quarters of the rounds, replaces the
- * default; of several the fastest. Sets value and gain; false if nothing could be measured. */
+ * default; of several such candidates, the fastest does. Sets the setting's value and gain in `profile`. Returns
+ * false, with the default, as soon as one measurement fails. */
 bool cli_tune_choose(cli_tune_cost *cost, void *user, cli_tuned which, const cli_tune_candidates *candidates,
                      uint32_t n_rounds, cli_profile *profile);
 

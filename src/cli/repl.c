@@ -162,7 +162,7 @@ static int run_repl(cli_call *call)
     }
     if (status == CLI_OK && !person && r.text.size_bytes) evaluate_text(&r, true, r.times);
     if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
-    bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* not mistakes of the program */
+    bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* these are not mistakes of the program */
     if (status == CLI_OK && r.failure && !person) status = told ? r.failure : CLI_FAILED;
     cli_input_close(input);
     whit_buf_free(&r.text);

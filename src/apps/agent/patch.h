@@ -11,7 +11,7 @@
 
 #define WHIT_PATCH_MARK "\xEF\xBB\xBF" /* UTF-8's byte order mark, which editors do not show */
 
-/* Tells how a hunk's old lines were matched: by the first grade with a match. */
+/* Lists the grades by which a hunk's old lines are matched, in the order in which they are tried. */
 typedef enum whit_patch_grade {
     WHIT_PATCH_EXACT,
     WHIT_PATCH_TRAILING, /* the lines match except for blanks at their ends */

@@ -16,7 +16,7 @@
 #include "format/conversion_cache.h"
 #include "model/hadamard.h"
 
-#define BENCH_MODEL_VERSION "2" /* must be changed together with the content that is written below */
+#define BENCH_MODEL_VERSION "2" /* change it together with the content that is written below */
 #define SEED                20261121
 
 #define SIZES(name, layers, embd, ff, heads, kv_heads, head, vocab, theta)                                             \

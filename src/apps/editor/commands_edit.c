@@ -116,7 +116,7 @@ static int compare_ranges(const void *a, const void *b)
  * first, so that edits do not move the remaining lines. */
 static void each_line(ed *e, void (*change)(ed *e, uint64_t begin, void *user), void *user)
 {
-    whit_range lines[ED_CURSORS_MAX]; /* beginnings of the first and the last line of each cursor */
+    whit_range lines[ED_CURSORS_MAX]; /* byte offsets of the beginnings of each cursor's first and last line */
     size_t n = e->window->n_cursors;
     for (size_t i = 0; i < n; i++) {
         whit_range range = ed_selection(&e->window->cursors[i]);

@@ -32,7 +32,7 @@ struct ed_search {
     uint8_t *line;          /* buffer of LINE_BYTES for a line that is not contiguous; NULL until needed */
     bool by_line;           /* a match has crossed the end of a line, so the search continues line by line */
     const uint8_t *subject; /* text of the last match, whose groups are offsets in it */
-    uint64_t replaced_to;   /* beginning of a line where ^ has matched already; ED_NONE: there is no such line */
+    uint64_t replaced_to;   /* byte offset of a line where ^ has matched already; ED_NONE: there is no such line */
 };
 
 void ed_search_free(struct ed_search *search)

@@ -23,12 +23,12 @@ const char *whit_syntax_language(size_t i, char *name, size_t room_bytes);
 uint32_t whit_syntax_line(const whit_syntax *syntax, uint32_t state, const uint8_t *line, size_t n, bool ends,
                           uint8_t *styles);
 
-/* holds the states at the beginnings of a text's lines, as far as they are computed; zero-initialise it */
+/* Holds the states at the beginnings of a text's lines, as far as they are computed; zero-initialise it. */
 typedef struct whit_syntax_states {
     struct {
         uint64_t offset;
         uint32_t state;
-    } * marks; /* at beginnings of lines, ascending */
+    } * marks; /* (n_marks) states at the beginnings of lines, in the order of their byte offsets */
     size_t n_marks, room;
 } whit_syntax_states;
 void whit_syntax_states_free(whit_syntax_states *states);

@@ -448,7 +448,7 @@ static uint8_t mode_of_rows(const ed *e)
     return ed_vi_is_visual(e) ? ED_VI_IN_VISUAL : ED_VI_IN_NORMAL;
 }
 
-/* Tells that a key, or the key after a prefix, is not one of vi's keys, and ends the command. */
+/* Reports that a key, or the key after a prefix, is not one of vi's keys, and ends the command. */
 static void refuse_key(ed *e, uint32_t prefix)
 {
     if (prefix == 'i' || prefix == 'a')

@@ -16,7 +16,7 @@
 #define LINE_BYTES       1024 /* size of a line, which is that of a prompt's text */
 
 struct range {
-    uint64_t first, last; /* beginnings of the first and the last line */
+    uint64_t first, last; /* byte offsets of the beginnings of the first and the last line */
     int n_given;          /* number of addresses given, 0 to 2 */
     bool beyond;          /* an address exceeds the last line */
 };

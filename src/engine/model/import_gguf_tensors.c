@@ -323,7 +323,7 @@ static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf
     char name[128];
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
-    /* not a scale but a tensor with a meaning of its own */
+    /* A tensor with a meaning of its own is not a scale. */
     if (find_tensor(architecture, tensor, false, matrix)) return false;
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};

@@ -613,7 +613,7 @@ static void flatten(const whit_import_name *row, struct whit_hf_import *import, 
     if (!row || r->file->n_dims != 3 || (!whit_import_has_experts(row->rows) && row->rows != WHIT_IMPORT_ROW)) return;
     import->flat = *r->file;
     import->flat.n_dims = 2;
-    /* cannot overflow, because the product of all dimensions fits the file */
+    /* This cannot overflow, because the product of all dimensions fits the file. */
     import->flat.dims[0] *= import->flat.dims[1];
     import->flat.dims[1] = import->flat.dims[2];
     r->file = &import->flat;

@@ -222,7 +222,7 @@ static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_erro
     if (c->session->options.endless) { /* the session does not store ids beyond its context */
         while (common < n_ids - 1 && common < n_held && held[common] == ids[common]) common++;
         WHIT_TRY(whit_session_truncate(c->session, c->sequence, (uint32_t)common, error));
-        *n_kept = whit_session_position(c->session, c->sequence); /* may be less than `common` */
+        *n_kept = whit_session_position(c->session, c->sequence); /* the sequence may now be shorter than `common` */
     } else {
         WHIT_TRY(whit_session_reuse(c->session, c->sequence, ids, n_ids, n_kept, error));
     }

@@ -264,7 +264,7 @@ static whit_status open_session(const whit_model *model, const whit_session_opti
     if (status == WHIT_OK) {
         if (s->arena_bytes >= HUGE_PAGE_BYTES) whit_system_interleave(s->arena, s->arena_bytes);
         whit_arena arena = {.memory = s->arena};
-        whit_fpenv caller = whit_fpenv_enter(); /* not around allocations, because their functions belong to the host */
+        whit_fpenv caller = whit_fpenv_enter(); /* allocations stay outside: their functions are the host's */
         place_arrays(s, &arena);
         whit_fpenv_leave(caller);
         memset(s->positions, 0, s->options.n_sequences * sizeof *s->positions);

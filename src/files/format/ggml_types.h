@@ -53,7 +53,7 @@ typedef enum whit_ggml_kind {
     WHIT_GGML_KIND_COUNT
 } whit_ggml_kind;
 
-/* Tells the form in which a kind stores its scales. */
+/* Lists the forms in which kinds store their scales. */
 typedef enum whit_ggml_scales {
     WHIT_GGML_SCALES_NONE,   /* float types */
     WHIT_GGML_SCALES_GROUP,  /* in the blocks */

@@ -98,7 +98,7 @@ void whit_gguf_close(whit_gguf *gguf);
  * where the file's parts lie; after a failure the file may only be closed. */
 whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t n_texts, whit_error *error);
 
-/* Tells how type ids that forks use differently were resolved: lines with their newlines, or "". */
+/* Returns lines that report how type ids that forks use differently were resolved; "" without such ids. */
 const char *whit_gguf_notes(const whit_gguf *gguf);
 
 /* ---- metadata ------------------------------------------------------------------------------ */

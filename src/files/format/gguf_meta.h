@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the first part of a GGUF file: declares a checked cursor and the metadata entries. Only the reader (gguf.c)
- * includes it. */
+ * Reads the first part of a GGUF file: declares a checked cursor and the metadata entries. This header is private
+ * to its folder. */
 #ifndef WHIT_FORMAT_GGUF_META_H
 #define WHIT_FORMAT_GGUF_META_H
 

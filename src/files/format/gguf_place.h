@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Finds the places and types of the tensors of a GGUF file. Only gguf.c includes it. */
+ * Finds the places and types of the tensors of a GGUF file. This header is for gguf.c alone. */
 #ifndef WHIT_FORMAT_GGUF_PLACE_H
 #define WHIT_FORMAT_GGUF_PLACE_H
 

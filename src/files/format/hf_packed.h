@@ -50,7 +50,7 @@ typedef struct whit_hf_packed {
     whit_tensor_type type;                         /* type of the rows */
 } whit_hf_packed;
 
-/* Tells the role of a tensor in a module, which the ending of its name determines. */
+/* Lists the roles of a tensor in a module; the ending of its name determines its role. */
 typedef enum whit_hf_role { WHIT_HF_OTHER, WHIT_HF_CODES, WHIT_HF_BESIDE } whit_hf_role;
 /* Finds the role of a tensor. CODES: the module's weight; the module's name is the first *module_bytes of `name`.
  * BESIDE: a tensor that is read with the weight, or that changes no result. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Declares the members of an open whit_ndf. Only the files of the container include it (ndf.c, ndf_verify.c). */
+ * Declares the members of an open whit_ndf. This header is private to its folder. */
 #ifndef WHIT_FORMAT_NDF_FILE_H
 #define WHIT_FORMAT_NDF_FILE_H
 

@@ -37,7 +37,7 @@ static inline uint32_t whit_levels_nearest(const whit_levels *levels, float w)
         if (place > 1)
             place = place < last ? place : last;
         else
-            place = 1; /* also for NaN */
+            place = 1; /* NaN gets this place, too */
         best = (uint32_t)place - 1;
         end = best + 4 < levels->n ? best + 4 : levels->n;
     }

@@ -15,8 +15,8 @@ typedef struct whit_matrix_solve {
     whit_hessian_pair *hessians; /* statistics of the matrix's inputs */
     const whit_factor *factor;   /* factor of hessians->text */
     bool moved;                  /* the target is corrected for the inputs' errors */
-    uint32_t n_sweeps;           /* sweeps of descent after GPTQ, at most */
-    bool descends;               /* do the usual number of sweeps, which held-out windows may end early */
+    uint32_t n_sweeps;           /* sweeps of descent after GPTQ, at most; not used with `descends` */
+    bool descends;               /* does the full method's number of sweeps; held-out windows may end them early */
     bool anneals;                /* with descends: the codes are drawn at a falling temperature first */
     whit_within within;          /* receives the share of the matrix that is solved */
     bool only;                   /* no other matrix needs the Hessians' shift, which is freed early */

@@ -155,7 +155,7 @@ whit_status whit_compress_types_check(const whit_compress_types *t, whit_error *
         whit_tensor_type type;
         bool is_compressed = tensor->type.codec == WHIT_CODEC_Q2 || tensor->type.codec == WHIT_CODEC_L2 ||
             tensor->type.scale_type == WHIT_SCALE_U8;
-        if (is_compressed && !find_form(o->codec)) /* would be rounded again for the other type */
+        if (is_compressed && !find_form(o->codec)) /* it would be rounded again for the other type */
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%s' is compressed already; start from the original", t->source->path,
                              tensor->name);

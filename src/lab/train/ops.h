@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Declares the operations of the tape: a forward function and a gradient for every kind of node. Only tape.c and
- * ops_*.c include it. */
+ * Declares the operations of the tape: a forward function and a gradient for every kind of node. This header is
+ * for tape.c and ops_*.c alone. */
 #ifndef WHIT_TRAIN_OPS_H
 #define WHIT_TRAIN_OPS_H
 

@@ -74,7 +74,7 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
         const uint64_t *a = letter(encoder, 0, window[0]), *b = letter(encoder, 1, window[1]);
         const uint64_t *c = letter(encoder, 2, window[2]);
         for (uint32_t w = 0; w < WORDS; w++) trigram[w] = a[w] ^ b[w] ^ c[w];
-        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* cannot fail: the length of the text is limited */
+        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* this cannot fail: the text's length is limited */
     }
     whit_hyper_bundle_majority(&encoder->bundle, encoder->ties, out);
     return WHIT_OK;

@@ -126,7 +126,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
 {
     whit_state_pool moved;
     WHIT_TRY(whit_state_pool_open(&g->graph, g->allocator, &moved, error));
-    forget_masks(g); /* also forgets the copies that frames remember */
+    forget_masks(g); /* this also forgets the copies that frames remember */
     uint32_t begin = whit_state_pool_import(&moved, &g->exact, g->begin, 0);
     for (int round = 0; round < 2 && !moved.failed; round++)
         for (whit_grammar_state *s = g->states; s; s = s->next) { /* first all copies are made, then all numbers */

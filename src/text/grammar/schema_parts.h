@@ -8,7 +8,7 @@
 #include "grammar/automaton.h"
 #include "grammar/language.h"
 
-/* Tells the kind of a condition on a value. Schemas and their choices are decomposed into parts, which describe the
+/* Lists the kinds of conditions on a value. Schemas and their choices are decomposed into parts, which describe the
  * texts of one type. */
 typedef enum whit_json_schema_kind {
     WHIT_JSON_SCHEMA_HOLDS = 0,     /* the schema at `node`; `done` marks its choices that were already made */
@@ -122,7 +122,7 @@ uint32_t whit_json_schema_pattern(whit_json_schema_compiler *c, whit_language *l
  * failed. */
 bool whit_json_schema_open_language(whit_json_schema_compiler *c, whit_language *language);
 void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language *language, uint32_t node);
-/* Tells the purpose for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
+/* Lists the purposes for which whit_json_schema_format returns the pattern of a known format; it returns NULL for other
  * formats, which are annotations. */
 typedef enum whit_json_schema_use {
     WHIT_JSON_SCHEMA_WRITTEN, /* write strings with no other constraint */

@@ -75,7 +75,7 @@ static whit_status read_documents(folder *f, const char *path, whit_error *error
                                                    "generation_config.json", "config.json", "added_tokens.json"};
     for (int i = 0; i < N_DOCUMENTS; i++) {
         bool exists = false;
-        if (i == ADDED_TOKENS) { /* not read if there is a tokenizer.json, which contains all added tokens */
+        if (i == ADDED_TOKENS) { /* it is not read if there is a tokenizer.json, which contains all added tokens */
             WHIT_TRY(file_in(f, path, "tokenizer.json", &exists, error));
             if (exists) continue;
         }

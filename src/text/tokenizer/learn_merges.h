@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Implements the core of byte-pair encoding: makes from words with counts the characters and merged pieces, in the
- * order in which they were found. Only learn.c includes it. */
+ * order in which they were found. This header is private to its folder. */
 #ifndef WHIT_TOKENIZER_LEARN_MERGES_H
 #define WHIT_TOKENIZER_LEARN_MERGES_H
 

@@ -192,7 +192,7 @@ static bool touches_plain(const encoding *e, const uint8_t *text, size_t start, 
     return low < e->options->n_plain && e->options->plain[low].start < end;
 }
 
-/* Tells the relation of the text that find_added gets to the user's text. */
+/* Lists how the text that find_added gets can be related to the user's text. */
 enum origin {
     ORIGIN_RAW,      /* the text is part of the input: the user's ranges apply */
     ORIGIN_TEMPLATE, /* normalized, contains none of the user's text */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tells the classes of characters as usual tokenizers define them (by utf8proc's tables). */
+ * Classifies characters as common tokenizers do, mostly by utf8proc's tables, and converts bytes to the byte-level
+ * alphabet of GPT-2 and back. */
 #ifndef WHIT_TOKENIZER_UNICODE_H
 #define WHIT_TOKENIZER_UNICODE_H
 

@@ -123,7 +123,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* also prefetches the row of the next tile */
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* the loop also prefetches the row of the next tile */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         prefetch_l2(line + next);
