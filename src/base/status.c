@@ -55,6 +55,7 @@ whit_status whit_fail(whit_error *error, whit_status status, const char *format,
 
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes)
 {
+    if (!size_bytes) return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for %s", what);
     return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for %s (%zu bytes)", what, size_bytes);
 }
 

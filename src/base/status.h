@@ -11,7 +11,7 @@
 whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reports a failed allocation of `size_bytes` for `what`, and returns WHIT_ERROR_MEMORY. */
+/* Reports a failed allocation of `size_bytes` (0: unknown) for `what`, and returns WHIT_ERROR_MEMORY. */
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes);
 
 /* Reports a failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */

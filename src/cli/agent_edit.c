@@ -27,7 +27,7 @@ static whit_status write_copies(struct copies *copies, const whit_changes *stage
 {
     copies->n = whit_changes_count(staged);
     copies->paths = calloc(copies->n + 1, sizeof *copies->paths);
-    if (!copies->paths) return whit_fail_memory(error, "the copies", copies->n);
+    if (!copies->paths) return whit_fail_memory(error, "the copies", (copies->n + 1) * sizeof *copies->paths);
     WHIT_TRY(cli_editor_folder(copies->folder, error));
     copies->is_made = true;
     for (size_t i = 0; i < copies->n; i++) {

@@ -110,7 +110,7 @@ static whit_status make_models(struct bench *b, whit_error *error)
 {
     const struct bench_values *v = b->values;
     b->models = calloc(v->models.n + v->shapes.n, sizeof *b->models);
-    if (!b->models) return whit_fail_memory(error, "the models", v->models.n + v->shapes.n);
+    if (!b->models) return whit_fail_memory(error, "the models", 0);
     for (size_t i = 0; i < v->models.n; i++) {
         bench_model *model = &b->models[b->n_models++];
         const char *path = v->models.items[i], *slash = strrchr(path, '/');

@@ -122,7 +122,7 @@ static whit_status find_closing(whit_local_model *l, whit_error *error)
     if (l->closing) memcpy(l->closing, bits, n_words * sizeof *l->closing);
     whit_grammar_state_close(state);
     whit_grammar_close(grammar);
-    if (status == WHIT_OK && !l->closing) status = whit_fail_memory(error, "a mask", n_words);
+    if (status == WHIT_OK && !l->closing) status = whit_fail_memory(error, "a mask", n_words * sizeof *l->closing);
     return status;
 }
 

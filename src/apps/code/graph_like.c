@@ -87,7 +87,7 @@ static whit_status open_like(const whit_graph *graph, struct like *like, whit_er
     *like = (struct like){.graph = graph};
     WHIT_TRY(whit_encoder_open(NULL, &like->encoder, error));
     WHIT_TRY(whit_hyper_bundle_open(WHIT_MEMORY_WORDS, NULL, &like->bundle, error));
-    if (!collect_calls(graph, &like->calls)) return whit_fail_memory(error, "calls of a graph", n_symbols(graph));
+    if (!collect_calls(graph, &like->calls)) return whit_fail_memory(error, "the calls in the code graph", 0);
     return WHIT_OK;
 }
 

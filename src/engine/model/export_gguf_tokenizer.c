@@ -72,7 +72,7 @@ static whit_status put_merges(const whit_tokenizer_view *view, whit_gguf_writer 
     bool failed = text.failed;
     whit_buf_free(&text);
     whit_free(allocator, sorted, n_slots * sizeof *sorted + 1);
-    return failed ? whit_fail_memory(error, "merges", n) : WHIT_OK;
+    return failed ? whit_fail_memory(error, "merges", 0) : WHIT_OK;
 }
 
 static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit_gguf_writer *writer,
@@ -98,7 +98,7 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
     if (!failed) whit_gguf_put_array(writer, "tokenizer.ggml.token_type", WHIT_GGUF_I32, types.data, n);
     whit_buf_free(&types);
     whit_buf_free(&numbers);
-    return failed ? whit_fail_memory(error, "the vocabulary", n) : WHIT_OK;
+    return failed ? whit_fail_memory(error, "the vocabulary", 0) : WHIT_OK;
 }
 
 /* Writes a token id, or, if it is absent and readers would assume a default, a key of our own that says so. */

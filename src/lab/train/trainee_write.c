@@ -112,7 +112,7 @@ static whit_status write_tensor(const whit_trainee *trainee, const whit_param *p
     struct image image;
     const whit_tensor_type finished = finished_type(trainee, param), *type = &finished;
     whit_status status = WHIT_OK;
-    if (!make_image(trainee->allocator, type, &image)) status = whit_fail_memory(error, param->name, param->n);
+    if (!make_image(trainee->allocator, type, &image)) status = whit_fail_memory(error, param->name, 0);
     if (status == WHIT_OK) {
         if (param->coded)
             coded_rows(trainee, param, &image.rows);

@@ -85,7 +85,7 @@ static whit_status end_word(whit_learner *learner, whit_error *error)
     if (!learner->word_bytes) return WHIT_OK;
     whit_text_entry *entry = whit_text_table_add(&learner->words, learner->word, learner->word_bytes);
     learner->word_bytes = 0;
-    if (!entry) return whit_fail_memory(error, "different words", learner->words.n);
+    if (!entry) return whit_fail_memory(error, "different words", 0);
     entry->count++;
     return WHIT_OK;
 }
@@ -212,7 +212,7 @@ whit_status whit_learner_finish(whit_learner *learner, whit_buf *image, whit_err
     whit_status status =
         whit_merges_learn(&merges, &learner->words, options->n_tokens - fixed, learner->allocator, error);
     if (status == WHIT_OK && !open_tokens(&tokens, fixed + merges.pieces.n, learner->allocator))
-        status = whit_fail_memory(error, "a vocabulary", fixed + merges.pieces.n);
+        status = whit_fail_memory(error, "a vocabulary", 0);
     if (status == WHIT_OK) {
         fill_tokens(&tokens, options, &merges);
         whit_vocabulary vocabulary = whit_vocabulary_init("the new vocabulary", WHIT_VOCABULARY_SPM);

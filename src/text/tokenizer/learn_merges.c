@@ -122,7 +122,7 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
         if ((double)covered >= COVERAGE * (double)tally.total) break;
         covered += tally.characters[i].count;
         if (!whit_text_table_add(&l->merges->pieces, text, whit_utf8_encode(tally.characters[i].code, text)))
-            status = whit_fail_memory(error, "characters", i);
+            status = whit_fail_memory(error, "characters", 0);
     }
     l->merges->n_characters = l->merges->pieces.n;
     whit_free(l->allocator, tally.characters, N_CODES * sizeof *tally.characters);
