@@ -422,8 +422,8 @@ static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_to
     if (code != 0) {
         uint32_t n_started = self->n_started;
         whit_pool_close(self);
-        return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s", n_started + 2, n_threads,
-                         strerror(code));
+        return whit_fail(error, WHIT_ERROR_MEMORY, "cannot start thread %u of %u: %s; use fewer threads", n_started + 2,
+                         n_threads, strerror(code));
     }
     if (topology) pin_workers(self);
     self->is_pinned = topology != NULL;

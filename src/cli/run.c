@@ -46,8 +46,9 @@ static const cli_option options[] = {
     {"-f, --file", CLI_FILE, AT(prompt_file), "FILE",
      "Read the prompt from a file, without its last newline; - is stdin. Text on stdin is appended to a prompt."},
     {"-n, --predict, --n-predict", CLI_INT, AT(n_tokens), "N",
-     "Number of tokens, or -1 for no limit but the context; -1 for an answer and the built-in model, else 128.", -2,
-     1 << 30},
+     "Number of tokens, or -1 for no limit but the context, which -2 means too; by default -1 for an answer and the "
+     "built-in model, else 128.",
+     -2, 1 << 30},
     {"--raw, -no-cnv, --no-conversation", CLI_FLAG, AT(raw), NULL,
      "Continue the prompt as a text, also where the model has a chat template."},
     {"--chat", CLI_FLAG, AT(chat), NULL,

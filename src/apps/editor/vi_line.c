@@ -302,7 +302,7 @@ static void global(ed *e, struct range range, const char *arguments, bool withou
         if (vi->lines.n == room) {
             uint64_t *grown = room < GLOBAL_LINES_MAX ? realloc(vi->lines.begins, 2 * room * sizeof *grown) : NULL;
             if (!grown) {
-                ed_vi_fail(e, "':g' matches too many lines: nothing was done");
+                ed_vi_fail(e, "':g' matches too many lines, and nothing was done: give it a smaller range");
                 vi->lines.n = 0;
                 return;
             }

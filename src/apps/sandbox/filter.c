@@ -173,6 +173,7 @@ int whit_call_number(const whit_call *call)
 whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whit_error *error)
 {
     (void)wants, (void)code;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libseccomp");
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "no sandbox is possible: whit was built without libseccomp; install its headers and build again");
 }
 #endif

@@ -130,8 +130,11 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
         if (set.items[i].kind != WHIT_JSON_SCHEMA_HOLDS && !read_failure(c, set.items[i], l)) return false;
     if (l->form.no_multiple && !l->form.integers) { /* two more decimals distinguish numbers from multiples */
         if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
-            return whit_json_schema_refuse(c, l->step_node,
-                                           "numbers that are not multiples of this number cannot be enforced"),
+            return whit_json_schema_refuse(
+                       c, l->step_node,
+                       "numbers that are not multiples of this number cannot be enforced: without the point it "
+                       "may be %u at most, and have 13 decimals",
+                       WHIT_NUMBER_STEP_MAX / 100),
                    false;
         l->form.step *= 100;
         l->form.decimals += 2;

@@ -254,7 +254,9 @@ static bool find_names(object *o)
             by = k;
             if (pattern_bit(o, k)) continue;
             if (o->n_patterns == PATTERNS_MAX)
-                return whit_json_schema_refuse(c, k, "this many patterns of names cannot be enforced"), false;
+                return whit_json_schema_refuse(c, k, "the object has too many patterns of names (%d at most)",
+                                               PATTERNS_MAX),
+                       false;
             o->patterns[o->n_patterns++] = k;
         }
         if (names != WHIT_JSON_NONE) by = names;
