@@ -269,9 +269,9 @@ def test_budgets():
     check(len(thought) <= 5 and text, "Anthropic's budget", thought, text)
     tool = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}
     for _ in range(3):  # a program, a limit and a grammar at once; the slot is taken again and again
-        thought, text = think(server, "/v1/chat/completions", {"max_tokens": 40, "thinking_budget": 7, "tools": [tool],
+        thought, text = think(server, "/v1/chat/completions", {"max_tokens": 40, "thinking_budget": 7, "tools": [tool], "tool_choice": "required", 
                                                                "program": "logits = logits + 0.0"})
-        check(whole.startswith(thought.rstrip("\ufffd")) and len(thought) <= 7, "a budget with tools and a program", thought)
+        check(len(thought) <= 7, "a budget with tools and a program", thought)
     server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "thinking_budget": -3}, 400)
     server.end()
 
@@ -293,7 +293,9 @@ if IS_LONG:
     shutil.rmtree("wide")
 else:
     MODEL = "hybrid"
-    make_model("thinker", TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif") + "{# </think> #}")
+    calls = "{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}"
+    thinks = TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif").replace("{{ m.content }}", calls)
+    make_model("thinker", "{% if tools %}{{ tools | tojson }}{% endif %}" + thinks + "{# </think> #}")
     test_budgets()
     test_chat()
     make_model("hybrid", TEMPLATE)
