@@ -196,6 +196,11 @@ done, e = run([message(None, [("read", {"path": p}) for p in ("../outside", "src
 got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
 wanted(len(got) == 13 and all(g.startswith("error:") for g in got[:5] + got[6:]), f"reads: {got}")
 wanted(got[5] == "(no match)", f"grep: {got[5]}")
+# Models write a folder's name with a slash after it and "./" before it.
+done, e = run([message(None, [("list", {"path": p}) for p in ("src", "src/", "./src//", "", "./", "/", "src/away/")]), message("done")])
+got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
+wanted(got[0] == got[1] == got[2] and got[3] == got[4] and not any(g.startswith("error:") for g in got[:5]), f"folders: {got}")
+wanted(got[5].startswith("error:") and got[6].startswith("error:"), f"folders outside: {got[5:]}")
 for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/link", ".env"):
     before = open("outside").read()
     done, e = run([message(None, [("write", {"path": path, "content": "x"})]), message("done")])

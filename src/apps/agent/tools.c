@@ -230,6 +230,18 @@ static void visit(walk *w, const char *path, int deep)
     if (n >= 0) free(names);
 }
 
+/* Writes a path without "./" before it and slashes after it, as models add them, into `plain`, which has room for the
+ * path and the zero byte; returns `plain`. */
+static const char *plain_folder(const char *path, char *plain)
+{
+    while (path[0] == '.' && path[1] == '/') path += 1 + strspn(path + 1, "/");
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    memcpy(plain, path, n);
+    plain[n] = '\0';
+    return plain;
+}
+
 static void tool_walk(const whit_tool_place *place, const json_t *arguments, bool grep, whit_buf *result)
 {
     const char *path = json_string_value(json_object_get(arguments, "path"));
@@ -239,7 +251,9 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     whit_error error;
     bool there = false;
     uint32_t mode;
+    char plain[PATH_MAX];
     if (!path || strcmp(path, ".") == 0) path = "";
+    if (strlen(path) < sizeof plain) path = plain_folder(path, plain);
     bool folder = !*path || is_folder(place->project, path);
     walk w = {.place = place, .result = result};
     char inside[PATH_MAX];
