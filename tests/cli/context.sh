@@ -23,7 +23,7 @@ one_line "trained for $trained"
 
 # ---- run and chat: said once, on stderr, and nothing where the context is as trained
 expect 0 whit run model.gguf 'the land' -n 4 -c $((trained + 1))
-grep -q "context of $((trained + 1)) tokens, but the model was trained for $trained" err || complain "run: $(cat err)"
+grep -q "the context has $((trained + 1)) tokens, but the model was trained for $trained" err || complain "run: $(cat err)"
 printf 'the land\n' | whit chat model.gguf -n 4 -c $((trained + 1)) >out 2>err
 grep -q "trained for $trained" err || complain "chat: $(cat err)"
 expect 0 whit run model.gguf 'the land' -n 4 -c "$trained"

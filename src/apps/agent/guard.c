@@ -426,7 +426,8 @@ static const char *known_key(size_t i)
 }
 
 /* Returns the first place from `begin` on of an endpoint's key, which is $WHIT_API_KEY or a key of known_keys, whatever
- * its form. *n_key gets the key's length, with those of keys that overlap it. If the text contains no such key, returns n and sets *n_key to 0. */
+ * its form. *n_key gets the key's length, with those of keys that overlap it. If the text contains no such key, returns
+ * n and sets *n_key to 0. */
 static size_t find_known(const char *text, size_t n, size_t begin, size_t *n_key)
 {
     size_t first = n;

@@ -62,13 +62,14 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
                          o->n_tokens, start->config.n_ctx);
     const float of_logits = o->kl_weight + o->ce_weight;
-    if (!(o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0) ||
-        (o->by_blocks ? of_logits > 0 || !(o->hidden_weight > 0) : !(of_logits > 0)))
+    const bool are_weights = o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0;
+    if (o->by_blocks && (!are_weights || of_logits > 0 || !(o->hidden_weight > 0)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         o->by_blocks
-                             ? "training by blocks needs a weight of hidden states above 0, and no other losses"
-                             : "the weights of the losses must be at least 0, and the divergence's or the "
-                               "cross-entropy's above 0");
+                         "training by blocks needs a weight of hidden states above 0, and no other losses");
+    if (!o->by_blocks && (!are_weights || !(of_logits > 0)))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the weights of the losses must be at least 0, and the divergence's or the cross-entropy's "
+                         "above 0");
     if (o->resume && !o->checkpoint)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a run can only be resumed from its checkpoint: name that file");
     return WHIT_OK;

@@ -344,7 +344,7 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     };
 
 MATMUL(t2, T2, UINT32_MAX)
-MATMUL(t5, T5, 127) /* stands behind 64x6, which takes steps that end within lines from fewer tokens on */
+MATMUL(t5, T5, 127) /* stands after 64x6, which takes steps that end within lines from fewer tokens on */
 MATMUL(b1, B1, UINT32_MAX)
 MATMUL(q2, Q2, UINT32_MAX)
 MATMUL(i4, I4, UINT32_MAX)
