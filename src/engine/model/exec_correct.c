@@ -73,9 +73,7 @@ static size_t most_scratch(const whit_tensor_type *type, const whit_acts_spec *a
     size_t most = 0;
     for (uint32_t b = 0; b < WHIT_EXEC_BUCKETS && whit_exec_bucket_rows(b) <= n_rows; b++) {
         if (!kernels[b]->scratch_bytes) continue;
-        /* the largest number of rows in the bucket; bucket 7, for example, has 8 to 15 */
-        uint32_t rows = b < 7 ? whit_exec_bucket_rows(b) : 2 * whit_exec_bucket_rows(b) - 1;
-        size_t bytes = kernels[b]->scratch_bytes(type, acts, rows < n_rows ? rows : n_rows);
+        size_t bytes = kernels[b]->scratch_bytes(type, acts, whit_exec_bucket_most(b, n_rows));
         if (bytes > most) most = bytes;
     }
     return whit_round_up(most, WHIT_ALIGN_BYTES);

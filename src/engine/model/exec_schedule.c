@@ -23,6 +23,12 @@ uint32_t whit_exec_bucket_rows(uint32_t bucket)
     return bucket < 8 ? bucket + 1 : 8u << (bucket - 7);
 }
 
+uint32_t whit_exec_bucket_most(uint32_t bucket, uint32_t n_rows)
+{
+    const uint32_t most = whit_exec_bucket_rows(bucket + 1) - 1;
+    return most < n_rows ? most : n_rows;
+}
+
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows)
 {
     return kernels[bucket_of_rows(n_rows)];

@@ -109,6 +109,8 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 const whit_matmul_kernel *whit_exec_bucket(const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS], uint32_t n_rows);
 /* Returns the smallest number of rows that belong to a bucket. */
 uint32_t whit_exec_bucket_rows(uint32_t bucket);
+/* Returns the largest number of rows, of at most n_rows, that belongs to a bucket. */
+uint32_t whit_exec_bucket_most(uint32_t bucket, uint32_t n_rows);
 /* Set the function of a step that is not a product (exec_steps.c), and the function of a product (exec_products.c). */
 void whit_exec_bind_items(whit_exec_step *step);
 void whit_exec_bind_tiles(whit_exec_step *step, bool is_adapted);
