@@ -15,7 +15,7 @@
 #include "server/keep.h"
 #include "server/kv_events.h"
 
-enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000 };
+enum { BATCH_TOKENS = 256, PROMPT_LOGITS = 16, IDLE_MS = 2000, STAGES_MAX = 3 };
 
 /* Describes work for the engine's thread between two steps: texts to embed, or an action on a slot. The errand belongs
  * to the thread that waits for it. */
@@ -33,8 +33,8 @@ typedef struct slot {
     whit_generation *generation;
     whit_sampler *sampler;
     /* stages of sampling: a program's, a limit of thinking's, then a grammar's, which decides last */
-    whit_stage stages[3];
-    const whit_stage *stage_list[3];
+    whit_stage stages[STAGES_MAX];
+    const whit_stage *stage_list[STAGES_MAX];
     int32_t *held; /* tokens in a free slot's sequence */
     size_t n_held;
     whit_mount mounts[WHIT_MOUNTS_MAX]; /* adapters with which the tokens were computed */
