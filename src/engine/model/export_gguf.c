@@ -452,13 +452,14 @@ static whit_status refuse_mixture(const char *name, whit_error *error)
 static whit_status check_options(const whit_export_options *options, whit_error *error)
 {
     whit_ggml_kind kind;
-    if (options->coded && !parse_kind(options->coded, &kind)) WHIT_TRY(refuse_mixture(options->coded, error));
-    if (options->coded && !parse_kind(options->coded, &kind))
+    if (options->coded && !parse_kind(options->coded, &kind)) {
+        WHIT_TRY(refuse_mixture(options->coded, error));
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "type '%s' is unknown: choose one of tq1_0 tq2_0 q2_0 q1_0 q8_0 q4_0 q2_k q3_k q4_k q5_k q6_k "
                          "iq2_xxs iq2_xs "
                          "iq2_s iq4_nl iq4_xs f16 bf16 f32",
                          options->coded);
+    }
     if (options->floats && (!parse_kind(options->floats, &kind) || !is_float_kind(kind)))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a float type: f16, bf16 or f32", options->floats);
     return WHIT_OK;
