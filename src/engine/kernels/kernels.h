@@ -53,7 +53,7 @@ typedef struct whit_matmul_kernel {
     /* Prepares tables from x in the scratch, before the first run that uses them; NULL: no tables are needed. */
     void (*prepare)(const whit_acts *x, void *scratch);
     whit_matmul_fn *run;
-    /* Variants with the same scratch; NULL: not implemented. */
+    /* Variants with the same scratch; NULL: the kernel has no such variant. */
     whit_matmul_fn *run_added; /* adds to y instead of overwriting it */
     whit_matmul_gated_fn *run_gated;
 } whit_matmul_kernel;
