@@ -9,6 +9,9 @@
 #ifndef MADV_PAGEOUT
 #define MADV_PAGEOUT 21 /* Linux 5.4 */
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
 
 /* Advises the pages that touch the range, or only pages wholly within it. */
 static void advise(const void *begin, size_t size_bytes, int advice, bool whole_pages)
@@ -30,6 +33,11 @@ void whit_pages_scatter(const void *begin, size_t size_bytes)
 void whit_pages_prefetch(const void *begin, size_t size_bytes)
 {
     advise(begin, size_bytes, MADV_WILLNEED, false);
+}
+
+void whit_pages_populate(void *begin, size_t size_bytes)
+{
+    advise(begin, size_bytes, MADV_POPULATE_WRITE, false);
 }
 
 void whit_pages_evict(const void *begin, size_t size_bytes)

@@ -3,6 +3,11 @@
  * them. */
 #include "test.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 #include "kv/cache.h"
 
 enum { N_LAYERS = 30, USUAL_BATCH = 512 };
@@ -62,8 +67,62 @@ static void packed_caches_are_small(void **state)
     }
 }
 
+#ifdef __linux__
+static size_t count_resident(uint8_t *begin, size_t size_bytes)
+{
+    static unsigned char pages[1 << 16];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = size_bytes / page;
+    size_t n_resident = 0;
+    assert_true(n <= sizeof pages && mincore(begin, n * page, pages) == 0);
+    for (size_t i = 0; i < n; i++) n_resident += pages[i] & 1;
+    return n_resident * page;
+}
+
+/* A group of blocks gets its memory in small parts while the last blocks of the groups before it are filled, and no
+ * earlier; bytes that are there are not changed. */
+static void groups_get_memory_ahead(void **state)
+{
+    (void)state;
+    whit_kv_pool pool;
+    uint64_t bytes;
+    assert_true(whit_kv_pool_size(&pool, 30, 5, whit_kv_block_bytes(WHIT_KV_F16, 128), 10, &bytes));
+    uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    madvise(memory, bytes, MADV_NOHUGEPAGE); /* huge pages are resident as a whole */
+    whit_kv_pool_init(&pool, memory);
+    const size_t group = WHIT_KV_GROUP_BLOCKS * pool.block_bytes, last = 2 * pool.block_bytes;
+    for (uint32_t i = 0; i < WHIT_KV_GROUP_BLOCKS; i++) {
+        assert_int_equal(whit_kv_pool_take(&pool), i);
+        memset(memory, WHIT_KV_GROUP_BLOCKS, group);
+        if (i + 1 < WHIT_KV_GROUP_BLOCKS) whit_kv_pool_populate(&pool, 1);
+        assert_int_equal(count_resident(memory + group, group), 0);
+    }
+    whit_kv_pool_populate(&pool, 1);
+    if (!count_resident(memory + group, group)) skip(); /* a kernel before Linux 5.14 */
+    for (size_t n = WHIT_KV_POPULATE_BYTES; n < group; n += WHIT_KV_POPULATE_BYTES) {
+        assert_in_range(count_resident(memory + group, group), n, n + 4096);
+        whit_kv_pool_populate(&pool, 1);
+    }
+    assert_int_equal(count_resident(memory + group, group), group);
+    whit_kv_pool_populate(&pool, WHIT_KV_GROUP_BLOCKS);
+    assert_int_equal(count_resident(memory + 2 * group, last), 0);
+    whit_kv_pool_populate(&pool, WHIT_KV_GROUP_BLOCKS + 1);
+    assert_in_range(count_resident(memory + 2 * group, last), WHIT_KV_POPULATE_BYTES, WHIT_KV_POPULATE_BYTES + 4096);
+    for (uint32_t i = 0; i < 100; i++) whit_kv_pool_populate(&pool, UINT32_MAX);
+    assert_int_equal(pool.populated_bytes, 10 * pool.block_bytes);
+    for (size_t i = 0; i < group; i++) assert_int_equal(memory[i], WHIT_KV_GROUP_BLOCKS);
+    for (size_t i = group; i < 10 * pool.block_bytes; i += 4096) assert_int_equal(memory[i], 0);
+    munmap(memory, bytes);
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(packed_caches_are_small)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packed_caches_are_small),
+#ifdef __linux__
+        cmocka_unit_test(groups_get_memory_ahead),
+#endif
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

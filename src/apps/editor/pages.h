@@ -7,8 +7,6 @@
 
 #include <stddef.h>
 
-/* Asks the kernel to provide the pages of a range of memory now. */
-void whit_pages_ready(void *memory, size_t size_bytes);
 /* Serves memory of `room_bytes` that fills from its beginning and whose first `ready_bytes` are provided. If
  * `used_bytes` exceed that, an eighth more is provided, from 16 KiB to 1 MiB. Returns the number of bytes that are then
  * provided. */

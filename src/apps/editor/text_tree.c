@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/system.h"
-#include "editor/pages.h"
+#include "base/pages.h"
 
 #define RESERVE 32 /* number of nodes in reserve: more than one change takes in a tree of any usual height */
 
@@ -46,7 +46,7 @@ static bool add_slab(struct tree *tree, bool is_leaf)
     uint8_t *memory = whit_system_alloc(size_bytes, huge ? size_bytes : WHIT_ALIGN_BYTES);
     if (!memory) return false;
     if (huge) whit_map_expect(memory, size_bytes, true);
-    if (pool->slabs_bytes) whit_pages_ready(memory, size_bytes);
+    if (pool->slabs_bytes) whit_pages_populate(memory, size_bytes);
     struct slab *slab = (struct slab *)memory;
     *slab = (struct slab){tree->slabs, size_bytes};
     tree->slabs = slab;

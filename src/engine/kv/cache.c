@@ -269,6 +269,13 @@ void whit_kv_settle(whit_kv *kv, uint32_t sequence)
     }
 }
 
+void whit_kv_populate(whit_kv *kv)
+{
+    uint32_t n_growing = 0;
+    for (uint32_t i = 0; i < kv->shape.n_sequences; i++) n_growing += kv->n_tokens[i] > 0;
+    for (uint32_t c = 0; c < kv->n_classes; c++) whit_kv_pool_populate(&kv->classes[c].pool, n_growing);
+}
+
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 {
     if (n_tokens > kv->n_tokens[sequence]) return false;

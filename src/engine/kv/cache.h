@@ -98,6 +98,9 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
 /* Drops, after a pass, the blocks that lie completely before the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
+/* Gives memory, a little after each pass, to the blocks that the sequences with tokens will take next
+ * (whit_kv_pool_populate). */
+void whit_kv_populate(whit_kv *kv);
 /* Returns whether a sequence can be resumed at position n_tokens, which is at most its length. It can if every block
  * that the next query sees, and the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);

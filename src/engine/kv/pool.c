@@ -2,6 +2,7 @@
 #include "kv/pool.h"
 
 #include "base/mem.h"
+#include "base/pages.h"
 
 bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_heads, size_t head_bytes, uint64_t n_blocks,
                        uint64_t *bytes)
@@ -33,7 +34,8 @@ uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory)
         pool->free_blocks[i] = pool->n_blocks - 1 - i; /* handed out from the end: block 0 first */
     }
     pool->n_free = pool->n_blocks;
-    pool->oldest = pool->newest = pool->n_named = 0;
+    pool->oldest = pool->newest = pool->n_named = pool->n_ever = 0;
+    pool->populated_bytes = 0;
     return (uint8_t *)(pool->buckets + pool->n_buckets);
 }
 
@@ -114,6 +116,7 @@ uint32_t whit_kv_pool_take(whit_kv_pool *pool)
     uint32_t block;
     if (pool->n_free) {
         block = pool->free_blocks[--pool->n_free];
+        if (block >= pool->n_ever) pool->n_ever = block + 1;
     } else {
         block = pool->oldest - 1;
         keep_no_longer(pool, block);
@@ -121,6 +124,22 @@ uint32_t whit_kv_pool_take(whit_kv_pool *pool)
     }
     pool->references[block] = 1;
     return block;
+}
+
+/* Returns the end of the groups that contain the first n_blocks blocks, in bytes from the beginning of `data`. */
+static size_t end_of_groups(const whit_kv_pool *pool, uint64_t n_blocks)
+{
+    const uint64_t end = whit_round_up(n_blocks, WHIT_KV_GROUP_BLOCKS);
+    return pool->block_bytes * (size_t)(end < pool->n_blocks ? end : pool->n_blocks);
+}
+
+void whit_kv_pool_populate(whit_kv_pool *pool, uint32_t n_ahead)
+{
+    const size_t used = end_of_groups(pool, pool->n_ever), end = end_of_groups(pool, (uint64_t)pool->n_ever + n_ahead);
+    const size_t begin = pool->populated_bytes > used ? pool->populated_bytes : used;
+    if (begin >= end) return;
+    pool->populated_bytes = end - begin < WHIT_KV_POPULATE_BYTES ? end : begin + WHIT_KV_POPULATE_BYTES;
+    whit_pages_populate(pool->data + begin, pool->populated_bytes - begin);
 }
 
 void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block)

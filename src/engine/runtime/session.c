@@ -497,6 +497,7 @@ static void settle(whit_session *s, const whit_batch *batch)
         if (s->to_mark[sequence] <= end) s->to_mark[sequence] = 0;
         whit_kv_settle(&s->kv, sequence);
     }
+    whit_kv_populate(&s->kv);
 }
 
 /* Rolls back a sequence after a failed step. It may end up shorter than before if a window's blocks were freed. */
