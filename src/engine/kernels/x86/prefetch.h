@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "kernels/prefetch_distances.h"
+
 /* Prefetches a cache line from memory into L2. */
 static inline void prefetch_l2(const void *line)
 {
@@ -16,16 +18,12 @@ static inline void prefetch_l1(const void *line)
 {
     __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)line));
 }
-/* Distances at which the lines of a sequential read are prefetched. */
-typedef struct prefetch_distances {
-    unsigned l2_bytes, l1_bytes;
-} prefetch_distances;
 /* Returns the distances for kernels that read one stream of weights for one token. On Zen 4, which is AMD's family 19h
  * with AVX-512, two cores read 24 GB/s each if lines are prefetched 8 and 4 KB ahead, and 33 with 2 KB and 512 bytes.
  * Zen 5 was measured to need the longer distances; elsewhere nobody compared them. */
 static inline prefetch_distances prefetch_one_stream(void)
 {
     const bool is_zen4 = __builtin_cpu_is("amdfam19h") && __builtin_cpu_supports("avx512f");
-    return is_zen4 ? (prefetch_distances){2048, 512} : (prefetch_distances){8192, 4096};
+    return is_zen4 ? (prefetch_distances){2048, 512} : PREFETCH_USUAL;
 }
 #endif
