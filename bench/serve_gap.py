@@ -50,16 +50,20 @@ model = os.path.join(scratch, "-".join([options.shape, options.layers, options.d
 def open_stream(server, prompt, n_tokens):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=3600)
     connection.request("POST", "/v1/completions", json.dumps(
-        {"prompt": prompt, "max_tokens": n_tokens, "ignore_eos": True, "stream": True, "temperature": 0}))
+        {"prompt": prompt, "max_tokens": n_tokens, "ignore_eos": True, "stream": True, "temperature": 0,
+         "timings_per_token": True}))
     return connection, connection.getresponse()
 
 
 def follow(server, i, stop, times):
-    """Notes when each token of an answer arrives, until `stop`."""
+    """Notes when each piece of an answer arrives, and the number of tokens up to it, until `stop`.
+
+    A token that ends within a character comes with the next one, so a piece may have several tokens.
+    """
     connection, reply = open_stream(server, [100 + i, 200 + i], 1900)
     for line in reply:
         if line.startswith(b"data: {"):
-            times.append(time.monotonic())
+            times.append((time.monotonic(), json.loads(line[6:]).get("timings", {}).get("predicted_n", 0)))
         if stop.is_set():
             break
     connection.close()
@@ -87,7 +91,8 @@ def measure(server, seed):
     connection.sock.close()
     for thread in threads:
         thread.join()
-    gaps = sorted((b - a) * 1000 for t in times for a, b in zip(t, t[1:]) if b > begun and a < ended)
+    gaps = sorted((b - a) * 1000 / (m - n) for t in times for (a, n), (b, m) in zip(t, t[1:])
+                  if b > begun and a < ended and m > n)
     return gaps[-1], gaps[len(gaps) * 99 // 100], ended - begun, len(gaps)
 
 
