@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Hints about the pages of a mapping: they move data between disk and memory, or assign memory, and change no byte. Errors are
- * ignored: a system that lacks a hint runs as if it had not been given. */
+ * Hints about the pages of a mapping: they move data between disk and memory, or assign memory, and change no byte.
+ * Errors are ignored: a system that lacks a hint runs as if it had not been given. */
 #ifndef WHIT_BASE_PAGES_H
 #define WHIT_BASE_PAGES_H
 
