@@ -352,7 +352,8 @@ int cli_agent_task(cli_call *call, const char *project)
         return cli_fail(call, CLI_USAGE,
                         "--preview is for apply, undo and redo; a task shows each change before it is written");
     int status = cli_tasks_open(&t);
-    if (status == CLI_OK) status = values->prompt ? cli_tasks_run(&t, values->prompt, false) : cli_tasks_type(&t);
+    if (status == CLI_OK)
+        status = values->prompt ? cli_tasks_run_attached(&t, values->prompt, false) : cli_tasks_type(&t);
     cli_tasks_close(&t);
     return status;
 }

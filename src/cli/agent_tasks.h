@@ -49,6 +49,8 @@ int cli_tasks_open(struct cli_tasks *tasks);
 void cli_tasks_close(struct cli_tasks *tasks);
 /* Runs a task and saves the conversation. only_reads: only a plan is made, and nothing is written. */
 int cli_tasks_run(struct cli_tasks *tasks, const char *text, bool only_reads);
+/* Runs a task together with the files that it names (@FILE) and what was attached before it. */
+int cli_tasks_run_attached(struct cli_tasks *tasks, const char *task, bool only_reads);
 /* Reads and runs typed tasks until the input ends. */
 int cli_tasks_type(struct cli_tasks *tasks);
 /* Writes the path of the file that keeps an editor's session. Errors: io. */

@@ -121,8 +121,7 @@ static int run_line(struct cli_tasks *t, const char *line)
     return CLI_OK;
 }
 
-/* Runs a task together with its attachments. */
-static int run_attached(struct cli_tasks *t, const char *task, bool only_reads)
+int cli_tasks_run_attached(struct cli_tasks *t, const char *task, bool only_reads)
 {
     static const char plan[] = "Make a plan for this task: read what you need, and describe the changes file by file. "
                                "Change nothing.\n\n";
@@ -253,7 +252,7 @@ static int do_add(struct cli_tasks *t, const char *paths)
 
 static int do_plan(struct cli_tasks *t, const char *task)
 {
-    if (*task) return run_attached(t, task, true);
+    if (*task) return cli_tasks_run_attached(t, task, true);
     cli_note("/plan TASK lets the model read and describe what it would change, and write nothing");
     return CLI_OK;
 }
@@ -352,7 +351,7 @@ static int run_typed(struct cli_tasks *t, char *line, bool is_person, bool *over
                  cli_near_commands(line + 1, command_words(), hint, sizeof hint));
         return CLI_OK;
     }
-    return *line ? run_attached(t, line, false) : CLI_OK;
+    return *line ? cli_tasks_run_attached(t, line, false) : CLI_OK;
 }
 
 /* Reads and runs lines. A failure ends a script, but not a person's session: the person has seen the message. */

@@ -195,6 +195,9 @@ wanted("The file src/a.c:" in asked[3] and "nobody: there is no such file" in do
 wanted("the model is second at" in done.stderr and "/undo" in done.stdout and len(e.requests) == 5, f"/model, /help, exit: {done}")
 wanted("no model secnod; did you mean second\n" in done.stderr and "no model third; it has first, second\n" in done.stderr and
        done.stderr.count("the model is the one that the server has open at") == 2, f"/model of a name that the server lacks: {done.stderr}")
+done, e = script([END], "", "see @src/a.c, and @nobody")
+wanted("The file src/a.c:\n```\nint a;\n" in e.requests[0]["messages"][-1]["content"] and done.returncode == 0 and
+       "nobody: there is no such file" in done.stderr, f"@file of a task in the command: {done.stderr}")
 # A command is run for a person at a terminal. A piped text, which may be anybody's, runs none.
 project()
 status, seen, e = at([END, END], [("agent>", "!printf 'ran \\033[2J\\000\\377 on'; exit 3\n"), ("exit status 3", ""), ("agent>", "after\n"),
