@@ -121,7 +121,7 @@ INLINE void add_lines(const int n_tiles, __m256i words[TILES_MAX], const uint8_t
                 low = _mm256_add_epi8(low, look_up_bytes(entries, index));
                 high = _mm256_add_epi8(high, look_up_bytes(entries + 16, index));
             }
-            /* Keeps the sums in this order: gcc 12 would add all look-ups as a tree, whose nodes exceed the registers. */
+            /* Keeps the sums in this order: gcc 12 adds look-ups as a tree, whose nodes exceed the registers. */
             __asm__("" : "+x"(low), "+x"(high));
         }
         words[0] = _mm256_add_epi16(words[0], _mm256_maddubs_epi16(_mm256_unpacklo_epi8(low, high), twice));
