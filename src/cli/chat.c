@@ -109,6 +109,15 @@ static void explain(cli_chat *chat, whit_status status, const whit_answer *answe
     if (chat->verbose) cli_talk_statistics(&chat->talk, answer, (uint64_t)chat->sampler.seed + chat->n_answers);
 }
 
+static void keep_turn(cli_chat *chat, const whit_sampler *sampler, whit_finish finish)
+{
+    int status = cli_keep_conversation(chat->call, &chat->keep, chat->talk.conversation, sampler, finish);
+    if (status != CLI_OK)
+        cli_note("this turn is not in the session file: it is written with the next one, if there is room then "
+                 "(/save FILE writes the messages elsewhere)");
+    cli_chat_remember(chat, status);
+}
+
 /* Generates one answer; false if no answer was added to the messages. */
 static bool answer_once(cli_chat *chat)
 {
@@ -144,9 +153,8 @@ static bool answer_once(cli_chat *chat)
     whit_status status = whit_conversation_answer(conversation, sampler, &wanted, &answer, &error);
     const bool is_answered = whit_conversation_count(conversation) > n_before;
     chat->keep.n_stages += answer.is_held + (chat->n_thinking > 0);
-    if (is_answered)
-        cli_chat_remember(chat, cli_keep_conversation(chat->call, &chat->keep, conversation, sampler, answer.finish));
     if (status == WHIT_OK || answer.n_generated) cli_view_end(&view);
+    if (is_answered) keep_turn(chat, sampler, answer.finish);
     whit_sampler_close(sampler);
     explain(chat, status, &answer, &error);
     if (status == WHIT_OK) cli_talk_remark_system(&chat->talk);

@@ -100,33 +100,31 @@ static int out_of_memory(cli_call *call)
     return cli_fail(call, CLI_LIMIT, "out of memory for the session");
 }
 
-/* Returns the number of messages at the beginning of the conversation that the file already contains; afterwards `seen`
- * has the hashes of all messages. */
-static size_t n_kept(cli_keep *keep, const whit_conversation *conversation)
+/* Appends the hashes of all messages to `now`; returns the number of messages at the beginning of the conversation that
+ * the file already contains. */
+static size_t n_kept(const cli_keep *keep, const whit_conversation *conversation, whit_buf *now)
 {
-    size_t n = whit_conversation_count(conversation), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES, n_same = 0;
-    bool same = true;
+    const size_t n = whit_conversation_count(conversation), n_seen = keep->seen.size_bytes / WHIT_HASH_BYTES;
+    size_t n_same = 0;
     for (size_t i = 0; i < n; i++) {
         uint8_t digest[WHIT_HASH_BYTES];
         hash_message(&whit_messages_of(conversation)[i], digest);
-        same &= i < n_seen && memcmp(keep->seen.data + i * sizeof digest, digest, sizeof digest) == 0;
-        n_same += same;
-        if (!same) {
-            if (keep->seen.size_bytes > i * sizeof digest) keep->seen.size_bytes = i * sizeof digest;
-            whit_buf_append(&keep->seen, digest, sizeof digest);
-        }
+        whit_buf_append(now, digest, sizeof digest);
+        if (n_same == i && i < n_seen && memcmp(keep->seen.data + i * sizeof digest, digest, sizeof digest) == 0)
+            n_same++;
     }
-    keep->seen.size_bytes = n * WHIT_HASH_BYTES;
     return n_same;
 }
 
-static whit_status write_note(cli_keep *keep, const whit_conversation *conversation, whit_buf *note, whit_error *error)
+/* Writes the note of the next turn, and the hashes of all messages into `now`. */
+static whit_status write_note(const cli_keep *keep, const whit_conversation *conversation, whit_buf *note,
+                              whit_buf *now, whit_error *error)
 {
-    const size_t n_same = n_kept(keep, conversation);
+    const size_t n_same = n_kept(keep, conversation, now);
     bool ok = whit_buf_printf(note, "{\"keep\": %zu, \"left_out\": %zu, \"messages\": ", n_same,
                               whit_conversation_n_left_out(conversation)) &&
         whit_conversation_write(conversation, 0, n_same, note) && whit_buf_append_str(note, "}\n");
-    return ok && !keep->seen.failed ? WHIT_OK : whit_fail_memory(error, "the session", note->size_bytes);
+    return ok && !now->failed ? WHIT_OK : whit_fail_memory(error, "the session", note->size_bytes);
 }
 
 static whit_status read_note(const char *text, size_t n_bytes, whit_conversation *conversation, whit_error *error)
@@ -156,7 +154,7 @@ int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversat
     }
     size_t n_ids;
     const int32_t *ids = whit_session_file_ids(keep->file, &n_ids);
-    n_kept(keep, conversation);
+    n_kept(keep, conversation, &keep->seen);
     if (keep->seen.failed) return out_of_memory(call);
     if (whit_conversation_resume(conversation, ids, n_ids, &error) != WHIT_OK) return cli_fail_error(call, &error);
     if (n_ids) cli_note("the session has %zu messages, %zu tokens", whit_conversation_count(conversation), n_ids);
@@ -167,24 +165,28 @@ int cli_keep_conversation(cli_call *call, cli_keep *keep, whit_conversation *con
                           whit_finish finish)
 {
     whit_error error;
-    whit_buf note = {0};
+    whit_buf note = {0}, now = {0};
     whit_session_turn turn = whit_session_turn_default();
     turn.sampler = sampler;
     turn.finish = finish;
     if (!keep->file) return CLI_OK;
-    if (write_note(keep, conversation, &note, &error) != WHIT_OK) {
-        whit_buf_free(&note);
-        return cli_fail_error(call, &error);
-    }
     if (sampler) {
         turn.ids = whit_conversation_turn(conversation, &turn.n_ids, &turn.n_given);
     } else {
         turn.ids = whit_conversation_ids(conversation, &turn.n_ids);
         turn.n_given = turn.n_ids;
     }
+    int status = write_note(keep, conversation, &note, &now, &error) == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);
     turn.note = whit_chars(&note);
     turn.note_bytes = note.size_bytes;
-    int status = cli_keep_turn(call, keep, turn);
+    if (status == CLI_OK) status = cli_keep_turn(call, keep, turn);
     whit_buf_free(&note);
+    /* After a failure the file still has the messages of `seen` alone, and the next turn brings the others. */
+    if (status == CLI_OK) {
+        const whit_buf before = keep->seen;
+        keep->seen = now;
+        now = before;
+    }
+    whit_buf_free(&now);
     return status;
 }

@@ -181,4 +181,6 @@ expect 5 whit verify absent --detached --key key.pub
 python3 "$SOURCE/tests/cli/session_kill.py" $kills f16 ${EMULATOR:-} "$WHIT" || complain "kills"
 # shellcheck disable=SC2086
 python3 "$SOURCE/tests/cli/session_kill.py" $(((kills + 1) / 2)) k4v2 ${EMULATOR:-} "$WHIT" || complain "kills, k4v2"
+# shellcheck disable=SC2086
+python3 "$SOURCE/tests/cli/session_full.py" ${EMULATOR:-} "$WHIT" || complain "a full disk"
 finish
