@@ -244,7 +244,7 @@ void ed_panel_reply(ed *e, const char *text)
     const whit_panel *agent = e->options.panel;
     if (!*e->panel.question) return;
     e->panel.question[0] = 0;
-    append_line(e, "> ", text ? text : "(the model gave no answer)");
+    append_line(e, "> ", text ? text : "(no answer was given)");
     agent->reply(agent->user, text);
 }
 
