@@ -4,7 +4,6 @@
 #include "test.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include <dlfcn.h>
 #include <pcre2.h>
 
 #include "base/rng.h"
@@ -20,11 +19,11 @@
 static bool no_jit;
 static int n_texts_wanted; /* for each tokenizer; 0: a few */
 
-int pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options)
+int __real_pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options);
+int __wrap_pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options);
+int __wrap_pcre2_jit_compile_8(pcre2_code_8 *code, uint32_t options)
 {
-    int (*real)(pcre2_code_8 *, uint32_t) = (int (*)(pcre2_code_8 *, uint32_t))dlsym(RTLD_NEXT, "pcre2_jit_compile_8");
-    assert_non_null(real);
-    return no_jit ? PCRE2_ERROR_JIT_BADOPTION : real(code, options);
+    return no_jit ? PCRE2_ERROR_JIT_BADOPTION : __real_pcre2_jit_compile_8(code, options);
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
