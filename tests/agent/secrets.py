@@ -48,6 +48,19 @@ done, results, asked = run([call(("patch_file", {"patch": "k.py\n<<<<<<< SEARCH\
 wanted("x = 2" in open("p/k.py").read(), f"the patch: {results}")
 wanted(TOKEN[::-1] not in asked, "a patched file with a token is in the copy")
 
+# A private key whose first line the same answer removes: neither the rest of the file is read, nor does a later patch that
+# does not match quote it; and that the key goes out of the file is asked about, or the next answer would read it.
+BODY = "MIIEowIBAAKCAQEA7bq8zH1gk3J5sVn2cPq9wXyZaBcDeFgHiJkLmNoPqRsTuV"
+HEAD = "-----BEGIN RSA " + "PRIVATE KEY-----"
+BLOCK = "deploy.txt\n<<<<<<< SEARCH\n{}\n=======\nx\n>>>>>>> REPLACE\n"
+for more in ([], ["--yes"]):
+    project({"deploy.txt": f"notes\n{HEAD}\n" + 5 * (BODY + "\n") + HEAD.replace("BEGIN", "END") + "\n"})
+    done, results, asked = run([call(("patch_file", {"patch": BLOCK.format(HEAD)}), ("read", {"path": "deploy.txt"}),
+                                     ("patch_file", {"patch": BLOCK.format("x\nzzz")}), ("run", {"command": "rev deploy.txt"})),
+                                call(("read", {"path": "deploy.txt"}), ("run", {"command": "rev deploy.txt"})), message("done")], *more)
+    wanted(BODY not in asked and BODY[:20] not in asked and BODY[::-1] not in asked, f"a key without its first line is sent: {results}")
+    wanted("takes a key" in results[0] and HEAD in open("p/deploy.txt").read(), f"a key is taken out of a file: {results}")
+
 # The endpoint's own key has no published form: a file of the project that --key-file names, and a copy of it.
 KEY = "0f1e2d3c4b5a69788796a5b4"
 for given in ("file", "variable"):

@@ -103,7 +103,8 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
     bool may_quote = status == WHIT_ERROR_FORMAT && there && file->action != WHIT_PATCH_ADD;
     size_t key = 0, key_end;
     bool is_secret = may_quote &&
-        (whit_light_secret(project, path) || whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
+        (whit_light_secret(project, path) || whit_change_had_key(&change) ||
+         whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
     if (is_secret) /* the error message must not quote a file with secrets */
         status = whit_fail(error, status, "%s: the patch does not match the file, whose text may not be shown", path);
     if (status == WHIT_OK) return add_change(set, &change, path, content, &result, error);
@@ -212,6 +213,12 @@ bool whit_changes_copy(whit_changes *set, const whit_change *change)
     }
     own.before = whit_chars(&content[0]);
     return add_change(set, &own, change->path, content, &(whit_patch_result){0}, &error) == WHIT_OK;
+}
+
+bool whit_change_had_key(const whit_change *c)
+{
+    size_t begin = 0, end;
+    return c->was && c->before_bytes && whit_guard_find_key(c->before, c->before_bytes, &begin, &end);
 }
 
 void whit_change_turn_round(whit_change *c)

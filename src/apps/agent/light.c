@@ -93,9 +93,25 @@ static const char *red_by_place(const char *project, const whit_change *change)
     return NULL;
 }
 
+static size_t count_keys(const char *text, size_t n)
+{
+    size_t count = 0;
+    for (size_t begin = 0, end; begin < n && whit_guard_find_key(text, n, &begin, &end); begin = end) count++;
+    return count;
+}
+
+/* Returns whether fewer keys are found in the new text: the first line of a private key may be gone and the key still
+ * be there, and then the file would be read. */
+static bool takes_key(const whit_change *c)
+{
+    const size_t n_before = c->was && c->before_bytes ? count_keys(c->before, c->before_bytes) : 0;
+    return n_before && (c->is && c->after_bytes ? count_keys(c->after, c->after_bytes) : 0) < n_before;
+}
+
 /* Returns the reason that lies in the text alone. */
 static const char *red_by_text(const whit_change *change)
 {
+    if (takes_key(change)) return "it takes a key, or a part of one, out of a file";
     if (adds_hidden(change)) return "it adds characters that are invisible or change the order of others";
     return whit_review_code(change);
 }
