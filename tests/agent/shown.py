@@ -13,6 +13,7 @@ import threading
 import time
 
 import checks
+from acp import Editor
 from checks import environment, wanted
 from endpoint import Endpoint, at_terminal, message
 
@@ -261,6 +262,26 @@ for act in (lambda: os.link("p/a.txt", "beside.txt"),
                                   [("[y/N", "y\n", act)])
     wanted("has changed since it was shown" in results[0] and read("a.txt") == b"a\n" and not os.path.exists("p/d/n.yml"),
            f"a change between showing and writing: {results}")
+
+
+# A command outside the sandbox runs on the changes of its answer, which are shown before the question about it.
+for kind in ("terminal", "json", "editor"):
+    project({"t.sh": b"echo harmless\n"})
+    calls = [message(None, [("write", {"path": "t.sh", "content": "echo other-$((40 + 2))\n"}), ("run", {"command": "sh t.sh"})]), END]
+    if kind == "editor":
+        editor = Editor(WHIT, environment(), calls, "--no-sandbox")
+        editor.result("initialize", protocolVersion=1)
+        session = editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"]
+        editor.task(session, "x")
+        diffs = editor.asked[0]["toolCall"]["content"]
+        wanted("sh t.sh" in editor.asked[0]["toolCall"]["title"] and [d["newText"] for d in diffs] == ["echo other-$((40 + 2))\n"],
+               f"a command in an editor: {editor.asked[0]}")
+        editor.end()
+        continue
+    more = ["--json"] if kind == "json" else []
+    status, seen, told = typed(calls, [("Do it? [y/N", "y\n"), ("[y/N", "n\n")], "--no-sandbox", *more)
+    first = seen[:seen.index("Do it?")]
+    wanted("+echo other-$((40 + 2))" in first and "-echo harmless" in first and "other-42" in told[1], f"a command ({kind}): {seen} {told}")
 
 
 def lead(to):

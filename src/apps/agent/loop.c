@@ -594,6 +594,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .staged = &l->staged,
                              .runner = o->runner,
                              .mcp = o->mcp,
+                             .show = o->show,
                              .agreed = o->agreed,
                              .ask = o->ask,
                              .cancel = o->cancel,

@@ -354,6 +354,20 @@ static bool is_agreed(const whit_tool_place *place, const char *begin, const cha
     return yes;
 }
 
+/* Asks about a command outside of the sandbox. It would run on the changes of the same answer, so they are shown
+ * first. */
+static bool may_run_outside(const whit_tool_place *place, const char *line, whit_buf *result)
+{
+    whit_error error;
+    whit_changes_settle(place->staged);
+    for (size_t i = 0; !place->is_alone && i < whit_changes_count(place->staged); i++)
+        if (place->show(place->user, whit_changes_at(place->staged, i), &error) != WHIT_OK) {
+            whit_buf_printf(result, "the command was not run: %s", error.message);
+            return false;
+        }
+    return is_agreed(place, "outside the sandbox it would run: ", line, "the command was not run", result);
+}
+
 static void tool_run(const whit_tool_place *place, const json_t *arguments, whit_buf *result)
 {
     const char *line = json_string_value(json_object_get(arguments, "command"));
@@ -367,7 +381,7 @@ static void tool_run(const whit_tool_place *place, const json_t *arguments, whit
         return;
     }
     if (place->runner->no_sandbox) {
-        if (!is_agreed(place, "outside the sandbox it would run: ", line, "the command was not run", result)) return;
+        if (!may_run_outside(place, line, result)) return;
     } else if (lacks) {
         whit_buf_printf(result, "error: commands are not run: %s", lacks);
         whit_runner_tell_lack(place->runner, lacks);
