@@ -212,6 +212,18 @@ status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--
                            [("[y/N", "y\n")], environment())
 wanted("unheld" in endpoint.requests[-1]["messages"][-1]["content"] and "outside the sandbox" in seen, f"unheld: {seen}")
 
+# It does not see what commands in the sandbox, which nobody was asked about, have left in their copy.
+project()
+PLANT = "all:\n\ttouch " + os.path.abspath("planted")
+done, got = agent([command(f"printf '%s\\n' '{PLANT}' > GNUmakefile; ls"), END])
+if "commands are not run" not in got[0]:
+    wanted("GNUmakefile" in got[0], f"a file in the copy: {got[0]}")
+endpoint = Endpoint([command("make -n; ls"), END])
+status, seen = at_terminal([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--project", "p", "--no-sandbox"],
+                           [("[y/N", "y\n")], environment())
+left = endpoint.requests[-1]["messages"][-1]["content"]
+wanted("Makefile" in left and "GNUmakefile" not in left and "planted" not in left, f"files of the sandbox outside of it: {left}")
+
 # Keys are not in the copy either, by their names or by what they hold, nor are they told of by any tool.
 TOKEN = "ghp_" + 6 * "aB3456"
 KEY = "-----BEGIN PRIVATE " + "KEY-----\n" + 2 * ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj" + "\n")

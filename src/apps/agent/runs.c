@@ -102,7 +102,11 @@ whit_status whit_runner_open(whit_runner *runner, const char *copy, whit_scratch
     if (misses && runner->note) runner->note(runner->user, misses);
     runner->was_said = true;
     const whit_scratch_wait wait = {runner->cancel, runner->note, runner->user};
-    return whit_scratch_open(runner->project, runner->cache_dir, copy, &wait, scratch, error);
+    /* Commands in the sandbox run without a question, and may leave files that programs obey. So commands outside of it
+     * have copies of their own. */
+    char name[32];
+    snprintf(name, sizeof name, "%s%s", runner->no_sandbox ? "outside-" : "", copy);
+    return whit_scratch_open(runner->project, runner->cache_dir, name, &wait, scratch, error);
 }
 
 whit_status whit_runner_run_in(whit_runner *runner, const char *copy, whit_scratch *scratch, const whit_changes *staged,
