@@ -21,10 +21,10 @@ def project(files):
         open(f"p/{name}", "w").write(text)
 
 
-def run(answers, *more):
+def run(answers, *more, env=None):
     endpoint = Endpoint(answers)
     done = subprocess.run([WHIT, "agent", "-p", "x", "--url", endpoint.url, "--model", "m", "--project", "p", *more],
-                          env=environment(), capture_output=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env=env or environment(), capture_output=True, start_new_session=True, stdin=subprocess.DEVNULL, timeout=120,
                           text=True)
     endpoint.server.shutdown()
     results = [m["content"] for m in endpoint.requests[-1]["messages"] if m["role"] == "tool"]
@@ -73,6 +73,14 @@ for given in ("file", "variable"):
                                 message("done")], *(["--key-file", "p/key"] if given == "file" else []))
     wanted(KEY not in asked and KEY[::-1] not in asked and "contains a key" in results[0], f"the endpoint's key ({given}): {results}")
 os.environ.pop("WHIT_API_KEY", None)
+# A copy for commands that was made before this program knew the key.
+project({"note.txt": f"my key is {KEY}\n", "other.txt": "other\n"})
+os.utime("p/other.txt", (1, 1))
+for given in ("", KEY):
+    done, results, asked = run([call(("run", {"command": "rev note.txt; ls -l --time-style=+%s other.txt"})), message("done")],
+                               env=dict(environment(), **({"WHIT_API_KEY": given} if given else {})))
+    if "commands are not run" not in results[0]:
+        wanted((KEY[::-1] in asked) == (not given) and " 1 other.txt" in results[0], f"a copy from before the key: {results}")
 project({"key": "ollama\n", "other.txt": "ollama\n"})
 os.chmod("p/key", 0o600)
 done, results, asked = run([call(("read", {"path": "other.txt"})), message("done")], "--key-file", "p/key")

@@ -474,6 +474,21 @@ bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end)
     return true;
 }
 
+void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES])
+{
+    whit_hash hash;
+    whit_hash_begin(&hash, "agent-guard");
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        whit_hash_add(&hash, forms[i].begin, strlen(forms[i].begin) + 1);
+        whit_hash_add_u64(&hash, forms[i].n_least);
+    }
+    for (size_t i = 0; i <= COUNT(known_keys); i++) {
+        const char *key = known_key(i);
+        if (key) whit_hash_add(&hash, key, strlen(key) + 1);
+    }
+    whit_hash_end(&hash, digest);
+}
+
 void whit_guard_hide_keys(whit_buf *text)
 {
     size_t begin = 0, end = 0, shown = 0;

@@ -5,6 +5,7 @@
 #ifndef WHIT_AGENT_GUARD_H
 #define WHIT_AGENT_GUARD_H
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* Returns whether a part of the path names keys, credentials, a history of commands, or version control's own files.
@@ -22,6 +23,8 @@ bool whit_guard_know_key(const char *key);
 /* Finds a private key, a token of a published form or an endpoint's key in a text: bytes *begin to *end. Returns false
  * if the text contains no key. */
 bool whit_guard_find_key(const char *text, size_t n, size_t *begin, size_t *end);
+/* Writes a digest of all that whit_guard_find_key looks for. If it has changed, a text without a key may have one. */
+void whit_guard_hash(uint8_t digest[WHIT_HASH_BYTES]);
 /* Replaces each key by a note. */
 void whit_guard_hide_keys(whit_buf *text);
 

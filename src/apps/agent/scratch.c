@@ -48,6 +48,8 @@ struct update {
     whit_buf old, old_text;
     /* this update's list: struct entry[], which owns its paths, and the lines of the list's file */
     whit_buf entries, text;
+    char keys[2 * WHIT_HASH_BYTES + 1]; /* digest of whit_guard_hash, in the first line of the list's file */
+    bool has_old_keys; /* the copy was made when other keys were looked for, so each file is searched again */
     uint64_t n_bytes;
     whit_status status;
     whit_error *error;
@@ -144,8 +146,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-/* Reads the list of copied files, whose lines are numbers and a path. A malformed line is ignored, as if its file had
- * not been copied. */
+/* Reads the list of copied files. After the first line, which is the digest of the keys, its lines are numbers and a
+ * path. A malformed line is ignored, as if its file had not been copied. */
 static void read_list(struct update *u)
 {
     char path[PATH_MAX + 16];
@@ -153,6 +155,9 @@ static void read_list(struct update *u)
     snprintf(path, sizeof path, "%s/list", u->scratch->folder);
     if (whit_read_file(path, LIST_BYTES_MAX, &u->old_text, &ignored) != WHIT_OK) return;
     if (!whit_buf_append(&u->old_text, "", 1)) return;
+    const size_t n_keys = strlen(u->keys);
+    u->has_old_keys =
+        strncmp(whit_chars(&u->old_text), u->keys, n_keys) != 0 || whit_chars(&u->old_text)[n_keys] != '\n';
     for (char *line = WHIT_ITEMS(char, &u->old_text), *end; (end = strchr(line, '\n')); line = end + 1) {
         struct entry e;
         struct stamp *s = &e.stamp;
@@ -276,7 +281,7 @@ static bool visit(void *user, const char *path)
         now = stamp_of(&own, &copy);
         same = memcmp(&now, &known->stamp, sizeof now) == 0;
     }
-    if (!same && S_ISREG(own.st_mode) && holds_key(full)) {
+    if ((!same || u->has_old_keys) && S_ISREG(own.st_mode) && holds_key(full)) {
         if (folder >= 0) close(folder);
         return true;
     }
@@ -393,7 +398,11 @@ whit_status whit_scratch_update(whit_scratch *scratch, const char *project, cons
     const whit_walk_how all = {.rules = project, .all = true}, how = {.skip = skip_folder};
     struct update u = {.scratch = scratch, .project = project, .error = error};
     char path[PATH_MAX + 16];
+    uint8_t digest[WHIT_HASH_BYTES];
     scratch->n_copied = scratch->n_same = 0;
+    whit_guard_hash(digest);
+    whit_hash_hex(digest, u.keys);
+    whit_buf_printf(&u.text, "%s\n", u.keys);
     read_list(&u);
     (void)whit_walk(project, &how, visit, &u);
     if (u.status == WHIT_OK) remove_gone(&u);
