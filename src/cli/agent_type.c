@@ -90,8 +90,12 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     }
     size_t n_plain = n ? whit_plain_text(&state, whit_chars(output) + skipped, n, plain) : 0;
     n_plain += whit_plain_end(&state, plain + n_plain);
-    whit_buf_printf(&t->attached, "\n\nThe person ran `%s` (%s), which printed:\n```\n%s", line, how,
-                    skipped ? "...\n" : "");
+    whit_buf command = {0};
+    whit_buf_append_str(&command, line);
+    whit_guard_hide_keys(&command);
+    whit_buf_printf(&t->attached, "\n\nThe person ran `%.*s` (%s), which printed:\n```\n%s", (int)command.size_bytes,
+                    whit_chars(&command), how, skipped ? "...\n" : "");
+    whit_buf_free(&command);
     whit_buf_append(&t->attached, plain, n_plain);
     whit_buf_append_str(&t->attached, "\n```\n");
     free(plain);

@@ -116,6 +116,13 @@ e = Endpoint([streamed("A streamed answer.", n=4), streamed("Another.")])
 status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
                            [("agent>", "hello\n"), ("streamed answer.", "more\n"), ("Another.", "/bye\n")], environment())
 wanted(status == 0 and len(e.requests) == 2, f"at a terminal: {seen}")
+# The line that the person ran goes with the next task, without a key in it.
+TOKEN = "ghp_" + 6 * "aB3456"
+e = Endpoint([message("done")])
+status, seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
+                           [("agent>", f"!echo {TOKEN} | wc -c\n"), ("agent>", "go on\n"), ("agent>", "/bye\n")], environment())
+asked = json.dumps(e.requests)
+wanted(TOKEN not in asked and "The person ran `echo [a key or token, which is not shown] | wc -c`" in asked, f"a key in a command: {seen}")
 
 # ---- a model in this process
 for seed in range(4):
