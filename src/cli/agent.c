@@ -362,6 +362,7 @@ static int run_task(cli_call *call, const char *project)
         values->url = found.url;
         values->model = found.name;
         values->hides_key = found.hides_key;
+        values->found = &found;
     }
     if (status == CLI_OK) status = (values->n_jobs ? cli_agent_parallel : cli_agent_task)(call, project);
     whit_found_server_free(&found);

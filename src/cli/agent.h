@@ -14,7 +14,8 @@ struct agent_values {
     float temperature;
     int allow;
     bool preview, json, no_sandbox, acp, yes, resume;
-    bool hides_key; /* whit found the server by itself, so $WHIT_API_KEY is not sent */
+    bool hides_key;                 /* whit found the server by itself, so $WHIT_API_KEY is not sent */
+    const whit_found_server *found; /* the server that `url` names; NULL: an option names it */
     cli_session_flags session;
 };
 /* Lists the words of --allow; green and yellow are older names of the first two. */

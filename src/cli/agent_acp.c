@@ -10,22 +10,27 @@ struct hosted {
     cli_call *call;
     struct cli_tasks tasks;
     whit_found_server found; /* the server that was found, if no option names a server */
+    const char *wanted;      /* the name of --model */
+    bool finds;              /* no option names a model or a server */
 };
 
-/* Puts the address of the server that was found into the options if they name no model. Errors: argument (no server
- * answers). */
+/* Puts the address of the server that was found into the options if they name no model. Each session finds it anew,
+ * since another user's server may have taken its place. Errors: argument (no server answers). */
 static whit_status find_server(void *user, whit_error *error)
 {
     struct hosted *h = user;
     struct agent_values *values = h->call->values;
-    if (values->url || values->local) return WHIT_OK;
+    if (!h->finds) return WHIT_OK;
     whit_found_server_free(&h->found);
     h->found = (whit_found_server){.url = NULL};
-    WHIT_TRY(whit_find_server(values->model, &h->found, error));
+    values->url = NULL;
+    values->found = NULL;
+    WHIT_TRY(whit_find_server(h->wanted, &h->found, error));
     cli_print_notes(whit_chars(&h->found.notes), h->found.notes.size_bytes);
     values->url = h->found.url;
     values->model = h->found.name;
     values->hides_key = h->found.hides_key;
+    values->found = &h->found;
     return WHIT_OK;
 }
 
@@ -67,7 +72,7 @@ static whit_status write_path(void *user, const char *folder, const char *id, ch
 int cli_agent_acp(cli_call *call, const char *project)
 {
     const struct agent_values *values = call->values;
-    struct hosted hosted = {.call = call};
+    struct hosted hosted = {.call = call, .wanted = values->model, .finds = !values->url && !values->local};
     const whit_acp_host host = {.project = project,
                                 .state_dir = values->state,
                                 .has_file = values->keep || values->resume,

@@ -106,12 +106,23 @@ static void become(char *const arguments[], int log)
     _exit(127);
 }
 
+/* Lets this process find the server at a port. It finds the server itself, instead of being given the address, so that
+ * it asks no server of another user there. */
+static void name_port(unsigned port)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", port);
+    setenv("WHIT_PORT", text, 1);
+    setenv("OLLAMA_HOST", text, 1);
+}
+
 static whit_status start_task(struct parallel *p, struct task *task, whit_error *error)
 {
     const struct agent_values *values = p->call->values;
     char log[PATH_MAX + 32], state[PATH_MAX + 32], cache[PATH_MAX + 32], turns[16], tokens[16];
-    const char *arguments[ARGUMENTS_MAX] = {"whit", "agent", "--allow", "write", "--url", p->url};
-    size_t n = 6;
+    const char *arguments[ARGUMENTS_MAX] = {"whit", "agent", "--allow", "write"};
+    size_t n = 4;
+    const whit_found_server *found = values->local ? NULL : values->found;
     whit_buf prompt = {0};
     WHIT_TRY(open_copy(p, task, error));
     snprintf(log, sizeof log, "%s/task.log", task->scratch.folder);
@@ -121,11 +132,9 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     snprintf(tokens, sizeof tokens, "%u", values->n_tokens);
     const struct {
         const char *option, *value;
-    } more[] = {{"--project", task->scratch.tree},
-                {"--max-turns", turns},
-                {"--max-cost", values->n_tokens ? tokens : NULL},
-                {"--model", values->model},
-                {"--key-file", values->key_file}};
+    } more[] = {{"--url", found ? NULL : p->url}, {"--project", task->scratch.tree},
+                {"--max-turns", turns},           {"--max-cost", values->n_tokens ? tokens : NULL},
+                {"--model", values->model},       {"--key-file", values->key_file}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (more[i].value) arguments[n++] = more[i].option, arguments[n++] = more[i].value;
     if (values->no_sandbox) arguments[n++] = "--no-sandbox";
@@ -141,6 +150,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
     task->pid = fd >= 0 && !prompt.failed ? whit_fork_bound(SIGTERM) : -1;
     if (task->pid == 0) {
         if (values->hides_key) unsetenv("WHIT_API_KEY");
+        if (found) name_port(found->port);
         /* The copy is in the usual cache folder, and an agent refuses to write into folders of its own files, so the
          * task gets other folders. */
         setenv("XDG_CACHE_HOME", cache, 1);

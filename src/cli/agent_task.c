@@ -123,8 +123,12 @@ static int open_remote(struct cli_tasks *t)
     else if (whit_agent_key(values->key_file, &t->key, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     if (t->key.failed) return cli_fail(t->call, CLI_LIMIT, "not enough memory for a key");
-    whit_endpoint_options at = {
-        .url = values->url, .key = whit_chars(&t->key), .cancel = t->cancel, .on_retry = task_retry};
+    whit_endpoint_options at = {.url = values->url,
+                                .key = whit_chars(&t->key),
+                                .cancel = t->cancel,
+                                .on_retry = task_retry,
+                                .check_receiver = values->found ? whit_found_server_check : NULL,
+                                .receiver = values->found};
     if (whit_endpoint_open(&at, &t->endpoint, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
     t->remote = (whit_remote_model){.endpoint = t->endpoint,
                                     .name = values->model,

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The first hour with an agent: it finds a model, says what it does, and takes every answer to its questions."""
+import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import checks
+from acp import Editor
 from checks import wanted
 from endpoint import Endpoint, at_terminal, message, streamed
 
@@ -87,6 +90,65 @@ if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
         wanted([h.get("Authorization") for h in endpoint.headers] == [key] * (status == 0), f"user {uid}: {endpoint.headers}")
         wanted(("another user of this machine" in done.stderr) == (status == 2), f"user {uid}: {done.stderr}")
         endpoint.server.shutdown()
+
+
+class Turned(Endpoint):
+    """The person's own server; then, at the same port, a server of another user."""
+
+    def turn(self):
+        port = self.server.server_port
+        self.server.shutdown()
+        self.server.server_close()
+        handler = self.server.RequestHandlerClass
+        os.seteuid(54321)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        os.seteuid(0)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+class Turning(list):
+    """Answers, of which each comes when another user's server is at the port already."""
+
+    def __init__(self, endpoint, answers):
+        super().__init__(answers)
+        self.endpoint = endpoint
+
+    def pop(self, i):
+        self.endpoint.turn()
+        return super().pop(i)
+
+
+# That is looked at before each request: the server may have been replaced since it was found.
+if os.getuid() == 0 and os.path.exists("/proc/net/tcp"):
+    project()
+    endpoint = Turned([END, END, END])
+    env = dict(environment(WHIT_API_KEY="sk-mine"), WHIT_PORT=str(endpoint.server.server_port))
+    status, seen = at_terminal([WHIT, "agent", "--project", "p"],
+                               [("agent>", "one\n"), ("agent>", "two\n", endpoint.turn), ("agent>", "/bye\n")], env)
+    wanted(len(endpoint.requests) == 1 and "another user of this machine" in seen, f"a server that was replaced: {seen}")
+    endpoint.server.shutdown()
+    project()
+    endpoint = Turned([END, END, END])
+    env["WHIT_PORT"] = str(endpoint.server.server_port)
+    editor = Editor(WHIT, env, None)
+    session = editor.result("session/new", cwd=os.path.abspath("p"), mcpServers=[])["sessionId"]
+    editor.task(session, "one")
+    endpoint.turn()
+    said = editor.refusal("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "two"}])
+    wanted(len(endpoint.requests) == 1 and "another user of this machine" in said, f"a replaced server in an editor: {said}")
+    said = editor.refusal("session/new", cwd=os.path.abspath("p"), mcpServers=[])
+    wanted(len(endpoint.requests) == 1 and "no server answers" in said, f"a session after that: {said}")
+    editor.end()
+    endpoint.server.shutdown()
+    # A task of -j looks, too, before it goes on.
+    project()
+    endpoint = Turned([])
+    endpoint.answers = Turning(endpoint, [message(None, [("read", {"path": "src/a.c"})]), END])
+    env["WHIT_PORT"] = str(endpoint.server.server_port)
+    done = subprocess.run([WHIT, "agent", "-j", "1", "--project", "p", "do it"], env=env, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, start_new_session=True, timeout=60)
+    wanted(len(endpoint.requests) == 1 and "another user of this machine" in done.stderr, f"a task after that: {done}")
+    endpoint.server.shutdown()
 project()
 for words in (["fix", "the", "bug"], ["fix the bug"]):
     done, e = script([END], "", *words)

@@ -85,7 +85,8 @@ static bool ask_server(const char *address, const char *wanted, whit_found_serve
     char url[256];
     whit_buf body = {0};
     whit_error error;
-    const enum owner owner = owner_of((unsigned)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    const unsigned port = (unsigned)strtoul(strrchr(address, ':') + 1, NULL, 10);
+    const enum owner owner = owner_of(port);
     if (owner == OWNER_OTHER) {
         whit_buf_printf(&found->notes,
                         "the model server at %s belongs to another user of this machine, so it is not used (--url "
@@ -106,6 +107,7 @@ static bool ask_server(const char *address, const char *wanted, whit_found_serve
         ok = whit_buf_append(&found->texts, url, n_url) && whit_buf_append(&found->texts, name, strlen(name) + 1);
         found->url = whit_chars(&found->texts);
         found->name = whit_chars(&found->texts) + n_url;
+        found->port = port;
         found->hides_key = owner != OWNER_SELF;
     }
     ok = ok && list && name && !found->texts.failed;
@@ -126,6 +128,19 @@ whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_
         "no model given, and no server answers at %s (%s) nor at %s (%s): -m MODEL runs one here, --url URL asks "
         "elsewhere; docs/use/agent.md names models that call tools well",
         addresses[0], servers[0].what, addresses[1], servers[1].what);
+}
+
+whit_status whit_found_server_check(const void *found, whit_error *error)
+{
+    const whit_found_server *server = found;
+    const enum owner owner = owner_of(server->port);
+    if (owner == OWNER_SELF || (server->hides_key && owner != OWNER_OTHER)) return WHIT_OK;
+    if (owner == OWNER_UNKNOWN)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: nothing answers there; is the server running?", server->url);
+    return whit_fail(
+        error, WHIT_ERROR_ARGUMENT,
+        "%s: another user of this machine has a server there now, so nothing is sent to it (--url uses it)",
+        server->url);
 }
 
 void whit_found_server_free(whit_found_server *found)

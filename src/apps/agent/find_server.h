@@ -15,11 +15,15 @@ typedef struct whit_found_server {
     /* notes: lines for the person, each with its line feed; texts: storage of `url` and `name` */
     whit_buf texts, notes;
     const char *url, *name;
+    unsigned port;
     bool hides_key; /* the server is not the person's own, so it must not get $WHIT_API_KEY */
 } whit_found_server;
 /* Finds whit serve, llama.cpp or Ollama, and its first model or the model `wanted` (may be NULL). The caller frees
  * `found` in every case. Errors: argument (no server answers; the message says what to do). */
 whit_status whit_find_server(const char *wanted, whit_found_server *found, whit_error *error);
 void whit_found_server_free(whit_found_server *found);
+/* Checks that the server has not been replaced by another user's since it was found; this is done before each request
+ * (whit_endpoint_options.check_receiver). found: a whit_found_server. Errors: argument. */
+whit_status whit_found_server_check(const void *found, whit_error *error);
 
 #endif

@@ -22,7 +22,11 @@ static whit_status open_remote(whit_answering_model *m, const whit_panel_wish *w
 {
     if (!m->found.hides_key || wish->key_file) WHIT_TRY(whit_agent_key(wish->key_file, &m->key, error));
     if (!m->key.size_bytes && !whit_buf_append(&m->key, "", 1)) return whit_fail_memory(error, "a key", 1);
-    whit_endpoint_options at = {.url = wish->url, .key = whit_chars(&m->key), .cancel = calls->cancel};
+    whit_endpoint_options at = {.url = wish->url,
+                                .key = whit_chars(&m->key),
+                                .cancel = calls->cancel,
+                                .check_receiver = m->found.url ? whit_found_server_check : NULL,
+                                .receiver = &m->found};
     WHIT_TRY(whit_endpoint_open(&at, &m->endpoint, error));
     m->remote = (whit_remote_model){
         .endpoint = m->endpoint, .name = wish->name, .on_text = calls->on_text, .user = calls->user};

@@ -239,6 +239,8 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
     for (uint32_t i = 0;; i++) {
         long code;
         uint64_t wait_ms, left_ms = milliseconds_until(end_ns);
+        if (endpoint->options.check_receiver)
+            WHIT_TRY(endpoint->options.check_receiver(endpoint->options.receiver, error));
         CURLcode result = post_once(endpoint, body, body_bytes, left_ms ? left_ms : 1, &code, &wait_ms);
         bool came = code / 100 == 2 && (result == CURLE_OK || endpoint->is_enough || endpoint->ended_ns);
         if (came && sink->is_whole(sink->user)) return WHIT_OK;

@@ -21,6 +21,10 @@ typedef struct whit_endpoint_options {
     const volatile bool *cancel; /* NULL: never */
     void (*on_retry)(void *user, const char *reason, uint32_t wait_ms); /* NULL: silent */
     void *user;
+    /* Called with `receiver` before each attempt; if it fails, nothing is sent, and the request fails with its error.
+     * NULL: the address is always asked. */
+    whit_status (*check_receiver)(const void *receiver, whit_error *error);
+    const void *receiver;
 } whit_endpoint_options;
 
 /* Opens an endpoint; the options' texts are copied. Errors: argument (no http address, a key that would be sent
