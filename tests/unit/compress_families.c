@@ -237,6 +237,62 @@ static void rounding_ends(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+struct choice {
+    double at, share, widest; /* ends the run once it hears of share `at`; widest step between two shares */
+};
+
+static bool hear_choice(void *user, const char *what, double share)
+{
+    struct choice *choice = user;
+    if (strcmp(what, "choosing codecs") != 0) return true;
+    assert_true(share >= choice->share && share <= 1 + 1e-9);
+    if (share - choice->share > choice->widest) choice->widest = share - choice->share;
+    choice->share = share;
+    return share < choice->at;
+}
+
+static whit_status choose(struct choice *choice, const char *path, whit_error *error)
+{
+    whit_source source;
+    open_source("qwen3-tied", &source);
+    int32_t *ids = make_ids(source.config.n_vocab, N_IDS / 4, 1);
+    const whit_compress_options options = {.codec = "q2",
+                                           .bits = 2.4,
+                                           .method = WHIT_COMPRESS_FULL,
+                                           .group = 128,
+                                           .ids = ids,
+                                           .n_ids = N_IDS / 4,
+                                           .max_tokens = N_IDS / 4,
+                                           .n_tokens = WINDOW,
+                                           .bos = -1,
+                                           .n_threads = 1,
+                                           .progress = hear_choice,
+                                           .user = choice};
+    whit_status status = whit_compress(&source, &options, path, NULL, error);
+    free(ids);
+    whit_source_close(&source);
+    return status;
+}
+
+/* The choice of codecs tells its progress from within a matrix and a pass over the text, and ends there. */
+static void choice_is_told_of(void **state)
+{
+    (void)state;
+    whit_error error;
+    const char *path = in_folder("chosen.ndf");
+    struct choice whole = {.at = 2};
+    assert_ok(choose(&whole, path, &error), error);
+    assert_float_equal(whole.share, 1, 1e-9);
+    assert_true(whole.widest < 0.05); /* variants that still equal the original are passed at once */
+    unlink(path);
+    for (double at = 0.3; at < 1; at += 0.5) { /* among the candidates, and in a pass over the text */
+        struct choice cut = {.at = at};
+        assert_int_equal(choose(&cut, path, &error), WHIT_ERROR_CANCELLED);
+        assert_true(cut.share < at + 0.05);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+}
+
 enum { WIDE_ROWS = 2048, WIDE_COLS = 1024 };
 
 static whit_status read_wide_row(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
@@ -417,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(methods_in_order), cmocka_unit_test(same_bytes),
                                        cmocka_unit_test(rounding_ends),    cmocka_unit_test(a_wide_matrix_is_told_of),
-                                       cmocka_unit_test(unseen_experts),   cmocka_unit_test(losses_of_the_stream)};
+                                       cmocka_unit_test(unseen_experts),   cmocka_unit_test(losses_of_the_stream),
+                                       cmocka_unit_test(choice_is_told_of)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

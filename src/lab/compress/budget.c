@@ -79,7 +79,14 @@ struct choosing {
     /* Holds the option of each matrix in each measured variant (n_variants, n). NULL: in variant i only matrix i is
      * rounded. */
     const uint8_t *assigned;
+    double done, part; /* share of the choice that is done, and the share that the current piece of work adds */
+    double shown;      /* the last share that was told, which never falls */
+    bool is_cancelled; /* the progress callback returned false */
 };
+
+/* These are the shares of the choice after the candidates' errors and after the divergence of each matrix. */
+#define SHARE_ROUNDED  0.7
+#define SHARE_MEASURED 0.85
 
 static double budget_of(const struct choosing *c)
 {
@@ -175,26 +182,40 @@ static whit_status cut_text(struct choosing *c)
     return WHIT_OK;
 }
 
-static whit_status open_stream(const struct choosing *c, int held, size_t max_tokens, whit_stream *stream)
+/* Tells a share of the current piece of work. */
+static bool tell_piece(void *user, double share)
+{
+    struct choosing *c = user;
+    const whit_budget *b = c->b;
+    const double now = c->done + share * c->part;
+    if (now > c->shown) c->shown = now;
+    c->is_cancelled = c->is_cancelled || (b->progress && !b->progress(b->user, "choosing codecs", c->shown));
+    return !c->is_cancelled;
+}
+
+/* Ends the current piece of work: the choice is done up to `done`, and the next piece adds `part`. */
+static whit_status end_piece(struct choosing *c, double done, double part)
+{
+    c->done = done;
+    c->part = part;
+    if (tell_piece(c, 0)) return WHIT_OK;
+    return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", c->b->source->path);
+}
+
+static whit_status open_stream(struct choosing *c, int held, size_t max_tokens, whit_stream *stream)
 {
     const whit_budget *b = c->b;
     if (max_tokens < b->n_tokens) max_tokens = b->n_tokens;
     WHIT_TRY(whit_stream_open(stream, b->source, c->ids[held], c->n_ids[held], b->n_tokens, max_tokens, b->bos,
                               b->embed, b->folder, b->pool, b->allocator, c->error));
     stream->multiply_adds = b->multiply_adds;
+    stream->within = (whit_within){tell_piece, c};
     return WHIT_OK;
-}
-
-static whit_status tell_progress(const struct choosing *c, double share)
-{
-    const whit_budget *b = c->b;
-    if (!b->progress || b->progress(b->user, "choosing codecs", share)) return WHIT_OK;
-    return whit_fail(c->error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", b->source->path);
 }
 
 /* ---- errors of the candidates ---------------------------------------------------------------------- */
 
-static whit_status round_option(const struct choosing *c, struct option *option, const char *name, const float *w,
+static whit_status round_option(struct choosing *c, struct option *option, const char *name, const float *w,
                                 float *values, whit_hessian_pair *hessians, const whit_factor *factor)
 {
     const whit_budget *b = c->b;
@@ -204,6 +225,7 @@ static whit_status round_option(const struct choosing *c, struct option *option,
                            .hessians = hessians,
                            .factor = factor,
                            .n_sweeps = SWEEPS,
+                           .within = {tell_piece, c},
                            .sizes = option->sizes};
     whit_status status = whit_matrix_run(&m, b->blas, b->pool, b->allocator, c->error);
     if (status == WHIT_OK)
@@ -213,11 +235,11 @@ static whit_status round_option(const struct choosing *c, struct option *option,
     if (status == WHIT_OK) whit_finished_spool(&option->finished, b->folder, b->allocator);
     option->error = m.error;
     whit_matrix_free(&m, b->allocator);
-    return status;
+    return status == WHIT_OK ? end_piece(c, c->done + c->part, c->part) : status;
 }
 
-static whit_status round_matrix(const struct choosing *c, const whit_stream *s, int32_t param,
-                                whit_hessian_pair *hessians, const whit_factor *factor)
+static whit_status round_matrix(struct choosing *c, const whit_stream *s, int32_t param, whit_hessian_pair *hessians,
+                                const whit_factor *factor)
 {
     const whit_source_tensor *tensor = whit_source_find(s->source, s->params[0].items[param].name);
     struct matrix *m = &c->matrices[c->matrix_of[tensor - s->source->tensors]];
@@ -238,7 +260,7 @@ static whit_status round_matrix(const struct choosing *c, const whit_stream *s, 
     return status;
 }
 
-static whit_status round_stage(const struct choosing *c, whit_stream *s, const whit_layer_stage *stage)
+static whit_status round_stage(struct choosing *c, whit_stream *s, const whit_layer_stage *stage)
 {
     const whit_budget *b = c->b;
     const whit_param *first = &s->params[0].items[stage->params[0]];
@@ -250,6 +272,7 @@ static whit_status round_stage(const struct choosing *c, whit_stream *s, const w
                          "tensor '%s': --bits does not choose for experts yet; use --codec and --mixed", first->name);
     whit_status status = whit_hessian_gather(&hessians, s, b->blas, stage->input, false, 0, 0, NULL, c->error);
     whit_stream_rest(s);
+    if (status == WHIT_OK) status = end_piece(c, c->done, c->part);
     if (status == WHIT_OK)
         status = whit_factor_make(&hessians.text, group, true, first->name, b->blas, b->pool, b->allocator, &factor,
                                   c->error);
@@ -260,10 +283,13 @@ static whit_status round_stage(const struct choosing *c, whit_stream *s, const w
     return status;
 }
 
-static whit_status round_candidates(const struct choosing *c)
+static whit_status round_candidates(struct choosing *c)
 {
     whit_stream s = {0};
     const uint32_t n_layers = c->b->source->config.n_layers;
+    uint32_t n_options = 0;
+    for (uint32_t i = 0; i < c->n; i++) n_options += c->matrices[i].n;
+    c->part = SHARE_ROUNDED / (n_options ? n_options : 1);
     whit_status status = open_stream(c, 0, TEXT_TOKENS, &s);
     s.is_single = true;
     for (uint32_t layer = 0; status == WHIT_OK && layer < n_layers; layer++) {
@@ -273,7 +299,6 @@ static whit_status round_candidates(const struct choosing *c)
             status = round_stage(c, &s, &stage);
         if (status == WHIT_OK) status = whit_stream_wake(&s, c->error);
         if (status == WHIT_OK) whit_stream_advance(&s, WHIT_STREAM_COMPRESSED);
-        if (status == WHIT_OK) status = tell_progress(c, 0.7 * (layer + 1) / n_layers);
     }
     whit_stream_close(&s);
     return status;
@@ -299,6 +324,7 @@ static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t
     c->assigned = assigned;
     WHIT_TRY(open_stream(c, 1, affords < HELD_TOKENS ? affords : HELD_TOKENS, &s));
     whit_status status = whit_divergence_measure(&s, n, choose_tensor, c, kl, c->error);
+    if (status == WHIT_OK) status = end_piece(c, c->done + c->part, c->part);
     whit_stream_close(&s);
     return status;
 }
@@ -458,11 +484,12 @@ static whit_status choose_all(struct choosing *c)
     WHIT_TRY(add_matrices(c));
     WHIT_TRY(cut_text(c));
     WHIT_TRY(round_candidates(c));
+    WHIT_TRY(end_piece(c, SHARE_ROUNDED, SHARE_MEASURED - SHARE_ROUNDED));
     WHIT_TRY(estimate_losses(c));
-    WHIT_TRY(tell_progress(c, 0.85));
+    WHIT_TRY(end_piece(c, SHARE_MEASURED, (1 - SHARE_MEASURED) / ROUNDS));
     WHIT_TRY(fill_knapsack(c));
     for (uint32_t round = 0; round < ROUNDS; round++) WHIT_TRY(try_swaps(c, tried, &n_tried, &n_kept, &kl));
-    WHIT_TRY(tell_progress(c, 1));
+    WHIT_TRY(end_piece(c, 1, 0));
     return write_text(c, n_tried, n_kept, kl);
 }
 

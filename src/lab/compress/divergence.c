@@ -15,7 +15,24 @@ struct measuring {
     int32_t *targets; /* (n_rows) next tokens */
     const whit_tensor *current;
     float *values;
+    whit_within within;     /* receives the share of the whole measurement */
+    uint32_t n_done, n_all; /* passes over the text that are done, and all of them; the head counts as a layer */
+    bool is_ended;          /* within.tell returned false */
 };
+
+/* Tells a share of the current pass over the text. */
+static bool tell_pass(void *user, double share)
+{
+    struct measuring *m = user;
+    m->is_ended = m->is_ended || !whit_within_tell(&m->within, (m->n_done + share) / m->n_all);
+    return !m->is_ended;
+}
+
+static whit_status check_ended(const struct measuring *m, whit_error *error)
+{
+    if (!m->is_ended) return WHIT_OK;
+    return whit_fail(error, WHIT_ERROR_CANCELLED, "%s: compression cancelled", m->s->source->path);
+}
 
 static void decode_rows(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
@@ -53,7 +70,7 @@ static whit_status run_layer(struct measuring *m, uint32_t layer, whit_error *er
     WHIT_TRY(whit_stream_load(s, layer, error));
     WHIT_TRY(whit_stream_wake(s, error));
     float *compressed = s->x[WHIT_STREAM_COMPRESSED];
-    for (uint32_t v = 0; v < m->n; v++) {
+    for (uint32_t v = 0; v < m->n && !m->is_ended; v++, m->n_done++) {
         bool own;
         set_values(m, v, &own);
         if (!own && !m->x[v]) continue;
@@ -67,7 +84,8 @@ static whit_status run_layer(struct measuring *m, uint32_t layer, whit_error *er
         s->x[WHIT_STREAM_COMPRESSED] = compressed;
     }
     whit_stream_advance(s, WHIT_STREAM_ORIGINAL);
-    return WHIT_OK;
+    m->n_done++;
+    return check_ended(m, error);
 }
 
 static void run_head(const struct measuring *m, whit_tape *head, const float *x, uint32_t batch)
@@ -78,7 +96,7 @@ static void run_head(const struct measuring *m, whit_tape *head, const float *x,
     whit_tape_forward_to(head, s->ids + (size_t)batch * s->n_rows, s->output);
 }
 
-static void measure_head(const struct measuring *m, whit_tape *head, whit_loss *loss, double *kl)
+static void measure_head(struct measuring *m, whit_tape *head, whit_loss *loss, double *kl)
 {
     const whit_stream *s = m->s;
     const uint32_t n_vocab = s->graph.values[s->output - 1].width;
@@ -88,6 +106,7 @@ static void measure_head(const struct measuring *m, whit_tape *head, whit_loss *
         memcpy(m->logits, whit_tape_value(head, s->output), logit_bytes);
         for (uint32_t v = 0; v < m->n; v++) {
             if (!m->x[v]) continue;
+            if (!tell_pass(m, (batch + (double)v / m->n) / s->n_batches)) return;
             run_head(m, head, m->x[v], batch);
             whit_loss_run(loss, s->pool, whit_tape_value(head, s->output), m->logits, m->targets, n_vocab, 0);
             kl[v] += loss->kl / s->n_batches;
@@ -114,6 +133,7 @@ static whit_status run_model(struct measuring *m, double *kl, whit_error *error)
     if (status == WHIT_OK) {
         head.blas.multiply_adds = s->multiply_adds;
         measure_head(m, &head, &loss, kl);
+        status = check_ended(m, error);
     }
     whit_loss_close(&loss);
     whit_tape_close(&head);
@@ -126,12 +146,16 @@ whit_status whit_divergence_measure(whit_stream *s, uint32_t n, whit_variant_fn 
 {
     const whit_allocator *a = s->allocator;
     struct measuring m = {.s = s, .choose = choose, .user = user, .n = n};
+    m.within = s->within;
+    m.n_all = (s->source->config.n_layers + 1) * (n + 1);
+    s->within = (whit_within){tell_pass, &m};
     m.elems = (size_t)s->n_batches * s->n_rows * s->n_embd;
     m.x = whit_zalloc_array(a, n, sizeof *m.x);
     m.targets = whit_zalloc_array(a, s->n_rows, sizeof *m.targets);
     memset(kl, 0, n * sizeof *kl);
     whit_status status =
         m.x && m.targets ? run_model(&m, kl, error) : whit_fail_memory(error, "variants", n * sizeof *m.x);
+    s->within = m.within;
     for (uint32_t v = 0; m.x && v < n; v++) whit_free(a, m.x[v], m.elems * sizeof(float));
     whit_free(a, m.x, n * sizeof *m.x);
     whit_free(a, m.targets, s->n_rows * sizeof *m.targets);
