@@ -19,6 +19,7 @@
 #include "compress/budget.h"
 #include "compress/compress.h"
 #include "compress/text.h"
+#include "compress/work.h"
 #include "kernels/codec.h"
 #include "runtime/model.h"
 #include "train/sample.h"
@@ -462,7 +463,9 @@ static int run_compress(cli_call *call)
         return cli_fail(call, CLI_USAGE, "--imatrix takes the place of a text: leave out --calib and --sample");
     if (v->imatrix && tuned) return cli_fail(call, CLI_USAGE, "tuning needs a text: use --calib in place of --imatrix");
     if (v->scales && tuned) return cli_fail(call, CLI_USAGE, "scales of u8 cannot be tuned: --scales f16");
-    const int checked = check_files(call, v);
+    int checked = check_files(call, v);
+    if (checked == CLI_OK && !v->resume && v->method != WHIT_COMPRESS_RTN)
+        checked = cli_check_anew(call, paths.work, WHIT_WORK_HEADER_BYTES);
     if (checked != CLI_OK) return checked;
     const whit_ranks *ranks;
     const int joined = cli_join_ranks(call, &ranks);

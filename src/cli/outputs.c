@@ -87,3 +87,11 @@ int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file 
                             inputs[i].option, output.option);
     return CLI_OK;
 }
+
+int cli_check_anew(cli_call *call, const char *path, uint64_t n_bytes)
+{
+    uint64_t n_there;
+    if (!path || !cli_file_size(path, &n_there) || n_there <= n_bytes) return CLI_OK;
+    return cli_fail(call, CLI_USAGE,
+                    "%s has the work of an earlier run: --resume continues it; remove it to begin anew", path);
+}

@@ -29,4 +29,8 @@ int cli_check_output(cli_call *call, const char *path, cli_output_kind kind);
  * devices may be shared. The result is CLI_OK or a status already reported. */
 int cli_check_apart(cli_call *call, cli_named_file output, const cli_named_file *inputs, size_t n);
 
+/* Refuses to begin a run anew while `path` has more than n_bytes: --resume would continue from them, and the run would
+ * replace them. The result is CLI_OK or a status already reported. */
+int cli_check_anew(cli_call *call, const char *path, uint64_t n_bytes);
+
 #endif

@@ -139,7 +139,8 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_text(call, v->text.items[i]);
     if (status == CLI_OK && v->held_out) status = check_text(call, v->held_out);
-    if (status == CLI_OK && v->resume) status = check_readable(call, v->checkpoint);
+    if (status == CLI_OK)
+        status = v->resume ? check_readable(call, v->checkpoint) : cli_check_anew(call, v->checkpoint, 0);
     return status == CLI_OK ? check_outputs(call, v) : status;
 }
 

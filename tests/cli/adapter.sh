@@ -2,7 +2,7 @@
 # Adapters from the command line: convert, mount, inspect, verify, merge.
 . "$SOURCE/tests/cli/lib.sh"
 export XDG_CACHE_HOME=$PWD/cache
-rm -rf cache lora* tuned ./*.ndf
+rm -rf cache lora* tuned ./*.ndf ./*.run
 tiny model.gguf
 tiny other.gguf 2
 expect 0 whit convert model.gguf -o model.ndf

@@ -260,6 +260,8 @@ if [ -s work ]; then
         cmp -s torn.ndf turned.ndf || complain "a work file with $change gave another file"
     done
     cp work torn.ndf.work
+    expect 2 whit compress uneven.gguf --codec q2 --calib calibration -c 32 -o torn.ndf
+    one_line 'torn.ndf.work has the work of an earlier run: --resume continues it'
     expect 2 whit compress original.ndf --codec t --calib calibration -c 32 --resume -o torn.ndf
     one_line 'another model, text or settings'
     cmp -s work torn.ndf.work || complain "another run's work file was changed"

@@ -65,6 +65,11 @@ def start(folder, arguments):
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+def resumed(arguments):
+    left = "killed/run" if "--checkpoint" in arguments else "killed/out.ndf.work" if arguments[0] == "compress" else ""
+    return arguments + ["--resume"] if os.path.exists(left) else arguments
+
+
 def good(folder, arguments):
     began = time.monotonic()
     process = start(folder, arguments)
@@ -88,8 +93,7 @@ for name, arguments, outputs in WRITERS:
             break
         if name in FRESH:
             prepare("killed", name)
-        resumes = "--checkpoint" in arguments and os.path.exists("killed/run")
-        process = start("killed", arguments + (["--resume"] if resumes else []))
+        process = start("killed", resumed(arguments))
         time.sleep(random.uniform(0, seconds))
         cut += process.poll() is None
         process.send_signal(signal.SIGKILL)
@@ -99,8 +103,7 @@ for name, arguments, outputs in WRITERS:
             if os.path.exists(path) and tree("killed")[output] != expected[output]:
                 print(f"FAILED: {name}: {output} is there and is not whole after kill {i}")
                 failed = True
-    resumes = "--checkpoint" in arguments and os.path.exists("killed/run")
-    good("killed", arguments + (["--resume"] if resumes else []))
+    good("killed", resumed(arguments))
     now = tree("killed")
     # Sessions and stores grow by what was committed before a kill, so their bytes differ; names never do.
     if set(now) != set(expected):

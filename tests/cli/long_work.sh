@@ -81,6 +81,12 @@ for keep in "" "--checkpoint keep.run"; do
     expect 0 whit run -m cut.ndf -p fox -n 2
     rm -f cut.jsonl
 done
+# the same command without --resume does not replace what the run has done
+cp keep.run kept.run
+# shellcheck disable=SC2086
+expect 2 whit train --text text $shape $batch --minutes 5 -o cut.ndf --checkpoint keep.run
+one_line 'keep.run has the work of an earlier run: --resume continues it'
+cmp -s keep.run kept.run || complain "the checkpoint of the cut run was changed"
 
 # ---- held-out text is measured before and after, in the unit that is trained, within the time that was given
 # shellcheck disable=SC2086

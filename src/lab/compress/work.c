@@ -9,7 +9,7 @@
 
 static const char magic[8] = "whitwrk3";
 
-enum { HEADER_BYTES = 8 + WHIT_HASH_BYTES, RECORD_BYTES = 8 + WHIT_HASH_BYTES };
+enum { RECORD_BYTES = 8 + WHIT_HASH_BYTES };
 
 /* Hashes a record together with the settings, so that a record written into the same file by another run is not
  * accepted. */
@@ -94,7 +94,7 @@ static whit_status get_matrix(struct reader *r, const whit_allocator *a, whit_fi
 static whit_status read_records(whit_work *work, const whit_map *map, size_t *end, whit_work_fn *take, void *user,
                                 whit_error *error)
 {
-    for (*end = HEADER_BYTES; map->size_bytes - *end >= RECORD_BYTES;) {
+    for (*end = WHIT_WORK_HEADER_BYTES; map->size_bytes - *end >= RECORD_BYTES;) {
         const uint8_t *record = map->data + *end;
         uint64_t length = whit_load_u64(record);
         uint8_t hash[WHIT_HASH_BYTES];
@@ -121,7 +121,7 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
     WHIT_TRY(whit_map_open_fd(work->fd, work->path, work->allocator, &map, error));
     whit_status status = WHIT_OK;
     *end = 0;
-    if (map.size_bytes < HEADER_BYTES)
+    if (map.size_bytes < WHIT_WORK_HEADER_BYTES)
         status = WHIT_OK;
     else if (memcmp(map.data, magic, sizeof magic) != 0)
         status =
@@ -129,7 +129,7 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
     else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                            "%s: belongs to another model, text or settings, or to another version of whit; give the "
-                           "same ones, or leave out --resume",
+                           "same ones, or remove it to begin anew",
                            work->path);
     else
         status = read_records(work, &map, end, take, user, error);

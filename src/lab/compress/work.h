@@ -10,6 +10,8 @@
 
 #include "compress/finished.h"
 
+enum { WHIT_WORK_HEADER_BYTES = 8 + WHIT_HASH_BYTES }; /* a larger file has finished layers */
+
 typedef struct whit_work {
     int fd; /* -1: closed */
     char *path;
