@@ -12,6 +12,7 @@
 #include "cli/chat.h"
 #include "cli/flags.h"
 #include "cli/habits.h"
+#include "cli/names.h"
 
 static const char *n_messages(cli_chat *chat, char many[32])
 {
@@ -21,6 +22,31 @@ static const char *n_messages(cli_chat *chat, char many[32])
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
+
+/* Splits off the first word; returns the text after the word and its blanks. */
+static char *next_word(char *text)
+{
+    char *end = text + strcspn(text, " \t");
+    if (!*end) return end;
+    *end++ = 0;
+    return end + strspn(end, " \t");
+}
+
+/* Reads the file's name in *text: double quotes around it are removed, and "~/" at its beginning is $HOME. Afterwards
+ * *text is what follows the quotes, else empty. False if there is no name, or a name that is too long. */
+static bool read_name(char **text, char path[CLI_PATH_BYTES])
+{
+    char *name = *text, *end = name[0] == '"' ? strchr(name + 1, '"') : NULL;
+    *text = name + strlen(name);
+    if (end) {
+        name++;
+        *end++ = 0;
+        *text = end + strspn(end, " \t");
+    }
+    const char *home = name[0] == '~' && name[1] == '/' ? getenv("HOME") : NULL;
+    int n = snprintf(path, CLI_PATH_BYTES, "%s%s", whit_or_empty(home), home ? name + 1 : name);
+    return n > 0 && n < CLI_PATH_BYTES;
+}
 
 int cli_chat_load(cli_chat *chat, const char *path)
 {
@@ -32,19 +58,20 @@ int cli_chat_load(cli_chat *chat, const char *path)
     return CLI_OK;
 }
 
-static void load_conversation(cli_chat *chat, char *path)
+static void load_conversation(cli_chat *chat, char *given)
 {
-    if (path[0])
-        cli_chat_remember(chat, cli_chat_load(chat, path));
-    else
+    char path[CLI_PATH_BYTES];
+    if (!read_name(&given, path))
         cli_chat_fail(chat, CLI_USAGE, "/load needs a file");
+    else
+        cli_chat_remember(chat, cli_chat_load(chat, path));
 }
 
-static void save(cli_chat *chat, char *path)
+static void save(cli_chat *chat, char *given)
 {
     whit_error error;
-    char many[32];
-    if (!path[0])
+    char many[32], path[CLI_PATH_BYTES];
+    if (!read_name(&given, path))
         cli_chat_fail(chat, CLI_USAGE, "/save needs a file");
     else if (whit_conversation_save(chat->talk.conversation, path, &error) != WHIT_OK)
         cli_chat_fail_error(chat, &error);
@@ -71,13 +98,17 @@ static void show_template(cli_chat *chat)
 
 static const char *const thinking_words[] = {"auto", "on", "off"};
 
-static void show_parameters(cli_chat *chat)
+/* Shows the sampling parameter `only`, or with NULL all of them; false if no parameter has this name. */
+static bool show_sampling(cli_chat *chat, const char *only)
 {
     char name[32];
+    bool is_shown = false;
     for (const cli_option *option = cli_sampler_options; option->names; option++) {
         const char *value = (const char *)&chat->sampler + option->offset;
         cli_option_name(option->names, name, sizeof name);
         if (!strcmp(name, "-s")) strcpy(name, "--seed");
+        if (only && strcmp(name + 2, only) != 0) continue;
+        is_shown = true;
         if (option->kind == CLI_REAL)
             cli_print(chat->call, "%-20s%g\n", name + 2, (double)*(const float *)(const void *)value);
         else if (option->kind == CLI_INT)
@@ -85,6 +116,12 @@ static void show_parameters(cli_chat *chat)
         else if (option->kind == CLI_SEED)
             cli_print(chat->call, "%-20s%lld\n", name + 2, (long long)*(const int64_t *)(const void *)value);
     }
+    return is_shown;
+}
+
+static void show_parameters(cli_chat *chat)
+{
+    show_sampling(chat, NULL);
     cli_print(chat->call, "%-20s%d\n%-20s%s\n%-20s%s\n", "predict", chat->n_tokens, "think",
               thinking_words[chat->thinking], "stats", chat->verbose ? "on" : "off");
 }
@@ -314,18 +351,10 @@ static const struct {
 };
 enum { N_SETS = sizeof sets / sizeof *sets };
 
-/* Splits off the first word; returns the text after the word and its blanks. */
-static char *next_word(char *text)
-{
-    char *end = text + strcspn(text, " \t");
-    if (!*end) return end;
-    *end++ = 0;
-    return end + strspn(end, " \t");
-}
-
 static void set_sampling(cli_chat *chat, const char *name, const char *value)
 {
     cli_sampler_flags wanted = chat->sampler;
+    if (!value[0] && show_sampling(chat, name)) return;
     int status = cli_set_option(chat->call, cli_sampler_options, name, value, &wanted);
     for (size_t i = 0; status < 0 && i < sizeof elsewhere / sizeof *elsewhere; i++)
         if (!strcmp(elsewhere[i].name, name)) {
@@ -352,6 +381,11 @@ static void set_parameter(cli_chat *chat, char *name)
         name = value;
         value = next_word(name);
     }
+    char *equals = value[0] ? NULL : strchr(name, '=');
+    if (equals) { /* "temp=0.2" */
+        *equals = 0;
+        value = equals + 1;
+    }
     if (!name[0]) {
         show_parameters(chat);
         return;
@@ -377,6 +411,7 @@ static void clear(cli_chat *chat, char *nothing)
     (void)nothing;
     whit_conversation_keep(chat->talk.conversation, whit_conversation_n_system(chat->talk.conversation));
     cli_chat_keep_messages(chat);
+    cli_note("the conversation begins anew");
 }
 
 /* Generates the last answer again; the previous answer stays until the new one is complete. */
@@ -423,16 +458,19 @@ static void undo(cli_chat *chat, char *nothing)
 enum { READ_BYTES_MAX = 4 << 20 };
 
 /* Makes a message from the words after a file's name, followed by the file. */
-static void read_message(cli_chat *chat, char *path)
+static void read_message(cli_chat *chat, char *words)
 {
-    char *words = next_word(path);
+    char path[CLI_PATH_BYTES], *name = words;
+    if (words[0] != '"') words = next_word(words);
     whit_buf text = {0}, message = {0};
     const char *kind;
     whit_error error;
-    if (!path[0]) {
+    const bool is_quoted = name[0] == '"';
+    if (!read_name(&name, path)) {
         cli_chat_fail(chat, CLI_USAGE, "/read FILE [WORDS] puts a file into a message, after the words");
         return;
     }
+    if (is_quoted) words = name;
     if (whit_read_file(path, READ_BYTES_MAX, &text, &error) != WHIT_OK) {
         cli_chat_fail_error(chat, &error);
     } else if ((kind = cli_binary_kind(whit_chars(&text), text.size_bytes)) != NULL) {
@@ -488,7 +526,7 @@ static const struct {
     {"set", "stats on|off", "show tokens per second after every answer, or not", set_parameter},
     {"set", "think on|off|auto", "ask a reasoning model to think first, or not", set_parameter},
     {"set", "format json|FILE|off", "hold answers to JSON, or to the schema in a file; so does /format", set_parameter},
-    {"read", "FILE [WORDS]", "put a file into a message, after the words", read_message},
+    {"read", "FILE [WORDS]", "put a file into a message, after the words; \"A FILE\" with blanks", read_message},
     {"show", "[WHAT]", "info, template, parameters, context, history, system, prompt, tokens", show_facts},
     {"save", "FILE", "write the conversation as JSON", save},
     {"load", "FILE", "resume a conversation that was saved", load_conversation},

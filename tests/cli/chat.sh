@@ -62,6 +62,16 @@ grep -q '^model  *tiny$' out && grep -q 'bos_token' out && grep -q '^/save' out 
 printf '/show info\n' | whit chat -m "$SOURCE/tools/tales/tales.ndf" >out 2>err || complain "/show info: $(cat err)"
 grep -q '^family  *llama$' out || complain "/show info of a model that was made here: $(cat out)"
 
+# ---- names of files as in a shell; a parameter without a value is shown
+mkdir -p home
+echo "the land" >"home/a text"
+HOME=$PWD/home script 0 '/read "~/a text" what is it\n/save ~/kept.json\n/show history\n'
+grep -q '^user: what is it$' out && [ -s home/kept.json ] || complain "names of files: $(cat out err)"
+HOME=$PWD/home script 0 '/load "~/kept.json"\n/show history\n'
+grep -q '^user: what is it$' out || complain "a name in quotes: $(cat out err)"
+script 0 '/set temp=0.5\n/set temp\n/set seed\n/clear\n' -s 9
+grep -q '^temp  *0.5$' out && grep -q '^seed  *9$' out && grep -q 'begins anew' err || complain "/set: $(cat out err)"
+
 # ---- mistakes: a line each; a script goes on and remembers the first
 script 2 '/nonsense\nthe land\n/save kept.json\n'
 one_line_of() { grep -q -- "$1" err || complain "stderr lacks '$1': $(cat err)"; }
@@ -90,6 +100,8 @@ echo precious >notes.txt
 script 3 '/save notes.txt\n'
 one_line_of notes.txt
 [ "$(cat notes.txt)" = precious ] || complain "/save replaced what is no conversation"
+script 3 '/load notes.txt\n'
+one_line_of "notes.txt: this is not a conversation: expected a JSON object"
 script 5 '/save /nowhere/x.json\n'
 script 4 "$(printf 'z%.0s' $(seq 300))\nthe land\n/show history\n"
 one_line_of "-c"

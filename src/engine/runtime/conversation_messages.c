@@ -240,6 +240,11 @@ static whit_status read_file(whit_conversation *list, const char *path, whit_err
 {
     whit_buf text = {.allocator = list->allocator};
     whit_status status = whit_read_file(path, FILE_BYTES_MAX, &text, error);
+    size_t at = 0;
+    while (status == WHIT_OK && at < text.size_bytes && text.data[at] && strchr(" \t\r\n", text.data[at])) at++;
+    if (status == WHIT_OK && at < text.size_bytes && text.data[at] != '{')
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: this is not a conversation: expected a JSON object with a list \"messages\"", path);
     if (status == WHIT_OK)
         status = append_document(list, path, text.data ? whit_chars(&text) : "", text.size_bytes, true, error);
     whit_buf_free(&text);
