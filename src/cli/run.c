@@ -527,10 +527,12 @@ static int take_operands(cli_call *call, whit_buf *joined)
         const char *path = values->model.path = call->operands[i++];
         char found[CLI_PATH_BYTES];
         whit_error error;
-        if (!cli_is_tales(path) && cli_find_model(path, found, &error) != WHIT_OK)
-            return strpbrk(path, "/:.")
-                ? cli_fail_error(call, &error)
-                : cli_fail(call, CLI_IO, "%s (a prompt of one word: -p %s)", error.message, path);
+        if (!cli_is_tales(path) && cli_find_model(path, found, &error) != WHIT_OK) {
+            if (strpbrk(path, "/:.")) return cli_fail_error(call, &error);
+            if (call->n_operands > 2)
+                return cli_fail(call, CLI_IO, "%s (a prompt of several words: in quotes, or after -p)", error.message);
+            return cli_fail(call, CLI_IO, "%s (a prompt of one word: -p %s)", error.message, path);
+        }
     }
     if (i == call->n_operands) return CLI_OK;
     if (values->prompt || values->prompt_file)
