@@ -6,6 +6,7 @@
 
 #include "cli/flags.h"
 #include "base/items.h"
+#include "base/phrase.h"
 #include "cli/inspect.h"
 #include "cli/verbs.h"
 #include "kernels/codec.h"
@@ -155,8 +156,8 @@ void cli_print_table(cli_call *call, const char *title, const json_t *table)
     json_object_foreach((json_t *)table, key, value)
     {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
-        const char *rest = text && strlen(text) > 100 ? "..." : "";
-        cli_print(call, "  %-34s %.100s%s\n", key, text ? text : "?", rest);
+        const bool is_cut = text && strlen(text) > 100 && strcmp(key, "whit.command") != 0;
+        cli_print(call, is_cut ? "  %-34s %.100s...\n" : "  %-34s %s\n", key, whit_or_empty(text));
         free(text);
     }
 }

@@ -51,6 +51,8 @@ run, *steps = [json.loads(line) for line in open("log.jsonl")]
 assert run["run"]["seed"] == 7 and run["run"]["steps"] == 5 and run["run"]["text"] == ["text"], run
 assert steps and all(s["gradient_norm"] > 0 and "kl" not in s for s in steps), steps
 END
+expect 0 whit inspect out.ndf
+grep -q 'whit.command .*whit train .*--steps 5.*"$' out || complain "inspect cuts the command: $(grep whit.command out)"
 # shellcheck disable=SC2086
 expect 0 whit distill --teacher out.ndf --text text $batch --codec b1 --steps 3 -o student.ndf --log kl.jsonl
 grep -q 'KL [0-9]' err || complain "no divergence from the teacher: $(cat err)"
