@@ -143,6 +143,8 @@ const char *cli_binary_kind(const char *head, size_t n_bytes)
                  {"PK\003\004", "a packed file (zip, or an office document)", false},
                  {"\037\213", "a packed file (gzip)", false},
                  {"(\265/\375", "a packed file (zstd)", false},
+                 {"\377\376", "text in UTF-16 ('iconv -f UTF-16 -t UTF-8 FILE' converts it)", false},
+                 {"\376\377", "text in UTF-16 ('iconv -f UTF-16 -t UTF-8 FILE' converts it)", false},
                  {"PAR1", "a table (Parquet)", true}};
     if (whit_ndf_has_magic(head, n_bytes)) return "a file of whit's own (.ndf)";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

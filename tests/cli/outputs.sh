@@ -77,6 +77,10 @@ for text in plain.gguf plain.ndf paper.pdf; do
     done
 done
 
+printf '\377\376t\000e\000' >wide
+expect 3 whit perplexity -m plain.ndf -f wide
+one_line "wide: is text in UTF-16 ('iconv -f UTF-16 -t UTF-8 FILE' converts it)"
+
 # A text may begin as another kind of file does: the bytes after that decide.
 { echo "GGUF is a format of files, and PAR1 begins a table."; cat text; } >named
 expect 0 whit perplexity -m plain.ndf -f named
