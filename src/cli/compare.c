@@ -227,6 +227,8 @@ static int run_compare(cli_call *call)
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < call->n_operands; i++)
         status = open_subject(&c, values, call->operands[i]);
+    if (status == CLI_OK && (values->texts.n || values->copies))
+        cli_remark_context(whit_model_context_size(c.subjects[0].model), c.n_ctx);
     int32_t id = -1;
     size_t n = 0;
     if (status == CLI_OK && whit_tokenize(c.subjects[0].model, "", 0, true, false, &id, 1, &n, NULL) == WHIT_OK &&

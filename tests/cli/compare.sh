@@ -12,6 +12,10 @@ expect 0 whit compress model.gguf --codec q2 --calib calibration -c 32 -o q2.ndf
 expect 0 whit compress model.gguf --codec t --method rtn -o t.ndf
 
 # ---- texts
+expect 0 whit compare model.gguf t.ndf -f other -c 32 --chunks 2
+grep -q 'was trained for' err && complain "a remark about a context within the model's"
+expect 0 whit compare model.gguf t.ndf -f other --chunks 1 -c 300
+grep -q 'the context has 300 tokens, but the model was trained for 256' err || complain "no remark about a long context: $(cat err)"
 expect 0 whit compare model.gguf q2.ndf t.ndf -f other -f both -f calibration -c 32 --chunks 20 --json
 grep -q '^whit: q2.ndf: about 100 % of calibration ' err || complain "no warning of the calibration text: $(cat err)"
 grep -q 'of other is in' err && complain "a warning of another text: $(cat err)"
