@@ -62,7 +62,9 @@ static void put_back(const whit_model *model, whit_tokenizer *tokenizer)
 static whit_status need_tokenizer(const whit_model *model, whit_error *error)
 {
     if (model->has_tokenizer) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer: it works with token ids only",
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: the model has no tokenizer: it works with token ids only (a "
+                     "folder needs tokenizer.json or tokenizer.model)",
                      model->path);
 }
 
