@@ -24,6 +24,11 @@ static float *make_matrix(size_t n, uint64_t seed)
     return a;
 }
 
+static void count_call(void *user)
+{
+    ++*(uint32_t *)user;
+}
+
 static void factors(void **state)
 {
     (void)state;
@@ -38,7 +43,7 @@ static void factors(void **state)
         float *a = make_matrix(n, s), *u = malloc(bytes), *alone = malloc(bytes), *other = malloc(bytes);
         float *scratch = malloc(whit_cholesky_scratch(n) * sizeof *scratch);
         memcpy(u, a, bytes);
-        assert_true(whit_cholesky(&blas, pool, u, n, scratch));
+        assert_true(whit_cholesky(&blas, pool, u, n, scratch, NULL, NULL));
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) {
                 double sum = 0;
@@ -47,8 +52,10 @@ static void factors(void **state)
             }
         memcpy(u, a, bytes);
         memcpy(alone, a, bytes);
-        assert_true(whit_cholesky_of_inverse(&blas, pool, u, other, n, scratch));
-        assert_true(whit_cholesky_of_inverse(&blas, NULL, alone, other, n, scratch));
+        uint32_t n_heard = 0;
+        assert_true(whit_cholesky_of_inverse(&blas, pool, u, other, n, scratch, count_call, &n_heard));
+        assert_true(n_heard >= (n + WHIT_CHOLESKY_BLOCK - 1) / WHIT_CHOLESKY_BLOCK); /* at least in the first half */
+        assert_true(whit_cholesky_of_inverse(&blas, NULL, alone, other, n, scratch, NULL, NULL));
         assert_memory_equal(u, alone, bytes);
         /* U^T U a = 1 */
         for (size_t i = 0; i < n; i += 1 + n / 8)
@@ -76,9 +83,9 @@ static void refused(void **state)
     float scratch[2 * WHIT_CHOLESKY_BLOCK], singular[4] = {1, 1, 1, 1}, negative[4] = {1, 2, 2, 1},
                                             none[4] = {NAN, 0, 0, 1};
     assert_ok(whit_blas_open(&blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, 1, NULL, &error), error);
-    assert_false(whit_cholesky(&blas, NULL, singular, 2, scratch));
-    assert_false(whit_cholesky(&blas, NULL, negative, 2, scratch));
-    assert_false(whit_cholesky(&blas, NULL, none, 2, scratch));
+    assert_false(whit_cholesky(&blas, NULL, singular, 2, scratch, NULL, NULL));
+    assert_false(whit_cholesky(&blas, NULL, negative, 2, scratch, NULL, NULL));
+    assert_false(whit_cholesky(&blas, NULL, none, 2, scratch, NULL, NULL));
     whit_blas_close(&blas);
 }
 

@@ -76,9 +76,11 @@ size_t whit_cholesky_scratch(size_t n)
     return n * BLOCK;
 }
 
-bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, float *scratch)
+bool whit_cholesky(const whit_blas *blas, whit_pool *pool, float *a, size_t n, float *scratch, whit_cholesky_fn *tell,
+                   void *user)
 {
     for (size_t at = 0; at < n; at += BLOCK) {
+        if (tell) tell(user);
         size_t width = n - at < BLOCK ? n - at : BLOCK, below = n - at - width;
         struct factor_job job = {blas, a, n, at, width, scratch};
         if (!factor_block(a, n, at, width)) return false;
@@ -96,6 +98,8 @@ struct invert_job {
     const float *lower;
     float *inverse;
     size_t n;
+    whit_cholesky_fn *tell;
+    void *user;
 };
 
 /* Solves L x = e for the block columns [begin, end), by blocks of rows from the diagonal down. */
@@ -105,6 +109,7 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
     const whit_loops *loops = job->blas->loops;
     size_t n = job->n;
     for (size_t block = begin; block < end; block++) {
+        if (job->tell && !worker) job->tell(job->user);
         size_t column = block * BLOCK, width = n - column < BLOCK ? n - column : BLOCK;
         for (size_t i = 0; i < n; i++) memset(job->inverse + i * n + column, 0, width * sizeof(float));
         for (size_t from = column; from < n; from += BLOCK) {
@@ -133,13 +138,6 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
     }
 }
 
-/* Computes inverse (n, n), the inverse of L (lower, zeros above). */
-static void invert_lower(const whit_blas *blas, whit_pool *pool, const float *lower, float *inverse, size_t n)
-{
-    struct invert_job job = {blas, lower, inverse, n};
-    whit_pool_run(pool, invert_columns, &job, (uint32_t)((n + BLOCK - 1) / BLOCK), 1);
-}
-
 static void reverse(float *a, size_t n)
 {
     for (size_t i = 0, j = n * n - 1; i < j; i++, j--) {
@@ -149,11 +147,13 @@ static void reverse(float *a, size_t n)
     }
 }
 
-bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, float *other, size_t n, float *scratch)
+bool whit_cholesky_of_inverse(const whit_blas *blas, whit_pool *pool, float *a, float *other, size_t n, float *scratch,
+                              whit_cholesky_fn *tell, void *user)
 {
+    struct invert_job job = {blas, a, other, n, tell, user};
     reverse(a, n);
-    if (!whit_cholesky(blas, pool, a, n, scratch)) return false;
-    invert_lower(blas, pool, a, other, n);
+    if (!whit_cholesky(blas, pool, a, n, scratch, tell, user)) return false;
+    whit_pool_run(pool, invert_columns, &job, (uint32_t)((n + BLOCK - 1) / BLOCK), 1);
     memcpy(a, other, n * n * sizeof *a);
     reverse(a, n);
     return true;

@@ -274,8 +274,8 @@ static whit_status round_stage(struct choosing *c, whit_stream *s, const whit_la
     whit_stream_rest(s);
     if (status == WHIT_OK) status = end_piece(c, c->done, c->part);
     if (status == WHIT_OK)
-        status = whit_factor_make(&hessians.text, group, true, first->name, b->blas, b->pool, b->allocator, &factor,
-                                  c->error);
+        status = whit_factor_make(&hessians.text, group, true, first->name, b->blas, b->pool, b->allocator,
+                                  &(whit_within){tell_piece, c}, &factor, c->error);
     for (uint32_t i = 0; status == WHIT_OK && i < stage->n; i++)
         status = round_matrix(c, s, stage->params[i], &hessians, &factor);
     whit_factor_free(&factor);

@@ -382,7 +382,7 @@ static whit_status run_stage(struct compression *c, const whit_layer_stage *stag
         }
         if (!factor.upper)
             status = whit_factor_make(&hessians.text, stage_group(c, stage), c->types.stages & WHIT_STAGE_ORDER, name,
-                                      &c->blas, c->pool, c->allocator, &factor, c->error);
+                                      &c->blas, c->pool, c->allocator, &(whit_within){tell_work, c}, &factor, c->error);
         c->work_cost = cost_of_matrix(&type);
         if (status == WHIT_OK) status = solve_matrix(c, stage, i, &hessians, &factor, &type);
         if (status == WHIT_OK) status = spend(c, cost_of_matrix(&type));

@@ -56,7 +56,7 @@ static whit_status solve_expert(whit_expert_stage *s, whit_hessian_experts *h, u
         s->n_unseen++;
     }
     whit_status status = whit_factor_make(&pair->text, s->group, s->stages & WHIT_STAGE_ORDER, name, s->blas,
-                                          s->stream->pool, s->stream->allocator, &factor, error);
+                                          s->stream->pool, s->stream->allocator, &(whit_within){0}, &factor, error);
     for (uint32_t i = 0; status == WHIT_OK && i < s->n; i++)
         status = solve_rows(s, &s->matrices[i], expert, (double)n_seen / (double)h->n_all, pair, &factor, error);
     whit_factor_free(&factor);

@@ -29,7 +29,7 @@ static void multiply_pair(const struct pair *p, bool transpose_a, bool transpose
 /* Replaces `square` by U with inverse(square) = U^T U; false if this is impossible. */
 static bool invert(struct pair *p)
 {
-    return whit_cholesky_of_inverse(p->blas, p->pool, p->square, p->other, p->r, p->scratch);
+    return whit_cholesky_of_inverse(p->blas, p->pool, p->square, p->other, p->r, p->scratch, NULL, NULL);
 }
 
 /* Computes the best B for the present A; false if the equations cannot be solved. */

@@ -55,7 +55,7 @@ static bool find_target(const whit_plane_search *s, const whit_blas *blas, whit_
     for (size_t i = 0; i < k; i++)
         for (size_t j = 0; j < k; j++)
             x->h[i * k + j] = x->upper[i * k + j] = s->h[(size_t)s->columns[i] * n + s->columns[j]];
-    if (!whit_cholesky_of_inverse(blas, pool, x->upper, x->other, k, x->scratch)) return false;
+    if (!whit_cholesky_of_inverse(blas, pool, x->upper, x->other, k, x->scratch, NULL, NULL)) return false;
     whit_blas_share_packed(blas, pool, false, x->d, m, n, x->h_columns, k, x->dh, false);
     whit_blas_share_packed(blas, pool, true, x->dh, m, k, x->upper, k, x->target, false);
     whit_blas_share_packed(blas, pool, false, x->target, m, k, x->upper, k, x->dh, false);

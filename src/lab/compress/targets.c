@@ -47,9 +47,15 @@ static double damp(float *damped, const float *diagonal, size_t n, float share)
     return mean;
 }
 
+static void tell_block(void *user)
+{
+    const whit_within *within = user;
+    (void)whit_within_tell(within, 0);
+}
+
 whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
-                             const whit_blas *blas, whit_pool *pool, const whit_allocator *a, whit_factor *f,
-                             whit_error *error)
+                             const whit_blas *blas, whit_pool *pool, const whit_allocator *a, const whit_within *within,
+                             whit_factor *f, whit_error *error)
 {
     size_t n = hessian->n, square = n * n, scratch_elems = whit_cholesky_scratch(n);
     *f = (whit_factor){.allocator = a, .n = hessian->n, .group = group};
@@ -71,7 +77,7 @@ whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered
         if (ordered) find_order(diagonal, hessian->n, group, f->order);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) f->upper[i * n + j] = f->damped[(size_t)f->order[i] * n + f->order[j]];
-        done = whit_cholesky_of_inverse(blas, pool, f->upper, other, n, scratch);
+        done = whit_cholesky_of_inverse(blas, pool, f->upper, other, n, scratch, tell_block, (void *)within);
     }
     if (status == WHIT_OK && !done)
         status =

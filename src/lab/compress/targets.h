@@ -5,6 +5,7 @@
 #define WHIT_COMPRESS_TARGETS_H
 
 #include "compress/hessian.h"
+#include "compress/within.h"
 #include "linalg/blas.h"
 
 typedef struct whit_factor {
@@ -17,10 +18,11 @@ typedef struct whit_factor {
 
 /* Makes the factor of a Hessian, damped by 1 % of the mean of the diagonal, and by ten times as much, up to all of it,
  * if it cannot be factored; after that WHIT_ERROR_NUMERIC names the tensor. `ordered`: whole groups are ordered by the
- * energy of their inputs, else they stay. The hessian's h becomes the factor's. */
+ * energy of their inputs, else they stay. The hessian's h becomes the factor's. `within` is told a share of 0 at every
+ * block of columns; its answer is left to the next piece of work. */
 whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered, const char *name,
                              const whit_blas *blas, whit_pool *pool, const whit_allocator *allocator,
-                             whit_factor *factor, whit_error *error);
+                             const whit_within *within, whit_factor *factor, whit_error *error);
 void whit_factor_free(whit_factor *factor); /* accepts a zero-initialised factor */
 
 /* Computes target = w + (w shift + lost) h^-1, all (m, n), with scratch (2 m n); without `lost` that term is left
