@@ -155,6 +155,7 @@ class Typist:
         else:
             self.recovering = True
             before = os.stat(self.path).st_mtime_ns if os.path.exists(self.path) else 0
+            time.sleep(0.3)  # keys at once after the question are no answer
             terminal.send("r")
             # From here on any length from what was painted to what was sent may be saved.
             self.saves |= set(range(self.seen, self.sent + 1))

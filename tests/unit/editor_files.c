@@ -304,6 +304,7 @@ static void test_cursor_of_changed(void **state)
     write_file(path, "one \303\251\303\251\ntwo\n");
     ed_save(editor, editor->docs, false);
     assert_int_equal(editor->prompt.kind, ED_PROMPT_CONFLICT);
+    usleep(300000); /* keys at once after the question are no answer */
     whit_editor_key(editor, (whit_key){.code = 'r'}, NULL, 0);
     assert_text(buffer, "one \303\251\303\251\ntwo\n");
     assert_int_equal(ed_cursor(editor)->offset, 3);

@@ -16,8 +16,7 @@ struct ed_panel {
     size_t n_hunks, at, asked, shown;
     uint64_t from; /* offset in the panel's text of the hunk that is asked about */
     uint8_t *taken;
-    char question[200]; /* question that waits for an answer; "": no question */
-    uint64_t asked_ns;
+    char question[200];       /* question that waits for an answer; "": no question */
     struct ed_doc *rewritten; /* document whose `range` will be replaced if it still has `version` */
     whit_range range;
     uint64_t version;

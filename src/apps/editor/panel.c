@@ -3,16 +3,14 @@
  * them. */
 #include "editor/state.h"
 
-#include "base/clock.h"
 #include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WIDE_COLUMNS   100          /* number of columns from which on the panel is beside the text */
-#define NARROW_COLUMNS 8            /* number of columns up to which nobody can read a change */
-#define HASTE_NS       250000000ull /* nanoseconds after a question in which a key is not an answer to it */
+#define WIDE_COLUMNS   100 /* number of columns from which on the panel is beside the text */
+#define NARROW_COLUMNS 8   /* number of columns up to which nobody can read a change */
 
 /* ---- its text -------------------------------------------------------------------------------------- */
 
@@ -154,7 +152,6 @@ static void ask_hunk(ed *e)
     if (is_cut) path = path_end(path, room - (int)sizeof dots + 1);
     snprintf(label, sizeof label, "%s%s%s%s", keys, is_cut ? dots : "", path, rest);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
-    panel->asked_ns = whit_now_ns();
 }
 
 /* Shows all remaining hunks and asks again, so that nothing is approved unseen. */
@@ -168,7 +165,6 @@ static void ask_all(ed *e)
     const char *how = show_from(e, from) ? "more below (PageDown)" : "all hunks are shown";
     snprintf(label, sizeof label, "%s: a all, d none, y n one by one: %zu to %zu", how, panel->at + 1, panel->n_hunks);
     ed_prompt_open(e, ED_PROMPT_HUNK, label, "");
-    panel->asked_ns = whit_now_ns();
 }
 
 static void finish_hunks(ed *e)
@@ -184,7 +180,7 @@ static void finish_hunks(ed *e)
 void ed_panel_answer(ed *e, uint32_t letter)
 {
     struct ed_panel *panel = &e->panel;
-    if (!panel->hunks || whit_now_ns() - panel->asked_ns < HASTE_NS) return;
+    if (!panel->hunks) return;
     if (letter != 'y' && letter != 'n' && letter != 'a' && letter != 'd') return;
     const struct ed_window *window = panel->doc ? ed_pad_window(e, panel->doc) : NULL;
     const bool is_seen = window && window->n_rows > 1 && window->n_columns > NARROW_COLUMNS;

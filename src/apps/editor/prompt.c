@@ -3,6 +3,7 @@
 #include "editor/state.h"
 #include "editor/vi_table.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "code/walk.h"
 
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #define N_ITEMS 200000
+/* nanoseconds without a key after which keys answer a question: those before were typed before the person saw it */
+#define HASTE_NS 250000000ull
 
 bool ed_prompt_has_list(ed_prompt_kind kind)
 {
@@ -155,6 +158,7 @@ void ed_prompt_open(ed *e, ed_prompt_kind kind, const char *label, const char *t
     prompt->kind = kind;
     prompt->origin = ed_selection(ed_cursor(e)).begin;
     prompt->origin_top = e->window->top;
+    prompt->asked_ns = whit_now_ns();
     snprintf(prompt->label, sizeof prompt->label, "%s", label);
     snprintf(prompt->text, sizeof prompt->text, "%s", text);
     prompt->n = prompt->at = strlen(prompt->text);
@@ -511,6 +515,15 @@ static void complete_path(ed *e)
     if (!n_found) ed_complain(e, "no name matches");
 }
 
+/* Returns whether a key was typed before the person could see the question. */
+static bool is_hasty(struct ed_prompt *prompt)
+{
+    const uint64_t now_ns = whit_now_ns();
+    if (prompt->kind == ED_PROMPT_REPLACING || now_ns - prompt->asked_ns >= HASTE_NS) return false;
+    prompt->asked_ns = now_ns;
+    return true;
+}
+
 bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
 {
     struct ed_prompt *prompt = &e->prompt;
@@ -529,7 +542,7 @@ bool ed_prompt_key(ed *e, whit_key key, const char *paste, size_t n_paste)
             (key.code == WHIT_KEY_PAGE_UP || key.code == WHIT_KEY_PAGE_DOWN || key.code == WHIT_KEY_UP ||
              key.code == WHIT_KEY_DOWN))
             ed_panel_scroll(e, key);
-        else if (!key.mods)
+        else if (!is_hasty(prompt) && !key.mods)
             answer_letter(e, key.code);
         return true;
     }

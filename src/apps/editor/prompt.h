@@ -61,7 +61,8 @@ struct ed_prompt {
     bool found;      /* the pattern was found */
     bool is_offered; /* the prompt's text is a suggestion, which the first typed letter replaces */
     uint64_t origin_top;
-    uint64_t version; /* version of the text for which completions are offered */
+    uint64_t version;  /* version of the text for which completions are offered */
+    uint64_t asked_ns; /* time of opening or, until the first pause, of the last key: see HASTE_NS */
 };
 
 /* These functions are in prompt.c. */
