@@ -172,29 +172,53 @@ bool ed_vi_files(ed *e, const char *at)
 
 /* ---- the shell ----------------------------------------------------------------------------- */
 
-/* Copies a command and replaces each % by the text's file, in quotes if its name needs them; \% becomes a plain %. */
+/* Writes a name in quotes of the shell, at most four times its bytes and two; returns their number. */
+static size_t put_quoted(const char *name, char *to)
+{
+    size_t n = 0;
+    to[n++] = '\'';
+    for (; *name; name++) {
+        if (*name == '\'') {
+            memcpy(to + n, "'\\''", 4);
+            n += 4;
+        } else {
+            to[n++] = *name;
+        }
+    }
+    to[n++] = '\'';
+    return n;
+}
+
+/* Copies a command and replaces each % by the text's file, in quotes if its name needs them; \% becomes a plain %.
+ * Within the command's own quotes such a name is refused: its quotes would end those, and the shell would run the name.
+ */
 bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-";
     const char *name = e->window->doc->buffer->path ? e->window->doc->buffer->name : "";
+    const size_t n_name = strlen(name);
+    const bool is_plain = n_name && strspn(name, plain) == n_name;
     size_t n = 0;
-    for (; *from && n + 1 < room; from++) {
+    char quote = 0; /* the sign that opened the quotes around `from` */
+    for (; *from && n + 8 < room; from++) {
         if (from[0] == '\\' && from[1] == '%') {
             to[n++] = *++from;
-        } else if (*from == '%') {
-            bool plain =
-                *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-")];
-            if (!plain) to[n++] = '\'';
-            for (const char *at = name; *at && n + 6 < room; at++) {
-                if (*at == '\'') {
-                    memcpy(to + n, "'\\''", 4);
-                    n += 4;
-                } else {
-                    to[n++] = *at;
-                }
-            }
-            if (!plain && n + 1 < room) to[n++] = '\'';
-        } else {
+        } else if (from[0] == '\\' && from[1] && quote != '\'') {
+            to[n++] = *from++;
             to[n++] = *from;
+        } else if (*from != '%') {
+            if (strchr("'\"`", *from) && (!quote || quote == *from)) quote = quote ? 0 : *from;
+            to[n++] = *from;
+        } else if (!is_plain && quote) {
+            ed_vi_fail(e, "the file's name has signs of the shell: write %% without quotes, which are added");
+            return false;
+        } else if (is_plain) {
+            if (n + n_name + 8 >= room) break;
+            memcpy(to + n, name, n_name);
+            n += n_name;
+        } else {
+            if (n + 4 * n_name + 10 >= room) break;
+            n += put_quoted(name, to + n);
         }
     }
     to[n] = 0;
