@@ -29,12 +29,22 @@
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
+/* Writes the check that follows the three random letters of a temporary name, by FNV-1a: a person's own file, such as
+ * FILE.tmp-backup, is not taken for a leftover. */
+static void write_check(const char *random, char check[3])
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < 3; i++) hash = (hash ^ (uint8_t)random[i]) * 16777619u;
+    for (size_t i = 0; i < 3; i++, hash /= sizeof letters - 1) check[i] = letters[hash % (sizeof letters - 1)];
+}
+
 static bool random_suffix(char *suffix)
 {
-    uint8_t random[6];
+    uint8_t random[3];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
     memcpy(suffix, ".tmp-XXXXXX", TEMPORARY_BYTES + 1);
     for (size_t i = 0; i < sizeof random; i++) suffix[5 + i] = letters[random[i] % (sizeof letters - 1)];
+    write_check(suffix + 5, suffix + 8);
     return true;
 }
 
@@ -43,7 +53,9 @@ static bool is_temporary(const char *entry, const char *name)
 {
     size_t n = strlen(entry), n_name = n > TEMPORARY_BYTES ? n - TEMPORARY_BYTES : 0;
     if (!n_name || memcmp(entry + n_name, ".tmp-", 5) != 0) return false;
-    if (strspn(entry + n_name + 5, letters) != TEMPORARY_BYTES - 5) return false;
+    char check[3];
+    write_check(entry + n_name + 5, check);
+    if (memcmp(entry + n_name + 8, check, sizeof check) != 0) return false;
     return !name || (strlen(name) == n_name && memcmp(entry, name, n_name) == 0);
 }
 

@@ -49,8 +49,8 @@ rm -rf cache
 expect 0 whit run -m model -p a -n 1
 entry=$(find cache -name '*.ndf')
 rm "$entry"
-head -c 100000 /dev/zero >"$entry.tmp-abc123"
-head -c 100000 /dev/zero >"$(dirname "$entry")/0123456789012345678901234567890123456789.ndf.tmp-zzzzzz"
+head -c 100000 /dev/zero >"$entry.tmp-abc9kq"
+head -c 100000 /dev/zero >"$(dirname "$entry")/0123456789012345678901234567890123456789.ndf.tmp-zzzzb0"
 expect 0 whit run -m model -p a -n 1
 [ -z "$(find cache -name '*.tmp-*')" ] || complain "leftovers stay: $(find cache -name '*.tmp-*')"
 

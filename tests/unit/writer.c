@@ -136,15 +136,18 @@ static void killed_writers_leave_nothing(void **state)
             kill_a_writer(path, 200 + whit_rng_below(&rng, 4000));
             if (stat(path, &info) == 0) assert_int_equal(info.st_size, 4 << 16); /* whole, or not there */
             /* Somebody else's file of a like name stays, and so does one that is being written. */
-            assert_ok(whit_write_file(in_folder("other.tmp-abcdef"), "x", 1, &error), error);
+            assert_ok(whit_write_file(in_folder("other.tmp-abc9kq"), "x", 1, &error), error);
+            assert_ok(whit_write_file(in_folder("out.tmp-backup"), "x", 1, &error), error);
+            assert_ok(whit_write_file(in_folder("out.tmp-abc9kq"), "x", 1, &error), error);
             whit_writer busy;
             assert_ok(whit_writer_open(path, NULL, &busy, &error), error);
             int n_busy = busy.unnamed ? 0 : 1;
             assert_ok(whit_write_file(path, "new", 3, &error), error);
-            assert_int_equal(n_entries(), 2 + n_busy);
+            assert_int_equal(n_entries(), 3 + n_busy); /* the leftover out.tmp-abc9kq is removed */
             assert_ok(whit_writer_commit(&busy, &error), error);
-            assert_int_equal(n_entries(), 2);
-            unlink(in_folder("other.tmp-abcdef"));
+            assert_int_equal(n_entries(), 3);
+            unlink(in_folder("other.tmp-abc9kq"));
+            unlink(in_folder("out.tmp-backup"));
             unlink(path);
         }
     }
