@@ -581,6 +581,13 @@ static void note_saved(whit_buffer *buffer, const whit_file_identity *now)
     }
 }
 
+/* Names the spare copy of a file without a journal, which lies beside it: a name that no file has. */
+static void name_spare(const char *path, char spare[PATH_MAX + 16])
+{
+    snprintf(spare, PATH_MAX + 16, "%s.save", path);
+    for (int i = 1; i < 1000 && access(spare, F_OK) == 0; i++) snprintf(spare, PATH_MAX + 16, "%s.save-%d", path, i);
+}
+
 whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
 {
     if (!buffer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text has no file name yet");
@@ -588,10 +595,10 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     if (!force && whit_buffer_is_conflicting(buffer))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "%s was changed by another program and is not saved: save it alone to choose", buffer->name);
-    char other[PATH_MAX];
+    char other[PATH_MAX + 16];
     const char *spare = buffer->spare;
     if (!spare) {
-        snprintf(other, sizeof other, "%s.save", buffer->path);
+        name_spare(buffer->path, other);
         spare = other;
     }
     whit_file_identity before = buffer->file.identity, now = before;
@@ -606,14 +613,28 @@ whit_status whit_buffer_save(whit_buffer *buffer, bool force, whit_error *error)
     return WHIT_OK;
 }
 
+/* Refuses to write a file whose journal has unsaved text of an earlier run, which nobody has decided about. */
+static whit_status check_target(const char *full, const char *folder, whit_error *error)
+{
+    whit_buffer *there;
+    if (!folder || whit_buffer_open(full, folder, &there, NULL) != WHIT_OK) return WHIT_OK; /* saving will fail, too */
+    const whit_status status = must_be_decided(there, error);
+    whit_buffer_close(there);
+    return status;
+}
+
 /* Opens the journal of a file that will be written, and gives the path of its spare copy. */
 static whit_status open_target(const char *full, const char *folder, whit_journal *journal, char **spare, bool *busy,
                                whit_error *error)
 {
     whit_span contents = {0};
+    WHIT_TRY(check_target(full, folder, error));
     if (folder) (void)whit_journal_open(folder, full, journal, &contents, busy, NULL);
     whit_journal_unmap(&contents);
-    if (asprintf(spare, "%s.save", journal->path ? journal->path : full) >= 0) return WHIT_OK;
+    char name[PATH_MAX + 16];
+    name_spare(full, name);
+    if (!journal->path && (*spare = strdup(name))) return WHIT_OK;
+    if (journal->path && asprintf(spare, "%s.save", journal->path) >= 0) return WHIT_OK;
     *spare = NULL;
     return whit_fail_memory(error, "a path", PATH_MAX);
 }

@@ -250,8 +250,9 @@ static whit_status write_text(int fd, const char *path, const whit_text *text, b
 }
 
 /* Saves by renaming a new file over `path`. Returns WHIT_ERROR_UNSUPPORTED (without a message) if the file must be
- * written in place. */
-static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, whit_error *error)
+ * written in place. A spare copy is readable by its owner alone. */
+static whit_status save_beside(const char *path, const whit_text *text, const whit_file *source, bool is_spare,
+                               whit_error *error)
 {
     char folder[PATH_MAX];
     struct stat about;
@@ -265,7 +266,9 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
         (fstat(original, &about) == 0 && about.st_nlink == 1 && access(folder, W_OK | X_OK) == 0 &&
          strlen(name) < NAME_MAX - 16); /* a temporary name in the same folder must be possible */
     whit_writer writer;
-    whit_status status = kept ? whit_writer_open(path, NULL, &writer, error) : WHIT_ERROR_UNSUPPORTED;
+    whit_status status = WHIT_ERROR_UNSUPPORTED;
+    if (kept) status = (is_spare ? whit_writer_open_private : whit_writer_open)(path, NULL, &writer, error);
+    if (status == WHIT_OK) writer.is_new = false; /* a spare copy that an earlier attempt left is replaced */
     if (status != WHIT_OK) {
         if (original >= 0) close(original);
         return status;
@@ -289,7 +292,7 @@ static whit_status save_beside(const char *path, const whit_text *text, const wh
 static whit_status save_over(const char *path, const whit_text *text, const char *spare, const whit_file *source,
                              whit_file_identity *identity, whit_error *error)
 {
-    whit_status status = save_beside(spare, text, source, error);
+    whit_status status = save_beside(spare, text, source, true, error);
     if (status == WHIT_ERROR_UNSUPPORTED) return whit_fail_errno(error, spare, "keep a copy in");
     WHIT_TRY(status);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -343,7 +346,7 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
         if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
     }
-    whit_status status = save_beside(real, text, source, error);
+    whit_status status = save_beside(real, text, source, false, error);
     if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, identity, error);
     if (status == WHIT_OK) whit_file_identify(real, identity);
     return status;
