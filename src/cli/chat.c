@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements whit chat: a conversation in the terminal, or a script on stdin. */
 #include "cli/chat.h"
+#include "base/file.h"
 #include "base/items.h"
 #include "base/system.h"
 
@@ -188,7 +189,20 @@ static bool next_line(cli_chat *chat, const char *prompt, const char **line, siz
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 #define REFUSED "error: the person did not allow this call"
+#define UNSEEN  "error: the call cannot be shown to the person, so it is not made"
 enum { ROUNDS_MAX = 20 };
+
+/* Shows the description of a call; false if the output failed. A call that is asked about at the terminal is shown
+ * there even if the output is a file or a pipe; *is_seen tells whether the person could see it. */
+static bool show_call(cli_chat *chat, const whit_buf *shown, bool is_asked, bool *is_seen)
+{
+    const char *text = whit_chars(shown);
+    *is_seen = true;
+    if (!cli_write(chat->call, text, shown->size_bytes) || !cli_flush(chat->call)) return false;
+    if (!is_asked || !isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)) return true;
+    *is_seen = isatty(STDERR_FILENO) && whit_write_all(STDERR_FILENO, text, shown->size_bytes);
+    return true;
+}
 
 /* Shows a call and gets its result from the person or the tool; false if the person ended the chat or the input
  * ended. */
@@ -198,8 +212,9 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     const char *line;
     size_t n;
     whit_buf shown = {0};
-    const bool is_shown = cli_chat_tool_describe(&chat->tools, call, &shown) &&
-        cli_write(chat->call, whit_chars(&shown), shown.size_bytes) && cli_flush(chat->call);
+    bool is_seen;
+    const bool is_shown =
+        cli_chat_tool_describe(&chat->tools, call, &shown) && show_call(chat, &shown, kind == CLI_TOOL_ASKED, &is_seen);
     whit_buf_free(&shown);
     if (!is_shown) return false;
     json_t *arguments = json_loadb(call->arguments, call->arguments_bytes, 0, NULL);
@@ -207,6 +222,10 @@ static bool answer_call(cli_chat *chat, const whit_conversation_call *call, whit
     json_decref(arguments);
     if (!is_whole) { /* the call is malformed: cut off, or written by a small model */
         whit_buf_append_str(result, "error: the arguments are not a JSON object");
+        return true;
+    }
+    if (!is_seen) {
+        whit_buf_append_str(result, UNSEEN);
         return true;
     }
     if (kind == CLI_TOOL_FREE) {

@@ -110,6 +110,21 @@ printf '{"mcp": {"s": {"command": ["python3", "server.py"], "allow": "green"}}}'
 script 0 'x\n' --mcp --grammar add.gbnf
 [ "$(grep -c '^sum 42$' out)" -gt 10 ] && grep -q '20 answers in a row' err || complain "a tool that may run: $(cat out err)"
 
+# ---- output to a file: what is asked about is shown at the terminal, or not done
+if has_terminals; then
+    rm -f seen
+    python3 - <<'END' || complain "a call that is asked about while the output is a file"
+import os, sys
+sys.path.insert(0, os.environ["SOURCE"] + "/tests/agent")
+from endpoint import at_terminal
+chat = os.environ["WHIT"] + " chat -m model.ndf -c 4096 -s 1 -n 200 --tools command.json --grammar weather.gbnf "
+status, seen = at_terminal(["sh", "-c", chat + ">out"], [(">>> ", "x\n"), ("run it?", "n\n"), ("run it?", "\x04")])
+assert 'calls weather {"city": "Bern"}\r\nby \'sh\' \'-c\'' in seen and not os.path.exists("seen"), seen
+status, seen = at_terminal(["sh", "-c", chat + ">out 2>&1"], [("", "x\ny\n\x04")])
+assert not os.path.exists("seen") and "cannot be shown" in open("out").read(), open("out").read()
+END
+fi
+
 # ---- mistakes
 echo '{}' >object.json
 expect 3 whit chat -m model.ndf --tools object.json
