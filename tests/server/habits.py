@@ -486,7 +486,7 @@ def test_origins():
     server.end()
     # A table of keys: which models each may use, and how many requests a minute.
     with open("keys", "w", encoding="ascii") as keys:
-        keys.write("# KEY NAME MODELS RATE\nall\nfirst anna one\n slow - * 2\nboth ben two,one 100\n")
+        keys.write("# KEY NAME MODELS RATE\nall # a comment\nfirst anna one #\n slow - * 2\nboth ben two,one 100 # 1 2 3\n")
     if os.path.exists("keys.log"):
         os.remove("keys.log")
     server = Server("-c", "512", "-m", "one=tales", "-m", "two=tales", "--keys", "keys", "--log", "keys.log")
@@ -542,6 +542,13 @@ def test_origins():
         with open("keys", "w", encoding="ascii") as keys:
             keys.write(line + "\n")
         check("is not a key" in client.refused("--api-key-file", "keys", "-c", "512"), line)
+    # A comment is neither a key nor a name.
+    with open("keys", "w", encoding="ascii") as keys:
+        keys.write("s3cret #anna\nben other # of the north\n")
+    server = Server("-c", "512", "--api-key-file", "keys")
+    check([ask(server, "GET", "/slots", headers={"X-Api-Key": key})[0] for key in ("s3cret", "other", "#anna", "ben")]
+          == [200, 200, 401, 401], "a comment in a file of keys")
+    server.end()
     # An origin that no browser sends would let nobody in.
     for origin in ("chat.example.org", "https://chat.example.org/", "https://", "https://a.example,https://b.example"):
         check("is not an origin" in client.refused("--cors", origin, "-c", "512"), origin)

@@ -73,9 +73,10 @@ static whit_status add_line(whit_keys *keys, const whit_server_options *options,
     const char *word = line + strspn(line, " \t");
     size_t n = strcspn(word, " \t\r\n");
     const char *second = word + n + strspn(word + n, " \t");
-    size_t n_second = strcspn(second, " \t\r\n");
+    size_t n_second = *second == '#' ? 0 : strcspn(second, " \t\r\n"); /* a comment ends the line */
     if (!n || *word == '#') return WHIT_OK;
-    if (second[n_second + strspn(second + n_second, " \t\r\n")])
+    const char *third = second + n_second + strspn(second + n_second, " \t\r\n");
+    if (*third && *third != '#')
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than two words, a name and a key", path);
     if (n_second && are_exchanged(word, n, second, n_second))
         return refuse_exchanged(path, second, n_second, "NAME KEY (--keys has KEY NAME MODELS RATE)", error);
@@ -114,7 +115,7 @@ static whit_status add_row(whit_keys *keys, const whit_server_options *options, 
     size_t n[4] = {0, 1, 1, 1}, n_words = 0;
     for (;; n_words++) {
         at += strspn(at, " \t\r\n");
-        if (!*at || (!n_words && *at == '#')) break;
+        if (!*at || *at == '#') break;
         if (n_words == 4)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a line has more than the four words KEY NAME MODELS RATE",
                              path);
