@@ -75,6 +75,10 @@ def test_files():
     for name in ("../cat.bin", "/etc/passwd", ".hidden", "", "a/b", None, 5):
         server.post("/slots/0?action=save", {"filename": name}, 400)
     server.post("/slots/0?action=restore", {"filename": "nobody"}, 404)
+    with open("slots/saved-damaged", "w", encoding="ascii") as damaged:
+        damaged.write("damaged" * 99)
+    why = server.post("/slots/0?action=restore", {"filename": "damaged"}, 400)["error"]["message"]
+    check(why.startswith("damaged: ") and "slots" not in why, "a reply names a folder", why)
     server.post("/slots/9?action=save", {"filename": "cat.bin"}, 400)
     server.post("/slots/x?action=erase", {}, 400)
     server.post("/slots/0?action=burn", {}, 400)

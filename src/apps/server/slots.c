@@ -41,6 +41,17 @@ static bool read_path(const whit_call *call, char path[PATH_BYTES], const char *
         whit_field_refuse(call->reply, "filename", "the path is too long");
 }
 
+/* Replies with the reason of a failure. A file is called by its name in the request, since no reply names a folder. */
+static void refuse_action(const whit_call *call, const whit_error *error, const char *name, const char *path)
+{
+    const size_t n = name && !strncmp(error->message, path, strlen(path)) ? strlen(path) : 0;
+    if (name && error->status == WHIT_ERROR_IO)
+        whit_api_fail(call->reply, 404, "invalid_request_error", NULL,
+                      "there is no such file in the folder of --cache-dir");
+    else
+        whit_api_fail(call->reply, 400, "invalid_request_error", NULL, "%s%s", n ? name : "", error->message + n);
+}
+
 void whit_slots_act(whit_call *call)
 {
     static const char *const kinds[] = {"save", "restore", "erase"};
@@ -70,10 +81,7 @@ void whit_slots_act(whit_call *call)
     if (action.kind != WHIT_SLOT_ERASE && !read_path(call, path, &name)) return;
     uint64_t begun_ns = whit_now_ns();
     if (whit_engine_act(call->api->engine, &action, &error) != WHIT_OK) {
-        int code = error.status == WHIT_ERROR_IO ? 404 : 400;
-        whit_api_fail(call->reply, code, "invalid_request_error", NULL, "%s",
-                      name && error.status == WHIT_ERROR_IO ? "there is no such file in the folder of --cache-dir"
-                                                            : error.message);
+        refuse_action(call, &error, name, path);
         return;
     }
     static const char *const counts[] = {"n_saved", "n_restored", "n_erased"};
