@@ -115,7 +115,7 @@ def test_adapters():
     server.end()
     # A key's list names adapters, too: without its name there an adapter is not for the key.
     with open("keys", "w", encoding="ascii") as keys:
-        keys.write("plain - one\nboth - one,verse\n")
+        keys.write("plain - one\nboth - one,verse\nverse - verse\nall\n")
     server = Server("-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256", "--keys", "keys")
     for wanted in ({"model": "verse"}, {"adapters": {"verse": 1}}, {"lora": [{"id": 0, "scale": 1}]}):
         for key, expected in (("plain", 403), ("both", 200)):
@@ -123,6 +123,14 @@ def test_adapters():
             check(server.ask("POST", "/v1/completions", body, {"X-Api-Key": key})[0] == expected, key, wanted)
     for key, n in (("plain", 0), ("both", 1)):
         check(len(json.loads(server.ask("GET", "/lora-adapters", headers={"X-Api-Key": key})[1])) == n, "adapters of", key)
+    # Neither does it get one that is set for all, nor does an adapter's name close its model.
+    check(server.ask("POST", "/lora-adapters", [{"id": 0, "scale": 1}], {"X-Api-Key": "all"})[0] == 200, "for all")
+    body = {"prompt": "the land", "max_tokens": 24, "temperature": 0}
+    for key, text in (("plain", plain), ("both", verse), ("all", verse)):
+        got = json.loads(server.ask("POST", "/v1/completions", body, {"X-Api-Key": key})[1])["choices"][0]["text"]
+        check(got == text, "with an adapter for all", key, got)
+    for path in ("/models/load", "/models/unload"):
+        check(server.ask("POST", path, {"model": "verse"}, {"X-Api-Key": "verse"})[0] == 403, path, "by an adapter's name")
     server.end()
     server = Server("-m", "one=one.ndf", "--adapter", "verse=verse.ndf", "-c", "256")
     # Vectors are the model's alone, and those of an adapter are refused.

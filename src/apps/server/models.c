@@ -556,10 +556,14 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
     return NULL;
 }
 
-bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply)
+bool whit_models_unload(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply)
 {
     whit_models *models = site->models;
     whit_entry *entry = find_entry(site, name);
+    if (!may_use_entry(site, key, entry, name)) {
+        whit_key_refuse_model(reply);
+        return false;
+    }
     if (!entry) {
         refuse_name(name, reply);
         return false;

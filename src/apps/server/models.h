@@ -56,9 +56,9 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
 bool whit_models_forget(whit_site *site, const char *name, whit_web_reply *reply);
 /* Closes the models of the store whose files were removed, under all names that requests have used for them. */
 void whit_models_forget_absent(whit_site *site);
-/* Closes the model with that name if no request uses it; the next request opens it again. Returns false if it is
- * refused, and fills in the reply. */
-bool whit_models_unload(whit_site *site, const char *name, whit_web_reply *reply);
+/* Closes the model with that name if the key may use it and no request does; the next request opens it again. Returns
+ * false if it is refused, and fills in the reply. */
+bool whit_models_unload(whit_site *site, uint64_t key, const char *name, whit_web_reply *reply);
 void whit_models_keep(whit_api *api); /* adds a reference; the caller must already have one */
 void whit_models_release(whit_api *api);
 /* Reopens models whose files were replaced on disk; writes a line to stderr for each of them, also on failure. */

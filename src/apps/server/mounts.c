@@ -43,12 +43,13 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
     return true;
 }
 
-/* Adds the adapters whose strengths POST /lora-adapters has set. */
+/* Adds the adapters whose strengths POST /lora-adapters has set, and which the key may use. */
 static void add_usual(const whit_api *api, whit_job *job)
 {
     for (size_t k = 0; k < api->options->n_adapters; k++) {
         float strength = atomic_load(&api->site->strengths[k]);
-        if (api->adapters[k] && strength != 0 && job->n_mounts < WHIT_MOUNTS_MAX)
+        if (strength == 0 || !whit_key_may_use(api->site, job->key, api->options->adapters[k].name)) continue;
+        if (api->adapters[k] && job->n_mounts < WHIT_MOUNTS_MAX)
             job->mounts[job->n_mounts++] = (whit_mount){api->adapters[k], strength};
     }
 }

@@ -204,7 +204,7 @@ static void serve_call(whit_call *call)
         const char *name = call->api->name;
         whit_web_reply ignored = {.status = 0};
         whit_models_release(call->api);
-        if (call->closes_model) (void)whit_models_unload(call->site, name, &ignored);
+        if (call->closes_model) (void)whit_models_unload(call->site, call->key, name, &ignored);
         whit_buf_free(&ignored.body);
     }
     json_decref(body);

@@ -226,8 +226,6 @@ void whit_models_load(whit_call *call)
 void whit_models_unload_post(whit_call *call)
 {
     const char *name = wanted_model(call);
-    if (name && !whit_key_may_use(call->site, call->key, name))
-        whit_key_refuse_model(call->reply);
-    else if (name && whit_models_unload(call->site, name, call->reply))
+    if (name && whit_models_unload(call->site, call->key, name, call->reply))
         whit_api_reply(call->reply, json_pack("{s:b}", "success", 1));
 }
