@@ -369,6 +369,20 @@ static int train_quietly(cli_call *call, const whit_model *start, const whit_mod
     return status == WHIT_ERROR_CANCELLED ? CLI_INTERRUPTED : cli_fail_error(call, &error);
 }
 
+/* Warns if passages of the held-out text are in the training text. */
+static void note_overlap(cli_call *call, const cli_training_flags *flags, const whit_trainer *trainer)
+{
+    const double least = 0.02; /* as compare names it */
+    cli_text text = {0};
+    if (!flags->held_out || cli_read_text(call, flags->held_out, &text) != CLI_OK) return;
+    const whit_sketch_overlap found = whit_sketch_compare(whit_trainer_sketch(trainer), text.data, text.size_bytes);
+    free(text.data);
+    const double share = found.n_seen ? (double)found.n_common / (double)found.n_seen : 0;
+    if (share >= least)
+        cli_note("about %.0f %% of %s is in the training text: results on other text will be worse", 100 * share,
+                 flags->held_out);
+}
+
 static int train_first(cli_call *call, const cli_training_flags *flags, const whit_model *start,
                        const whit_model *teacher, whit_trainer_options *options)
 {
@@ -391,6 +405,7 @@ static int train_first(cli_call *call, const cli_training_flags *flags, const wh
     whit_status status = whit_trainer_open(start, teacher, options, NULL, &trainer, &error);
     if (status == WHIT_OK) {
         cli_note("training takes %.0f MB", (double)whit_trainer_bytes(trainer) / 1e6);
+        note_overlap(call, flags, trainer);
         cli_progress(NULL, "training", 0);
         if (listener.log) log_run(listener.log, options, flags->out);
         status = whit_trainer_run(trainer, &error);

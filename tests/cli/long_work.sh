@@ -95,6 +95,7 @@ cmp -s keep.run kept.run || complain "the checkpoint of the cut run was changed"
 {
     expect 0 whit distill --teacher out.ndf --text text $batch --codec b1 --steps 3 --held-out text -o student.ndf
     grep -qE '^whit: before: held-out perplexity [0-9.]+, KL [0-9.]+$' err || complain "before: $(cat err)"
+    grep -q '^whit: about 100 % of text is in the training text' err || complain "no warning of the training text: $(cat err)"
     tail -n 1 err | grep -qE 'student.ndf: .*, KL [0-9.]+ from the teacher, cross-entropy' || tail -n 2 err | grep -q 'KL [0-9.]* from the teacher' ||
         complain "the last line: $(tail -n 2 err)"
     expect 0 whit train --text text --start out.ndf $batch --codec f32 --rate 1 --steps 3 --held-out text -o worse.ndf

@@ -578,6 +578,11 @@ uint64_t whit_trainer_steps(const whit_trainer *d)
     return d->progress.step;
 }
 
+const whit_sketch *whit_trainer_sketch(const whit_trainer *d)
+{
+    return &d->student.sketch;
+}
+
 static whit_status write_checkpoint(const whit_trainer *d, whit_error *error)
 {
     if (!d->options.checkpoint || !is_first_rank(d)) return WHIT_OK;

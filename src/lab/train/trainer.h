@@ -104,6 +104,8 @@ whit_status whit_trainer_run(whit_trainer *trainer, whit_error *error);
 void whit_trainer_finish(whit_trainer *trainer);
 /* Returns the number of steps that were done, including the steps before a checkpoint. */
 uint64_t whit_trainer_steps(const whit_trainer *trainer);
+/* Returns the sketch of the training text; empty on ranks other than 0. */
+const whit_sketch *whit_trainer_sketch(const whit_trainer *trainer);
 whit_status whit_trainer_write(const whit_trainer *trainer, const char *path, whit_error *error);
 
 #endif
