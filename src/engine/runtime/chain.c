@@ -39,10 +39,14 @@ static whit_status check_options(const whit_sampler_options *o, whit_error *erro
         {"mirostat tau", o->mirostat_tau, -FLT_MAX, FLT_MAX},
         {"mirostat eta", o->mirostat_eta, -FLT_MAX, FLT_MAX},
     };
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
-        if (!(ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is %g, but must be from %g to %g", ranges[i].name,
-                             ranges[i].value, ranges[i].min, ranges[i].max);
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i].value >= ranges[i].min && ranges[i].value <= ranges[i].max) continue;
+        if (ranges[i].max == INT32_MAX)
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is %g, but must be at least %g", ranges[i].name,
+                             ranges[i].value, ranges[i].min);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s is %g, but must be from %g to %g", ranges[i].name,
+                         ranges[i].value, ranges[i].min, ranges[i].max);
+    }
     return WHIT_OK;
 }
 
