@@ -196,6 +196,16 @@ for more in ([], ["--no-sandbox"]):
     wanted(not os.path.exists(witness), "a task's code ran outside the sandbox, unseen")
     wanted(tree("ignored")["t.sh"] == "exit 0\n" and "tried again" not in ended.stderr, ended)
 
+# What a task writes to a file that version control ignores is written, too; one that the project has is not replaced.
+project("unruled")
+open("unruled/p/.gitignore", "w").write("*.log\n")
+open("unruled/p/mine.log", "w").write("mine\n")
+for name, there in (("out.log", "text\n"), ("mine.log", "mine\n")):
+    endpoint = Endpoint(False)
+    endpoint.reply = lambda messages: (write(name, "text\n") if messages[-1]["role"] == "user" else END)
+    ended = agent("unruled", endpoint, "-j", "1", "TASK 1: x")
+    wanted(tree("unruled").get(name) == there and (ended.returncode == 0) == (name == "out.log"), name, ended)
+
 # -m: one server for all tasks, which ends with them. A model of random weights says something and changes nothing.
 project("local")
 if subprocess.run([os.environ["TINY"], "chat.gguf", "1", "chat"], check=False).returncode == 0:

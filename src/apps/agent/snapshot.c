@@ -66,7 +66,9 @@ static int compare_paths(const void *a, const void *b)
 whit_status whit_snapshot_take(whit_snapshot *s, const char *folder, whit_error *error)
 {
     *s = (whit_snapshot){.folder = folder};
-    whit_walk_files(folder, add_file, s);
+    /* The copy got no ignored files, so any such file is one that the task wrote. */
+    const whit_walk_how how = {.is_unruled = true};
+    (void)whit_walk(folder, &how, add_file, s);
     if (s->failed) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory for the files of a task");
     if (s->n) qsort(s->files, s->n, sizeof *s->files, compare_paths);
     return WHIT_OK;

@@ -73,6 +73,7 @@ static void read_rules(struct walk *walk, const char *base, int depth)
     whit_buf text = {0};
     const char *changed = walk->how->changed;
     const size_t n_base = strlen(base);
+    if (walk->how->is_unruled) return;
     if (changed && strncmp(changed, base, n_base) == 0 && strcmp(changed + n_base, ".gitignore") == 0) {
         add_rules(walk, base, depth, walk->how->text, walk->how->n_text);
         return;

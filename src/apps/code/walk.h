@@ -17,6 +17,7 @@ typedef struct whit_walk_how {
     whit_walk_fn *skip;
     const char *rules;   /* folder whose .gitignore files count; NULL: the folder of the walk */
     bool all;            /* the walk also lists links of every kind, special files and .git */
+    bool is_unruled;     /* the walk also lists files that .gitignore leaves out */
     const char *changed; /* path of a .gitignore whose content is replaced by `text`; NULL: no content is replaced */
     const char *text;
     size_t n_text;
