@@ -111,6 +111,14 @@ done = subprocess.run([WHIT, "agent", "-p", "x", "--url", "http://127.0.0.1:9/v1
                       text=True, start_new_session=True, stdin=subprocess.DEVNULL)
 wanted(done.returncode == 3 and "'db__prod' must be" in done.stderr, f"two servers whose tools have one name: {done.stderr}")
 
+# ---- in a plan, which writes nothing, a person is asked about each call
+project({"s": server("good", allow="green")})
+for key, told in (("n", "not called"), ("y", "sum 42")):
+    e = Endpoint([message(None, [("mcp__s__add", {"a": 41})]), END])
+    seen = at_terminal([WHIT, "agent", "--url", e.url, "--project", "p"],
+                       [("agent>", "/plan look\n"), ("Do it?", key + "\n"), ("agent>", "/bye\n")], environment())[1]
+    wanted('{"a":41}' in seen and told in e.requests[-1]["messages"][-1]["content"], f"a server in a plan: {seen}")
+
 # ---- a zero byte in a result is no reason to wait for another
 project({"zero": server("zero", allow="green")})
 done, got, e = agent([message(None, [("mcp__zero__add", {"a": 1})]), END])

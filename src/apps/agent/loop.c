@@ -599,6 +599,7 @@ static whit_status one_answer(loop *l, const json_t *answer, whit_error *error)
                              .ask = o->ask,
                              .cancel = o->cancel,
                              .is_alone = o->is_alone,
+                             .only_reads = o->only_reads,
                              .why = o->why,
                              .user = o->user};
     size_t n_blocks = 0;

@@ -414,7 +414,8 @@ static bool check_arguments(const struct tool *tool, const json_t *arguments, wh
 }
 
 /* Runs a tool of an MCP server. Such a tool runs outside the sandbox, so a person is asked and shown all arguments,
- * unless the configuration lets the calls of the server pass (is_red is false). */
+ * unless the configuration lets the calls of the server pass (is_red is false). In a plan it asks about these, too, because
+ * they may write. */
 static void call_server(const whit_tool_place *place, const char *name, bool is_red, const char *text, whit_buf *result)
 {
     json_error_t wrong;
@@ -424,7 +425,7 @@ static void call_server(const whit_tool_place *place, const char *name, bool is_
     snprintf(begin, sizeof begin, "a server's tool, outside the sandbox: %.120s ", name);
     if (!json_is_object(arguments) || !shown)
         whit_buf_printf(result, "error: the arguments of %s are not a JSON object", name);
-    else if (!is_red || is_agreed(place, begin, shown, "the tool was not called", result))
+    else if ((!is_red && !place->only_reads) || is_agreed(place, begin, shown, "the tool was not called", result))
         whit_mcp_call(place->mcp, name, arguments, result);
     free(shown);
     json_decref(arguments);

@@ -19,6 +19,7 @@ typedef struct whit_tool_place {
     whit_runner *runner; /* NULL: there is no tool that runs commands */
     whit_mcp *mcp;       /* NULL: there are no MCP servers */
     bool is_alone;       /* no person can approve or answer */
+    bool only_reads;     /* a plan is made: a person must approve each call of a server */
     /* Shows a staged change before a command is asked about that would run on it outside the sandbox. */
     whit_status (*show)(void *user, const whit_change *change, whit_error *error);
     /* Asks the person to approve the action that `reason` describes; n_files is 0. */
