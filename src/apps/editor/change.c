@@ -349,6 +349,7 @@ void ed_save_under(ed *e, const char *path, bool force)
         ed_save(e, doc, force);
     } else {
         ed_language_forget(e, doc); /* the language server forgets the old name */
+        doc->looked_for_server = doc->server_agreed = false;
         whit_status status = whit_buffer_save_as(doc->buffer, path, e->options.journal_folder, &error);
         if (status == WHIT_OK) {
             whit_syntax_close(doc->syntax);

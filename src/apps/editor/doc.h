@@ -45,6 +45,7 @@ struct ed_doc {
     struct ed_language language;
     ed_tree *tree; /* syntax tree; NULL: it was not looked for yet */
     bool conflict_shown, looked_for_server;
+    bool server_agreed;   /* the person agreed that servers that were found on PATH get this text */
     uint64_t last_offset; /* cursor of a view that was closed */
     /* marks of vi; ED_NONE: the mark is not set */
     uint64_t marks[ED_VI_MARKS], mark_jump, mark_change, mark_begin, mark_end;

@@ -43,7 +43,9 @@ struct ed_server *ed_server_of(ed *e, const struct ed_doc *doc)
 {
     if (!doc->buffer->path) return NULL;
     for (size_t i = 0; i < e->n_servers; i++)
-        if (!strcmp(e->servers[i].language, whit_syntax_name(doc->syntax))) return &e->servers[i];
+        if (!strcmp(e->servers[i].language, whit_syntax_name(doc->syntax)) &&
+            (doc->server_agreed || !e->servers[i].is_found))
+            return &e->servers[i];
     return NULL;
 }
 

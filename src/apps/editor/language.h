@@ -36,6 +36,7 @@ struct ed_server {
     char *language, *command;
     whit_lsp *lsp;
     bool tried, ready, utf8, formats, has_signatures;
+    bool is_found;     /* found on PATH, not named by the settings */
     uint64_t greeting; /* number of the initialize request */
     uint64_t n_sent;   /* number of texts that the server was sent */
 };

@@ -124,6 +124,15 @@ static whit_status keep_answer(const char *project, bool yes, whit_error *error)
 
 /* ---- the question -------------------------------------------------------------------------- */
 
+/* Returns the answer for the folder of a text, which may lie outside of the project. */
+static int read_answer_of_text(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const int n = slash && slash > path ? (int)(slash - path) : 1;
+    return snprintf(folder, sizeof folder, "%.*s", n, path) < (int)sizeof folder ? read_answer(folder) : -1;
+}
+
 bool ed_servers_look(ed *e)
 {
     struct ed_doc *doc = e->window->doc;
@@ -132,11 +141,17 @@ bool ed_servers_look(ed *e)
         doc == e->results.peeked)
         return false;
     doc->looked_for_server = true;
+    if (strchr(doc->buffer->path, '\n') || !project_of(e, project) || strchr(project, '\n')) return false;
+    const bool is_always = e->settings.find_servers == ED_FIND_ALWAYS;
+    const int answer = is_always ? 1 : read_answer(project);
+    const int of_text = is_always ? 1 : read_answer_of_text(doc->buffer->path);
+    doc->server_agreed = answer == 1 && of_text == 1;
     const struct known_server *server = ed_server_of(e, doc) ? NULL : find_server(doc);
-    if (!server || strchr(doc->buffer->path, '\n') || !project_of(e, project) || strchr(project, '\n')) return false;
-    int answer = e->settings.find_servers == ED_FIND_ALWAYS ? 1 : read_answer(project);
-    if (answer == 1) ed_language_add(e, server->language, server->command);
-    if (answer >= 0 || e->servers_asked_ns) return answer == 1;
+    if (!server) return false;
+    if (doc->server_agreed && ed_language_add(e, server->language, server->command))
+        e->servers[e->n_servers - 1].is_found = true;
+    if (answer >= 0 || of_text >= 0 || e->servers_asked_ns || !is_within(doc->buffer->path, project, strlen(project)))
+        return doc->server_agreed;
     e->servers_asked_ns = whit_now_ns();
     snprintf(label, sizeof label, "%s is installed: y starts it for this project, n never", server->program);
     ed_prompt_open(e, ED_PROMPT_SERVERS, label, "");
