@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "assistant/answering_model.h"
 
+#include "agent/guard.h"
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/status.h"
@@ -15,6 +16,13 @@ whit_panel_wish whit_assistant_wish_of(const whit_panel_wish *line, const whit_p
     return (whit_panel_wish){settings->model, settings->model ? NULL : settings->url,
                              line->name ? line->name : settings->name,
                              line->key_file ? line->key_file : settings->key_file};
+}
+
+bool whit_assistant_is_secret(const char *path, const char *name, const char *around, size_t around_bytes)
+{
+    size_t begin = 0, end;
+    return (path && (whit_guard_is_secret(path) || whit_guard_is_secret(name))) ||
+        whit_guard_find_key(around_bytes ? around : "", around_bytes, &begin, &end);
 }
 
 static whit_status open_remote(whit_answering_model *m, const whit_panel_wish *wish, const whit_answering_calls *calls,

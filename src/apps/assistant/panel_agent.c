@@ -68,6 +68,7 @@ struct whit_panel_agent {
     struct event *first, *last;
     whit_panel_kind kind;
     whit_buf text, selection, about; /* texts of the job; each ends with a zero byte */
+    whit_buf path, name, around;     /* place and surroundings of the selection; each ends with a zero byte */
     bool wants_answer;               /* the worker waits for the editor */
     event_kind asked;                /* the question that the editor has received; EVENT_TEXT: no question */
     const whit_panel_hunk *hunks;
@@ -356,10 +357,23 @@ static void take_block(whit_buf *text, const char *old, size_t old_bytes)
     if (old_bytes && old[old_bytes - 1] == '\n') whit_buf_append(text, "\n", 1);
 }
 
+/* Refuses to send a secret to an endpoint. */
+static whit_status check_secret(const whit_panel_agent *a, whit_error *error)
+{
+    const char *path = whit_chars(&a->path);
+    const bool is_secret = a->model.endpoint &&
+        whit_assistant_is_secret(*path ? path : NULL, whit_chars(&a->name), whit_chars(&a->around),
+                                 a->around.size_bytes - 1);
+    return is_secret ? whit_fail(error, WHIT_ERROR_ARGUMENT,
+                                 "this text may contain keys, so it is not sent (-m MODEL answers in this process)")
+                     : WHIT_OK;
+}
+
 static whit_status do_explain(whit_panel_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
+    WHIT_TRY(check_secret(a, error));
     whit_buf_printf(&question, "Explain this part of %s:\n\n```\n%s\n```\n", whit_chars(&a->about),
                     whit_chars(&a->selection));
     whit_status status = question.failed
@@ -414,6 +428,7 @@ static whit_status do_rewrite(whit_panel_agent *a, whit_error *error)
 {
     whit_buf question = {0}, text = {0};
     WHIT_TRY(be_ready(a, error));
+    WHIT_TRY(check_secret(a, error));
     whit_buf_printf(&question, "Rewrite this part of %s: %s\n\n```\n%s\n```\n", whit_chars(&a->about),
                     whit_chars(&a->text), whit_chars(&a->selection));
     a->quiet = true;
@@ -553,6 +568,9 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
     snprintf(about, sizeof about, "%.200s (%.40s)", whit_or_empty(request->name), whit_or_empty(request->language));
     if (!keep(&a->text, request->text, request->text ? strlen(request->text) : 0) ||
         !keep(&a->selection, request->selection, request->selection_bytes) || !keep(&a->about, about, strlen(about)) ||
+        !keep(&a->path, request->path, strlen(whit_or_empty(request->path))) ||
+        !keep(&a->name, request->name, strlen(whit_or_empty(request->name))) ||
+        !keep(&a->around, request->around, request->around_bytes) ||
         (!a->model.is_open && !keep_wish(a, &request->wish)))
         return whit_fail_memory(error, "a task", request->selection_bytes);
     if (first) {
@@ -748,8 +766,8 @@ void whit_panel_agent_close(whit_panel_agent *a)
     whit_agent_config_free(&a->config);
     free_turns(&a->turns);
     free_turns(&a->undone);
-    whit_buf *const buffers[] = {&a->unsaved, &a->turned, &a->text,   &a->selection,
-                                 &a->about,   &a->answer, &a->wishes, &a->report.answer};
+    whit_buf *const buffers[] = {&a->unsaved, &a->turned, &a->text,   &a->selection, &a->about,        &a->path,
+                                 &a->name,    &a->around, &a->answer, &a->wishes,    &a->report.answer};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) whit_buf_free(buffers[i]);
     pthread_cond_destroy(&a->more);
     pthread_mutex_destroy(&a->lock);

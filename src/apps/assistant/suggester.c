@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "assistant/suggester.h"
 
-#include "agent/guard.h"
 #include "base/flag.h"
 #include "base/items.h"
 #include "base/system.h"
@@ -25,6 +24,7 @@ struct question {
 struct whit_model_suggester {
     whit_assistant_options options;
     whit_panel_wish chosen; /* copies of the settings of the first question, which stay in use */
+    bool knows_key;         /* the guard of secrets knows the endpoint's key */
     whit_buf key;
     whit_suggester callbacks;
     int woken; /* writing end of the pipe whose reading end is callbacks.fd; a full pipe wakes the reader as well */
@@ -232,19 +232,22 @@ static bool choose_model(whit_model_suggester *s, const whit_panel_wish *setting
     return s->chosen.model || s->chosen.url;
 }
 
-/* Returns whether this text must not be sent to an endpoint, by the agent's rule for secrets. The name of a link
- * counts, too: .netrc often leads to a file whose name has no dot. */
-static bool is_secret(const whit_suggestion_question *question)
+/* Returns whether this text must not be sent to the endpoint. Its key is read before the first text is looked at, as
+ * the text may contain it. */
+static bool is_secret(whit_model_suggester *s, const whit_suggestion_question *question)
 {
-    size_t begin = 0, end;
-    return (question->path && (whit_guard_is_secret(question->path) || whit_guard_is_secret(question->name))) ||
-        whit_guard_find_key(question->around, question->around_bytes, &begin, &end);
+    whit_buf key = {0};
+    whit_error ignored; /* the thread reads the key again, and reports why it cannot */
+    if (!s->knows_key) (void)whit_agent_key(s->chosen.key_file, &key, &ignored);
+    whit_buf_free(&key);
+    s->knows_key = true;
+    return whit_assistant_is_secret(question->path, question->name, question->around, question->around_bytes);
 }
 
 static bool ask_suggestion(void *user, const whit_suggestion_question *question)
 {
     whit_model_suggester *s = user;
-    if (!choose_model(s, &question->settings) || (s->chosen.url && (!question->anywhere || is_secret(question))))
+    if (!choose_model(s, &question->settings) || (s->chosen.url && (!question->anywhere || is_secret(s, question))))
         return false;
     pthread_mutex_lock(&s->lock);
     forget(s);

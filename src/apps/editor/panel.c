@@ -3,6 +3,7 @@
  * them. */
 #include "editor/state.h"
 
+#include "base/items.h"
 #include "base/status.h"
 
 #include <stdio.h>
@@ -341,11 +342,19 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
     }
     whit_text_read(ed_text(e), range.begin, selection, n);
     selection[n] = 0;
+    whit_buf around = {0};
+    if (!ed_read_around(e, range.begin, range.end, &around)) {
+        free(selection);
+        return;
+    }
     whit_panel_request request = {.kind = kind,
                                   .text = text,
                                   .selection = selection,
                                   .selection_bytes = n,
                                   .name = doc->buffer->name,
+                                  .path = doc->buffer->path,
+                                  .around = whit_chars(&around),
+                                  .around_bytes = around.size_bytes,
                                   .language = whit_syntax_name(doc->syntax)};
     if (begin_request(e, request)) {
         e->panel.rewritten = doc;
@@ -354,6 +363,7 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
         show_panel(e);
         append_line(e, "> ", kind == WHIT_PANEL_EXPLAIN ? "explain" : text);
     }
+    whit_buf_free(&around);
     free(selection);
 }
 

@@ -29,6 +29,9 @@ typedef struct whit_panel_request {
     const char *selection; /* NULL: there is no selection */
     size_t selection_bytes;
     const char *name, *language; /* name and language of the text that contains the selection */
+    const char *path;            /* path of that text, links resolved; NULL: the text has no path yet */
+    const char *around;          /* the selection with longer text on both sides, to detect a secret key */
+    size_t around_bytes;
     whit_panel_wish wish;
 } whit_panel_request;
 

@@ -15,6 +15,15 @@
 #define ANSWER_BYTES 8192u
 #define SHOWN_BYTES  2048u
 
+bool ed_read_around(ed *e, uint64_t begin, uint64_t end, whit_buf *around)
+{
+    begin = begin > AROUND_BYTES ? begin - AROUND_BYTES : 0;
+    const size_t n = (size_t)(end - begin) + AROUND_BYTES;
+    if (!whit_buf_reserve(around, n)) return false;
+    around->size_bytes = whit_text_read(ed_text(e), begin, around->data, n);
+    return true;
+}
+
 /* Returns whether a suggestion may be shown: there is one cursor, with only closing signs after it in its line. */
 static bool is_wanted(ed *e)
 {
@@ -85,9 +94,7 @@ void ed_suggest_idle(ed *e)
         n_before -= (size_t)(before - buffer);
     }
     whit_buf around = {0};
-    if (!whit_buf_reserve(&around, 2 * AROUND_BYTES)) return;
-    const uint64_t begin = offset > AROUND_BYTES ? offset - AROUND_BYTES : 0;
-    const size_t n_around = whit_text_read(text, begin, around.data, (size_t)(offset - begin) + AROUND_BYTES);
+    if (!ed_read_around(e, offset, offset, &around)) return;
     const whit_suggestion_question question = {.path = e->window->doc->buffer->path,
                                                .name = e->window->doc->buffer->name,
                                                .before = before,
@@ -95,7 +102,7 @@ void ed_suggest_idle(ed *e)
                                                .before_bytes = n_before,
                                                .behind_bytes = n_behind,
                                                .around = whit_chars(&around),
-                                               .around_bytes = n_around,
+                                               .around_bytes = around.size_bytes,
                                                .settings = ed_panel_wish(e),
                                                .anywhere = e->suggest == ED_SUGGEST_ANYWHERE};
     const bool is_asked = e->options.suggester->ask(e->options.suggester->user, &question);

@@ -56,6 +56,9 @@ struct ed_suggestion {
     uint64_t due_ns; /* time of the next request; 0: no request is planned */
 };
 
+/* Reads a range of the current text with longer text on both sides, in which the guard of secrets looks for keys;
+ * returns false if memory runs out. */
+bool ed_read_around(struct whit_editor *e, uint64_t begin, uint64_t end, whit_buf *around);
 /* Updates the suggestion or drops it, and plans when to ask for another. It is called after every key; the arguments
  * are the text, version and cursor from before the key. */
 void ed_suggest_key(struct whit_editor *e, const struct ed_doc *doc, uint64_t version, uint64_t offset);
