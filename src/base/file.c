@@ -19,10 +19,12 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
     struct stat info;
     if (fstat(fd, &info) != 0) return whit_fail_errno(error, path, "examine");
     if (S_ISDIR(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
-    if (!S_ISREG(info.st_mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file", path);
+    if (!S_ISREG(info.st_mode))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is not a regular file (it is a device, pipe or socket)", path);
     if (info.st_size == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is empty; download it again", path);
     if ((uint64_t)info.st_size > SIZE_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than the address space", path);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than the addresses of this system can map",
+                         path);
     char *name = whit_strndup(allocator, path, strlen(path));
     if (!name) return whit_fail_memory(error, "a file name", strlen(path) + 1);
     void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);

@@ -46,7 +46,7 @@ static whit_status add_node(parser *p, whit_json_node node)
 {
     node.next = (uint32_t)n_nodes_of(p->json) + 1;
     if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1)
-        return fail_at(p->json, node.start, p->error, "the text has too many values");
+        return fail_at(p->json, node.start, p->error, "the text has more than 2^32 values, the limit");
     if (!whit_buf_append(&p->json->nodes, &node, sizeof node))
         return whit_fail_memory(p->error, "JSON", p->json->nodes.size_bytes + sizeof node);
     return WHIT_OK;
@@ -134,7 +134,8 @@ static whit_status read_string(parser *p)
     if (node.escaped) {
         if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
             return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
-        if (json->strings.size_bytes > UINT32_MAX) return fail_at(json, quote, p->error, "the text is too long");
+        if (json->strings.size_bytes > UINT32_MAX)
+            return fail_at(json, quote, p->error, "the strings of the text take more than 4 GiB, the limit");
         node.start = (uint32_t)decoded;
         node.end = (uint32_t)json->strings.size_bytes;
     } else {
@@ -288,7 +289,7 @@ whit_status whit_json_parse(const char *name, const char *text, size_t text_byte
                         .nodes = {.allocator = allocator},
                         .strings = {.allocator = allocator}};
     if (text_bytes >= UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the JSON text is larger than 4 GiB", name);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the JSON text is larger than 4 GiB, the limit", name);
     parser p = {.json = json, .error = error, .text = (const uint8_t *)text, .n = text_bytes};
     whit_status status = read_document(&p);
     if (status != WHIT_OK) whit_json_close(json);

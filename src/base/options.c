@@ -33,8 +33,10 @@ whit_status whit_element_read(void *own, size_t elem_bytes, size_t least_bytes, 
                               size_t stride_bytes, const char *what, whit_error *error)
 {
     if (stride_bytes < least_bytes || stride_bytes > LARGEST_BYTES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%s: struct_bytes of an element is %zu, which this library does not know", what, stride_bytes);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%s: struct_bytes of an element is %zu, which this library does not know: begin with the struct's default",
+            what, stride_bytes);
     const uint8_t *element = (const uint8_t *)array + i * stride_bytes;
     if (stride_bytes > elem_bytes && !is_zero(element + elem_bytes, stride_bytes - elem_bytes))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,

@@ -30,7 +30,8 @@ whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long for a socket", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path of a socket has at most %zu bytes", path,
+                         sizeof address.sun_path - 1);
     strcpy(address.sun_path, path);
     *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool ok = *fd >= 0;

@@ -80,7 +80,9 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
 {
     char target[PATH_MAX], folder[PATH_MAX];
     if (snprintf(resolved, PATH_MAX, "%s", path) >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,
+                         PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(resolved, target, sizeof target - 1);
         if (n < 0) return WHIT_OK; /* it is not a link or does not exist: the next call reports the error */
@@ -88,9 +90,12 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
         memcpy(folder, resolved, sizeof folder);
         int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)
                                     : snprintf(resolved, PATH_MAX, "%s/%s", dirname(folder), target);
-        if (used >= PATH_MAX) return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a name that is too long", path);
+        if (used >= PATH_MAX)
+            return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a path longer than %d bytes, the limit", path,
+                             PATH_MAX - 1);
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: the link leads through too many other links", path);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the link leads through more than %d links: name the file itself", path,
+                     MAX_LINKS);
 }
 
 /* Refuses names with errors that otherwise only the commit would find, possibly hours later. */
@@ -102,7 +107,9 @@ static whit_status check_name(const char *path, const char *resolved, whit_error
         return whit_fail(error, WHIT_ERROR_IO, "%s: %s", path,
                          slash ? "is the name of a folder, not of a file" : "an output needs a name");
     if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", path);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,
+                         PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
     return WHIT_OK;
 }
 
@@ -166,7 +173,7 @@ static whit_status open_special(whit_writer *writer, const char *path, mode_t mo
 {
     if (S_ISDIR(mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
     if (!S_ISCHR(mode) && !S_ISFIFO(mode))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: is a %s; it is not written to", path,
+        return whit_fail(error, WHIT_ERROR_IO, "%s: is a %s, to which whit does not write: name a file", path,
                          S_ISBLK(mode) ? "block device" : "socket");
     writer->special = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (writer->special < 0) return whit_fail_errno(error, path, "open");

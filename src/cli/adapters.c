@@ -38,7 +38,7 @@ static int open_one(cli_call *call, const char *text, const whit_model *model, c
     whit_error error;
     char *name = strdup(text);
     float scale;
-    if (!name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of an adapter");
     int status = CLI_OK;
     if (!take_scale(name, &scale)) {
         status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale is not a number", text);

@@ -134,7 +134,9 @@ static whit_status make_ranks_models(struct bench *b, const whit_ranks *ranks, w
     uint8_t is_made = 1;
     if (!ranks->rank) WHIT_TRY(make_models(b, error));
     if (!ranks->broadcast(ranks->user, &is_made, sizeof is_made))
-        return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank has ended", ranks->rank);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "rank %u: the process of another rank has ended, and its machine's output says why",
+                         ranks->rank);
     return ranks->rank ? make_models(b, error) : WHIT_OK;
 }
 

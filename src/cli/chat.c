@@ -303,7 +303,7 @@ bool cli_chat_read_block(cli_chat *chat, const char *text, size_t n_bytes, whit_
         bool closed = end >= N_QUOTES && !memcmp(text + end - N_QUOTES, quotes, N_QUOTES);
         if (!whit_buf_append(block, text, closed ? end - N_QUOTES : n_bytes) ||
             (!closed && !whit_buf_append_str(block, "\n"))) {
-            cli_chat_fail(chat, CLI_LIMIT, "out of memory for a message");
+            cli_chat_fail(chat, CLI_LIMIT, "not enough memory for a message");
             return false;
         }
         if (closed) return true;
@@ -370,7 +370,7 @@ static int start_chat(cli_chat *chat, const struct chat_values *values)
     cli_fill_sampler(&chat->sampler, chat->talk.model);
     if (chat->sampler.seed < 0) chat->sampler.seed = (uint32_t)whit_system_draw(); /* short enough to type */
     chat->input = cli_input_open(!values->no_history);
-    if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "out of memory");
+    if (!chat->input) return cli_fail(chat->call, CLI_LIMIT, "not enough memory for the lines typed");
     cli_input_words(chat->input, cli_chat_words);
     if (values->load && (status = cli_chat_load(chat, values->load)) != CLI_OK) return status;
     if (values->system &&

@@ -430,7 +430,7 @@ static void answer_again(cli_chat *chat, char *nothing)
     const bool is_answered = whit_messages_of(conversation)[n - 1].role == WHIT_ROLE_ASSISTANT;
     const char *last = whit_conversation_message(conversation, n - 1, &n_bytes);
     if (is_answered && !whit_buf_append(&before, last, n_bytes)) {
-        cli_chat_fail(chat, CLI_LIMIT, "out of memory for the answer before");
+        cli_chat_fail(chat, CLI_LIMIT, "not enough memory to keep the earlier answer");
         return;
     }
     if (is_answered) whit_conversation_keep(conversation, n - 1);
@@ -484,7 +484,7 @@ static void read_message(cli_chat *chat, char *words)
         if (whit_buf_append(&message, text.data, text.size_bytes))
             cli_chat_say(chat, whit_chars(&message), message.size_bytes);
         else
-            cli_chat_fail(chat, CLI_LIMIT, "out of memory for a message");
+            cli_chat_fail(chat, CLI_LIMIT, "not enough memory for a message");
     }
     whit_buf_free(&message);
     whit_buf_free(&text);

@@ -56,7 +56,7 @@ static int add_item(cli_call *call, const char *path, size_t line, const char *t
     cli_chat_item *larger = realloc(items->items, (items->n + 1) * sizeof *larger);
     if (!larger) {
         free_item(&item);
-        return cli_fail(call, CLI_LIMIT, "out of memory");
+        return cli_fail(call, CLI_LIMIT, "not enough memory for %zu chats", items->n + 1);
     }
     items->items = larger;
     items->items[items->n++] = item;
@@ -160,7 +160,7 @@ static int judge_call(cli_call *call, const cli_chat_item *item, const char *pat
     answer->n_parsed++;
     const json_t *parameters = find_parameters(json_object_get(item->object, "tools"), made->name, &is_known);
     char *schema = parameters ? json_dumps(parameters, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (parameters && !schema) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (parameters && !schema) return cli_fail(call, CLI_LIMIT, "not enough memory for the schema of a tool");
     snprintf(place, sizeof place, "%s: line %zu: parameters of %s", path, item->line, made->name);
     const whit_status status = schema ? whit_json_schema_check(place, schema, strlen(schema), made->arguments,
                                                                made->arguments_bytes, &is_valid, &error)
@@ -206,7 +206,7 @@ static int generate_answer(cli_call *call, const cli_chat_item *item, whit_conve
     answer->n_prompt = (size_t)made.n_kept + made.n_prompt;
     answer->is_held = made.is_held;
     if (!whit_buf_append(&answer->ids, ids, n * sizeof *ids) || !whit_buf_append(&answer->text, "", 1))
-        return cli_fail(call, CLI_LIMIT, "out of memory");
+        return cli_fail(call, CLI_LIMIT, "not enough memory for an answer");
     answer->text.size_bytes--; /* the added zero byte terminates the text */
     answer->is_right = item->wanted && strstr(whit_chars(&answer->text), item->wanted);
     return CLI_OK;

@@ -90,7 +90,7 @@ void cli_chat_copy(cli_chat *chat, char *what)
     else if (!isatty(STDOUT_FILENO))
         cli_chat_fail(chat, CLI_USAGE, "/copy needs a terminal; /save FILE writes the conversation");
     else if (n <= CLIPBOARD_BYTES_MAX && !plain)
-        cli_chat_fail(chat, CLI_LIMIT, "out of memory for the clipboard");
+        cli_chat_fail(chat, CLI_LIMIT, "not enough memory for the clipboard");
     else if (n > CLIPBOARD_BYTES_MAX)
         cli_chat_fail(chat, CLI_LIMIT, "a terminal's clipboard takes at most %d bytes, and the text has %zu",
                       CLIPBOARD_BYTES_MAX, n);
@@ -137,7 +137,7 @@ static void answer_edited(cli_chat *chat, const whit_buf *text, bool has_before)
         }
         whit_buf_append_str(&removed, "]");
         if (removed.failed) {
-            cli_chat_fail(chat, CLI_LIMIT, "out of memory for the messages before");
+            cli_chat_fail(chat, CLI_LIMIT, "not enough memory to keep the earlier messages");
             whit_buf_free(&removed);
             return;
         }

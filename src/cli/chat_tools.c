@@ -68,7 +68,7 @@ int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_
 {
     whit_error error;
     *tools = (cli_chat_tools){.list = json_array(), .commands = json_object()};
-    if (!tools->list || !tools->commands) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!tools->list || !tools->commands) return cli_fail(call, CLI_LIMIT, "not enough memory for the list of tools");
     if (path) {
         int status = read_tools(call, path, tools);
         if (status != CLI_OK) return status;
@@ -79,7 +79,9 @@ int cli_chat_tools_open(cli_call *call, const char *path, bool use_servers, cli_
         return cli_fail(call, CLI_USAGE, "--mcp: the agent's configuration names no servers (\"mcp\" in agent.json)");
     if (whit_mcp_open(tools->config.servers, cli_cancelled(), show_note, NULL, &tools->mcp, &error) != WHIT_OK)
         return cli_fail_error(call, &error);
-    return whit_mcp_add_tools(tools->mcp, tools->list) ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+    return whit_mcp_add_tools(tools->mcp, tools->list)
+        ? CLI_OK
+        : cli_fail(call, CLI_LIMIT, "not enough memory for the list of tools");
 }
 
 void cli_chat_tools_close(cli_chat_tools *tools)
@@ -96,7 +98,7 @@ int cli_chat_tools_offer(cli_call *call, const cli_chat_tools *tools, whit_conve
     whit_error error;
     if (!json_array_size(tools->list)) return CLI_OK;
     char *text = json_dumps(tools->list, JSON_COMPACT);
-    if (!text) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!text) return cli_fail(call, CLI_LIMIT, "not enough memory for the list of tools");
     whit_status status = whit_conversation_set_tools(conversation, text, strlen(text), &error);
     free(text);
     return status == WHIT_OK ? CLI_OK : cli_fail_error(call, &error);

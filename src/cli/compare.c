@@ -140,7 +140,7 @@ int cli_compare_window(cli_comparison *c, const whit_step_token *tokens, size_t 
         const cli_unit unit = unit_since(&c->subjects[i].score, &before[i]);
         ok = whit_buf_append(&c->subjects[i].units, &unit, sizeof unit);
     }
-    return ok ? CLI_OK : cli_fail(c->call, CLI_LIMIT, "out of memory for the divergences");
+    return ok ? CLI_OK : cli_fail(c->call, CLI_LIMIT, "not enough memory for the divergences");
 }
 
 void cli_compare_clear(cli_comparison *c)
@@ -180,7 +180,7 @@ static int score_text(cli_comparison *c, const char *path, double *overlaps)
         status = cli_fail(c->call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", path, n_ids,
                           c->n_ctx);
     if (status == CLI_OK && !(tokens = calloc(c->n_ctx, sizeof *tokens)))
-        status = cli_fail(c->call, CLI_LIMIT, "out of memory");
+        status = cli_fail(c->call, CLI_LIMIT, "not enough memory for a window of %u tokens (-c)", c->n_ctx);
     for (size_t w = 0; status == CLI_OK && w < n_windows; w++) {
         size_t start = w * c->n_ctx, n = n_ids - start < c->n_ctx ? n_ids - start : c->n_ctx;
         for (size_t i = 0; i < n; i++)

@@ -92,7 +92,7 @@ static int read_answer(cli_comparison *c, const cli_chat_answer *answer)
     const int32_t *ids = WHIT_ITEMS(const int32_t, &answer->ids);
     const size_t n = answer->ids.size_bytes / sizeof *ids;
     whit_step_token *tokens = calloc(n + 1, sizeof *tokens);
-    if (!tokens) return cli_fail(c->call, CLI_LIMIT, "out of memory");
+    if (!tokens) return cli_fail(c->call, CLI_LIMIT, "not enough memory for the %zu tokens of an answer", n);
     for (size_t i = 0; i < n; i++)
         tokens[i] = (whit_step_token){.id = ids[i], .want_logits = i + 1 >= answer->n_prompt};
     const int status = cli_compare_window(c, tokens, n);
@@ -108,7 +108,8 @@ static int ask_item(struct chat_run *run, const cli_chat_item *item)
     for (size_t i = 0; status == CLI_OK && i < c->n; i++)
         status = cli_chat_items_answer(c->call, item, run->path, c->subjects[i].model, c->subjects[i].session,
                                        c->subjects[i].chat, run->n_tokens, &answers[i]);
-    if (status == CLI_OK && !add_answers(run, item, answers)) status = cli_fail(c->call, CLI_LIMIT, "out of memory");
+    if (status == CLI_OK && !add_answers(run, item, answers))
+        status = cli_fail(c->call, CLI_LIMIT, "not enough memory for the answers");
     if (status == CLI_OK && c->json) keep_answers(run, item, answers);
     if (status == CLI_OK) status = read_answer(c, &answers[0]);
     for (size_t i = 0; i < c->n; i++) cli_chat_answer_free(&answers[i]);

@@ -101,7 +101,8 @@ int cli_compare_copies(cli_comparison *c, const char *path, json_t *report)
     int32_t *ids = NULL;
     size_t n_ids = 0;
     whit_step_token *tokens = calloc(c->n_ctx, sizeof *tokens);
-    int status = tokens ? CLI_OK : cli_fail(c->call, CLI_LIMIT, "out of memory");
+    int status =
+        tokens ? CLI_OK : cli_fail(c->call, CLI_LIMIT, "not enough memory for a window of %u tokens (-c)", c->n_ctx);
     if (status == CLI_OK && c->n_ctx < WINDOW_MIN)
         status = cli_fail(c->call, CLI_USAGE, "--copies needs a window (-c) of at least %d tokens", WINDOW_MIN);
     if (status == CLI_OK) status = cli_read_text(c->call, path, &text);

@@ -162,7 +162,7 @@ int cli_compare_report(cli_comparison *c, const char *text, const double *overla
         json_t *row = make_row(c, s, overlaps[i]);
         if (!row) {
             json_decref(rows);
-            return cli_fail(c->call, CLI_LIMIT, "out of memory");
+            return cli_fail(c->call, CLI_LIMIT, "not enough memory for the report");
         }
         if (overlaps[i] >= OVERLAP_NAMED)
             cli_note("%s: about %.0f %% of %s was in the text that this model was made with: results on other text "

@@ -286,7 +286,8 @@ static int tune(cli_call *call, const struct compress_values *v, const struct tu
         o.kl_weight = v->by_blocks ? 0 : 1;
         o.hidden_weight = v->by_blocks ? 1 : 0;
         o.command = compressed->command;
-        if (!begin_windows(compressed, window, &ids)) status = cli_fail(call, CLI_LIMIT, "out of memory for the text");
+        if (!begin_windows(compressed, window, &ids))
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for the text");
         o.ids = WHIT_ITEMS(const int32_t, &ids);
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         if (status == CLI_OK) status = cli_train(call, &flags, rounded, original, &o);
@@ -546,7 +547,8 @@ static int run_compress(cli_call *call)
         o.n_ids = ids.size_bytes / sizeof *o.ids;
         o.bos = whit_compress_bos(&source);
     }
-    if (status == CLI_OK && !record_command(call, &o, &command)) status = cli_fail(call, CLI_LIMIT, "out of memory");
+    if (status == CLI_OK && !record_command(call, &o, &command))
+        status = cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);
     if (v->json) listener.matrices = json_array();
     if (v->page) listener.rows = &rows;

@@ -150,7 +150,7 @@ static int run_convert(cli_call *call)
     const cli_effective measured = {"--codec", convert.ternary};
     if (!cli_record_command(call, false, &measured, values->ternary == TERNARY_AUTO, &command)) {
         free(family.data);
-        return cli_fail(call, CLI_LIMIT, "out of memory");
+        return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     }
     convert.command = whit_chars(&command);
     const whit_family_program program = {values->family, family.data};

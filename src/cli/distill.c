@@ -93,7 +93,7 @@ static int run_distill(cli_call *call)
     const cli_effective effective[] = {{"--rate", rate}, {"--kl", NULL}};
     const size_t n_effective = v->by_blocks ? 2 : 1; /* --blocks takes the place of --kl */
     if (!cli_record_command(call, true, effective, n_effective, &command))
-        return cli_fail(call, CLI_LIMIT, "out of memory");
+        return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);
     const cli_named_file output = {"-o", training->out},
                          inputs[] = {{"--teacher", v->teacher}, {"--student", v->student}};

@@ -69,7 +69,7 @@ static int take_lines(cli_call *call, char **texts)
     size_t n = 0, n_bytes = 1;
     for (size_t i = 0; i < call->n_operands; i++) n_bytes += strlen(call->operands[i]) + 1;
     char *at = *texts = malloc(n_bytes);
-    if (!at) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!at) return cli_fail(call, CLI_LIMIT, "not enough memory for the names of the files");
     for (size_t i = 0; i < call->n_operands; i++) {
         const char *line = call->operands[i];
         if (i + 1 < call->n_operands && is_line(line) && access(line, F_OK) != 0) {

@@ -84,7 +84,7 @@ static int add_text(cli_call *call, struct texts *texts, whit_embed_text text, c
         if (!names) {
             cli_embed_text_free(&text);
             free(written);
-            return cli_fail(call, CLI_LIMIT, "out of memory for %zu texts", texts->n);
+            return cli_fail(call, CLI_LIMIT, "not enough memory for %zu texts", texts->n);
         }
         texts->capacity = capacity;
     }
@@ -102,7 +102,7 @@ static int read_ids(cli_call *call, const whit_json *json, const char *place, in
     *n = 0;
     if (whit_json_type_of(json, list) != WHIT_JSON_ARRAY) return CLI_OK;
     *ids = malloc((whit_json_count(json, list) + 1) * sizeof **ids);
-    if (!*ids) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!*ids) return cli_fail(call, CLI_LIMIT, "not enough memory for the ids of a text");
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
         int64_t id;
         if (!whit_json_i64(json, at, &id) || id < 0 || id > INT32_MAX)
@@ -123,7 +123,7 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     *ids = NULL;
     if (!is_json) {
         *text = strndup(line, n_line);
-        return *text ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+        return *text ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a text");
     }
     if (whit_json_parse(place, line, n_line, NULL, &json, &error) != WHIT_OK) return cli_fail_error(call, &error);
     uint32_t at = WHIT_JSON_ROOT;
@@ -138,7 +138,7 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     else
         status = read_ids(call, &json, place, ids, n_ids);
     if (status == CLI_OK && !*text && !*ids)
-        status = string ? cli_fail(call, CLI_LIMIT, "out of memory")
+        status = string ? cli_fail(call, CLI_LIMIT, "not enough memory for a text")
                         : cli_fail(call, CLI_REFUSED, "%s: a string, {\"text\"} or {\"ids\"} was expected", place);
     if (status != CLI_OK) free(*ids);
     if (status != CLI_OK) *ids = NULL;
@@ -279,7 +279,7 @@ static int write_vectors(cli_call *call, const struct embed_values *values, whit
     whit_buf line = {0};
     whit_error error;
     const bool is_npy = ends_in_npy(values->output);
-    int status = vectors ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+    int status = vectors ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for the vectors");
     if (status == CLI_OK && is_npy && write_npy_header(writer, texts->n, width, &error) != WHIT_OK)
         status = cli_fail_error(call, &error);
     for (size_t done = 0, n; status == CLI_OK && done < texts->n; done += n) {
@@ -291,7 +291,7 @@ static int write_vectors(cli_call *call, const struct embed_values *values, whit
         for (size_t i = 0; status == CLI_OK && !is_npy && i < n; i++) {
             append_line(vectors + i * width, width, &line);
             if (line.failed)
-                status = cli_fail(call, CLI_LIMIT, "out of memory");
+                status = cli_fail(call, CLI_LIMIT, "not enough memory for a printed vector");
             else if (!values->output)
                 cli_write(call, whit_chars(&line), line.size_bytes);
             else if (whit_writer_append(writer, line.data, line.size_bytes, &error) != WHIT_OK)
@@ -366,7 +366,7 @@ static int make_pair(cli_call *call, void *user, const char *place, char *text, 
     pair.n_ids_max = whit_model_context_size(asked->model);
     for (size_t capacity = 1024;; capacity = made->n_ids) {
         int32_t *ids = malloc(capacity * sizeof *ids);
-        if (!ids) return cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!ids) return cli_fail(call, CLI_LIMIT, "not enough memory for a pair of %zu tokens", capacity);
         made->ids = ids;
         whit_status status =
             whit_rerank_tokens(asked->model, &pair, ids, capacity, &made->n_ids, &made->n_first, &error);
@@ -380,7 +380,7 @@ static int make_pair(cli_call *call, void *user, const char *place, char *text, 
 static int print_scores(cli_call *call, const struct texts *texts, const float *scores, size_t n_top)
 {
     whit_ranked *order = malloc(texts->n * sizeof *order);
-    if (!order) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!order) return cli_fail(call, CLI_LIMIT, "not enough memory for the scores of %zu texts", texts->n);
     whit_rank(scores, texts->n, order);
     whit_buf line = {0};
     for (size_t i = 0; i < texts->n && (!n_top || i < n_top); i++) {
@@ -396,7 +396,7 @@ static int print_scores(cli_call *call, const struct texts *texts, const float *
     const bool failed = line.failed;
     whit_buf_free(&line);
     free(order);
-    return failed ? cli_fail(call, CLI_LIMIT, "out of memory") : CLI_OK;
+    return failed ? cli_fail(call, CLI_LIMIT, "not enough memory for the printed scores") : CLI_OK;
 }
 
 static int run_rerank(cli_call *call)
@@ -415,7 +415,7 @@ static int run_rerank(cli_call *call)
     if (status == CLI_OK) status = read_texts(call, values, model, make_pair, &asked, &texts);
     if (status == CLI_OK) status = open_session(call, model, values, texts.longest, options.yes < 0, &session);
     if (status == CLI_OK && !(scores = calloc(texts.n, sizeof *scores)))
-        status = cli_fail(call, CLI_LIMIT, "out of memory");
+        status = cli_fail(call, CLI_LIMIT, "not enough memory for the scores of %zu texts", texts.n);
     for (size_t done = 0, n; status == CLI_OK && done < texts.n; done += n) {
         n = count_together(&texts, done);
         if (whit_rerank(session, texts.of + done, n, &options, scores + done, &error) != WHIT_OK)

@@ -26,7 +26,7 @@ int cli_embed_text(cli_call *call, const whit_model *model, const char *prompt, 
     char *whole = malloc(n_prompt + n_bytes + 1);
     int32_t *ids = NULL;
     *made = (whit_embed_text){0};
-    if (!whole) return cli_fail(call, CLI_LIMIT, "out of memory for a text");
+    if (!whole) return cli_fail(call, CLI_LIMIT, "not enough memory for a text");
     if (n_prompt) memcpy(whole, prompt, n_prompt);
     memcpy(whole + n_prompt, text, n_bytes);
     int status = cli_tokenize(call, model, whole, n_prompt + n_bytes, true, false, &ids, &made->n_ids);

@@ -101,7 +101,7 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     size_t n_context = 0, n_all = 0, bytes = strlen(context) + strlen(choice) + 1;
     int32_t *context_ids = NULL, *ids = NULL;
     char *whole = malloc(bytes);
-    if (!whole) return cli_fail(e->call, CLI_LIMIT, "out of memory");
+    if (!whole) return cli_fail(e->call, CLI_LIMIT, "not enough memory for a question");
     snprintf(whole, bytes, "%s%s", context, choice);
     int status = cli_tokenize(e->call, e->model, context, strlen(context), true, false, &context_ids, &n_context);
     if (status == CLI_OK) status = cli_tokenize(e->call, e->model, whole, strlen(whole), true, false, &ids, &n_all);
@@ -274,7 +274,8 @@ static int run_eval(cli_call *call)
         e.n_batch = wanted.n_batch_tokens;
         e.held = calloc(e.n_ctx, sizeof *e.held);
         e.tokens = calloc(e.n_batch, sizeof *e.tokens);
-        if (!e.held || !e.tokens) status = cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!e.held || !e.tokens)
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for a context of %u tokens (-c)", e.n_ctx);
         if (status == CLI_OK && whit_session_open(e.model, &wanted, &e.session, &error) != WHIT_OK)
             status = cli_fail_error(call, &error);
     }

@@ -88,7 +88,7 @@ static int run_exec(cli_call *call)
     else if (status == CLI_OK && values->plan) {
         whit_buf plan = {0};
         if (!whit_lang_plan(program.lang, &plan))
-            status = cli_fail(call, CLI_LIMIT, "out of memory");
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for the plan");
         else if (plan.size_bytes)
             cli_write(call, whit_chars(&plan), plan.size_bytes);
         whit_buf_free(&plan);

@@ -511,7 +511,7 @@ int cli_open_sampler(cli_call *call, const cli_sampler_flags *given, const whit_
     int32_t *ids = malloc((n + 1) * sizeof *ids);
     float *values = malloc((n + 1) * sizeof *values);
     *sampler = NULL;
-    if (!ids || !values) status = cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!ids || !values) status = cli_fail(call, CLI_LIMIT, "not enough memory for %zu logit biases", n);
     for (size_t i = 0; status == CLI_OK && i < n; i++)
         if (!parse_bias(flags->biases.items[i], &ids[i], &values[i]))
             status =
@@ -536,7 +536,7 @@ int cli_tokenize(cli_call *call, const whit_model *model, const char *text, size
     *n_ids = 0;
     for (;;) {
         *ids = malloc(capacity * sizeof **ids);
-        if (!*ids) return cli_fail(call, CLI_LIMIT, "out of memory for %zu tokens", capacity);
+        if (!*ids) return cli_fail(call, CLI_LIMIT, "not enough memory for %zu tokens", capacity);
         whit_status status =
             whit_tokenize(model, text, text_bytes, add_special, parse_special, *ids, capacity, n_ids, &error);
         if (status == WHIT_OK) return CLI_OK;

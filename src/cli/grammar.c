@@ -27,7 +27,7 @@ int cli_open_grammar(cli_call *call, const cli_grammar_flags *flags, const whit_
     int status = CLI_OK;
     if (is_schema) {
         text = (cli_text){strdup(path), strlen(path)};
-        if (!text.data) return cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!text.data) return cli_fail(call, CLI_LIMIT, "not enough memory for the schema");
         path = "the schema";
     } else {
         status = cli_read_text(call, path, &text);

@@ -237,7 +237,7 @@ static int print_plan(cli_call *call, const whit_model *model, whit_session_opti
             tensor_name, model->file, &text);
     whit_plan_print_slots(&session->plan, &text);
     whit_session_close(session);
-    int status = text.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : CLI_OK;
+    int status = text.failed ? cli_fail(call, CLI_LIMIT, "not enough memory for the graph's text") : CLI_OK;
     if (status == CLI_OK) cli_write(call, whit_chars(&text), text.size_bytes);
     whit_buf_free(&text);
     return status;
@@ -275,7 +275,7 @@ static int run_inspect(cli_call *call)
     } else if (status == CLI_OK) {
         json_t *facts = describe_model(call->operands[0], model, &session, &adapters);
         if (!facts) {
-            status = cli_fail(call, CLI_LIMIT, "out of memory");
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for the description of the model");
         } else if (values->json) {
             cli_print_json(call, facts);
         } else {

@@ -54,7 +54,7 @@ bool cli_inspect_adapter(cli_call *call, const char *path, bool json, int *statu
     } else {
         json_t *adapter = cli_describe_adapter(&frame);
         if (!adapter)
-            *status = cli_fail(call, CLI_LIMIT, "out of memory");
+            *status = cli_fail(call, CLI_LIMIT, "not enough memory for the description of the adapter");
         else if (json)
             cli_print_json(call, json_incref(adapter));
         else {

@@ -97,7 +97,7 @@ bool cli_inspect_session(cli_call *call, const char *path, bool json, int *statu
                       "blocks", (json_int_t)whit_session_record_n_blocks(&record), "about", about, "sampling", sampling,
                       "turns", turns, "ids", ids_of(&record));
         if (!facts)
-            *status = cli_fail(call, CLI_LIMIT, "out of memory");
+            *status = cli_fail(call, CLI_LIMIT, "not enough memory for the description of the session");
         else if (json)
             cli_print_json(call, json_incref(facts));
         else

@@ -97,7 +97,7 @@ static void hash_message(const whit_message *message, uint8_t digest[WHIT_HASH_B
 
 static int out_of_memory(cli_call *call)
 {
-    return cli_fail(call, CLI_LIMIT, "out of memory for the session");
+    return cli_fail(call, CLI_LIMIT, "not enough memory for the session");
 }
 
 /* Appends the hashes of all messages to `now`; returns the number of messages at the beginning of the conversation that

@@ -108,7 +108,7 @@ static int run_kernels(cli_call *call)
     whit_cpu *cpu = malloc(sizeof *cpu);
     whit_kernels table;
     whit_error error;
-    if (!cpu) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!cpu) return cli_fail(call, CLI_LIMIT, "not enough memory for the description of the CPU");
     whit_cpu_detect(cpu);
     whit_status status = whit_kernels_select(cpu, getenv("WHIT_CPU"), &table, &error);
     free(cpu);

@@ -33,7 +33,7 @@ static int parse_ids(cli_call *call, const char *path, const cli_text *text, whi
 {
     /* Each id has at least a digit and the space before the next id. */
     *tokens = calloc(text->size_bytes / 2 + 1, sizeof **tokens);
-    if (!*tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!*tokens) return cli_fail(call, CLI_LIMIT, "not enough memory for the token ids");
     size_t n = 0;
     for (const char *at = text->data;;) {
         at += strspn(at, " \t\r\n\v\f");

@@ -173,7 +173,7 @@ static void handle(struct mcp *m, const json_t *message)
     const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
     bool is_reply = json_object_get(message, "result") || json_object_get(message, "error");
     if (!method || json_is_null(id)) {
-        if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "this is not a request");
+        if (id && !is_reply) whit_rpc_refuse(&m->rpc, id, -32600, "expected a JSON-RPC request with a method");
     } else if (!id) {
         return; /* the message is a notification */
     } else if (strcmp(method, "initialize") == 0) {
@@ -186,11 +186,11 @@ static void handle(struct mcp *m, const json_t *message)
     } else if (strcmp(method, "tools/list") == 0) {
         whit_rpc_reply(&m->rpc, id, json_pack("{s:o}", "tools", list_tools(m)));
     } else if (strcmp(method, "tools/call") == 0 && !is_tool(json_string_value(json_object_get(params, "name")))) {
-        whit_rpc_refuse(&m->rpc, id, -32602, "there is no such tool; tools/list has them");
+        whit_rpc_refuse(&m->rpc, id, -32602, "there is no tool of this name; tools/list names them");
     } else if (strcmp(method, "tools/call") == 0) {
         whit_rpc_reply(&m->rpc, id, call_tool(m, params));
     } else {
-        whit_rpc_refuse(&m->rpc, id, -32601, "this method is not supported");
+        whit_rpc_refuse(&m->rpc, id, -32601, "method not supported: initialize, ping, tools/list and tools/call are");
     }
 }
 

@@ -81,7 +81,7 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
             free(dump);
             json_decref(triple);
             json_decref(object);
-            return *kept ? CLI_OK : cli_fail(s->call, CLI_LIMIT, "out of memory");
+            return *kept ? CLI_OK : cli_fail(s->call, CLI_LIMIT, "not enough memory for a line");
         }
         json_decref(object);
         if (!text)

@@ -64,7 +64,7 @@ int cli_memory_embedder_open(cli_call *call, const char *path, const char *store
     embedder->document = whit_model_metadata(embedder->model, "embedding.prompt.document");
     embedder->width = whit_model_embedding_size(embedder->model);
     embedder->values = malloc((embedder->width + 1) * sizeof *embedder->values);
-    if (!embedder->values) return cli_fail(call, CLI_LIMIT, "out of memory for a vector");
+    if (!embedder->values) return cli_fail(call, CLI_LIMIT, "not enough memory for a vector");
     const uint32_t n_ctx = whit_model_context_size(embedder->model);
     wanted.n_ctx_tokens = n_ctx < CONTEXT_TOKENS ? n_ctx : CONTEXT_TOKENS;
     wanted.kv = WHIT_KV_F32;

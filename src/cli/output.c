@@ -99,6 +99,7 @@ static const char *option_for(const char *message)
         {"ask for a larger context", " (-c)"},
         {"choose a larger context", " (-c)"},
         {"choose a larger one", " (-c)"},
+        {"choose a smaller context", " (-c)"},
         {"an override is ", " (--override-kv)"},
         {"override of ", " (--override-kv)"},
         {"overrides change ", " (--override-kv)"},

@@ -333,7 +333,7 @@ int cli_parse(cli_call *call, int argc, char **argv)
     const cli_verb *verb = call->verb;
     call->values = malloc(verb->values_bytes ? verb->values_bytes : 1);
     call->operands = malloc(((size_t)argc + 1) * sizeof *call->operands);
-    if (!call->values || !call->operands) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!call->values || !call->operands) return cli_fail(call, CLI_LIMIT, "not enough memory for the command line");
     if (verb->values_bytes) memcpy(call->values, verb->defaults, verb->values_bytes);
 
     bool options_over = false;

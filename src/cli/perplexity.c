@@ -87,7 +87,7 @@ static whit_status score_window(struct subject *subject, struct subject *base, c
             if (i < first || i + 1 >= n) continue;
             if (!cli_score_add(score, logits, base_logits, n_vocab, tokens[i + 1].id)) {
                 error->status = status = WHIT_ERROR_MEMORY;
-                snprintf(error->message, sizeof error->message, "out of memory for the divergences");
+                snprintf(error->message, sizeof error->message, "not enough memory for the divergences");
             }
         }
         done += n_slice;
@@ -151,7 +151,7 @@ static int measure_text(cli_call *call, struct subject *subject, struct subject 
     const size_t n_all = n_ids / plan->n_ctx < plan->n_windows ? n_ids : plan->n_windows * plan->n_ctx;
     const size_t n_window = plan->is_endless ? n_all : plan->n_ctx;
     whit_step_token *tokens = calloc(n_window, sizeof *tokens);
-    if (!tokens) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!tokens) return cli_fail(call, CLI_LIMIT, "not enough memory for a window of %zu tokens", n_window);
     int status = CLI_OK;
     whit_error error;
     for (size_t start = 0; start < n_all && start / n_window < plan->n_windows && status == CLI_OK; start += n_window) {

@@ -161,7 +161,7 @@ static int run_repl(cli_call *call)
         if (r.failure == CLI_INTERRUPTED && person) cli_take_interrupt();
     }
     if (status == CLI_OK && !person && r.text.size_bytes) evaluate_text(&r, true, r.times);
-    if (!input) status = cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!input) status = cli_fail(call, CLI_LIMIT, "not enough memory for the lines typed");
     bool told = r.failure == CLI_INTERRUPTED || r.failure == CLI_IO; /* these are not mistakes of the program */
     if (status == CLI_OK && r.failure && !person) status = told ? r.failure : CLI_FAILED;
     cli_input_close(input);

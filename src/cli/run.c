@@ -100,7 +100,7 @@ static int take_text(cli_call *call, const char *given, cli_text *prompt)
 {
     prompt->size_bytes = strlen(given);
     prompt->data = strdup(given);
-    return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory");
+    return prompt->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for the prompt");
 }
 
 static void drop_line_feed(cli_text *text)
@@ -130,7 +130,7 @@ static int append_input(cli_call *call, cli_text *prompt)
     if (status == CLI_OK && more.size_bytes) {
         size_t n = prompt->size_bytes ? prompt->size_bytes + 2 : 0;
         char *both = malloc(n + more.size_bytes + 1);
-        if (!both) status = cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!both) status = cli_fail(call, CLI_LIMIT, "not enough memory for the prompt and the text of stdin");
         if (both) {
             if (n) memcpy(both, prompt->data, n - 2), memcpy(both + n - 2, "\n\n", 2);
             memcpy(both + n, more.data, more.size_bytes + 1);
@@ -340,7 +340,8 @@ static int begin_text(cli_call *call, const whit_model *model, const cli_keep *k
         status = cli_tokenize(call, model, text->prompt.data, text->prompt.size_bytes, !text->n_held, true, &ids, &n);
     if (status == CLI_OK && n && !whit_buf_append(&text->ids, ids, n * sizeof *ids)) text->ids.failed = true;
     free(ids);
-    return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "out of memory") : status;
+    return status == CLI_OK && text->ids.failed ? cli_fail(call, CLI_LIMIT, "not enough memory for the prompt's tokens")
+                                                : status;
 }
 
 /* Removes the last id from the sequence if the sequence contains it, so that it is fed again: its logits are needed. */
@@ -473,7 +474,8 @@ static int generate_text(cli_call *call, struct continuation *c)
     const size_t n_given = n_ids(&c->text), n_ctx = whit_session_context_size(c->session);
     whit_error error;
     /* The memory is reserved now, because the ids being fed must not move while others are appended. */
-    if (!whit_buf_reserve(&c->text.ids, n_ctx * sizeof(int32_t))) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!whit_buf_reserve(&c->text.ids, n_ctx * sizeof(int32_t)))
+        return cli_fail(call, CLI_LIMIT, "not enough memory for %zu tokens", n_ctx);
     const int32_t *ids = WHIT_ITEMS(const int32_t, &c->text.ids);
     cli_remark_context(whit_model_context_size(c->model), (uint32_t)n_ctx);
     whit_generate_options generate = generate_options(values, c, &output);
@@ -542,7 +544,7 @@ static int take_operands(cli_call *call, whit_buf *joined)
         if (i > first) whit_buf_append_str(joined, " ");
         whit_buf_append_str(joined, call->operands[i]);
     }
-    if (!whit_buf_append(joined, "", 1)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!whit_buf_append(joined, "", 1)) return cli_fail(call, CLI_LIMIT, "not enough memory for the prompt");
     values->prompt = whit_chars(joined);
     return CLI_OK;
 }

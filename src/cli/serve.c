@@ -272,7 +272,7 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
     whit_error error;
     model->name = text ? name_of(text, &path) : strdup(CLI_TALES_NAME);
     served->n_models++;
-    if (!model->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!model->name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of a model");
     bool has_alias = values->alias && served->n_models == 1;
     if (!has_alias && !is_utf8(model->name))
         return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the model: -m NAME=FILE");
@@ -305,7 +305,7 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
     served->adapters = calloc(values->adapters.n + 1, sizeof *served->adapters);
     served->is_textual = calloc(n, sizeof *served->is_textual);
     if (!served->models || !served->paths || !served->adapters || !served->is_textual)
-        return cli_fail(call, CLI_LIMIT, "out of memory");
+        return cli_fail(call, CLI_LIMIT, "not enough memory for the list of models");
     served->no_cache = values->no_cache;
     served->overrides = values->overrides;
     if (values->family) {
@@ -328,12 +328,12 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
                 return cli_fail(call, CLI_USAGE, "--alias: another model is called %s already", values->alias);
         free((char *)served->models[0].name);
         served->models[0].name = strdup(values->alias);
-        if (!served->models[0].name) return cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!served->models[0].name) return cli_fail(call, CLI_LIMIT, "not enough memory for --alias");
     }
     for (size_t i = 0; i < values->adapters.n; i++) {
         whit_server_adapter *adapter = &served->adapters[served->n_adapters++];
         adapter->name = name_of(values->adapters.items[i], &adapter->path);
-        if (!adapter->name) return cli_fail(call, CLI_LIMIT, "out of memory");
+        if (!adapter->name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of an adapter");
         if (!is_utf8(adapter->name))
             return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the adapter: --adapter NAME=FILE");
         bool is_taken = false;

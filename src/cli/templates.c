@@ -108,7 +108,7 @@ enum { N_TEMPLATES = sizeof templates / sizeof templates[0] };
 static int copy_text(cli_call *call, const char *source, cli_text *text)
 {
     *text = (cli_text){strdup(source), strlen(source)};
-    return text->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "out of memory for a chat template");
+    return text->data ? CLI_OK : cli_fail(call, CLI_LIMIT, "not enough memory for a chat template");
 }
 
 int cli_read_template(cli_call *call, const char *given, cli_text *text)

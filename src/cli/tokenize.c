@@ -185,7 +185,7 @@ static int tokenize_text(cli_call *call, const struct tokenize_values *values, c
         whit_buf out = {0};
         write_ids(&ids, &out);
         if (out.failed)
-            status = cli_fail(call, CLI_LIMIT, "out of memory");
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for the printed ids");
         else
             cli_write(call, whit_chars(&out), out.size_bytes);
         whit_buf_free(&out);

@@ -147,7 +147,8 @@ static int train(cli_call *call, const struct train_values *v, const whit_model 
     o.codecs.layers = codecs[v->codec];
     o.kl_weight = 0;
     o.ce_weight = 1;
-    if (!cli_record_command(call, true, NULL, 0, &command)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!cli_record_command(call, true, NULL, 0, &command))
+        return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);
     const int exit = cli_train(call, training, start, NULL, &o);
     whit_buf_free(&command);

@@ -69,7 +69,8 @@ static int run_tune(cli_call *call)
     if (v->scales && training->refit)
         return cli_fail(call, CLI_USAGE,
                         "--refit-scales recomputes the scales that --scales learns: give only one of them");
-    if (!cli_record_command(call, true, NULL, 0, &command)) return cli_fail(call, CLI_LIMIT, "out of memory");
+    if (!cli_record_command(call, true, NULL, 0, &command))
+        return cli_fail(call, CLI_LIMIT, "not enough memory for the record of the command");
     o.command = whit_chars(&command);
     /* An adapter must not overwrite its model, since it could then never be used. */
     const bool makes_adapter = !v->norms && !v->scales;

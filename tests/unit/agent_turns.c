@@ -248,7 +248,7 @@ static void the_last_undone_comes_back_first(void **state)
     assert_string_equal(get("a"), "v3");
     number = 0;
     assert_int_equal(whit_turns_redo(journal, &number, false, NULL, NULL, &error), WHIT_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "there is no turn that could be redone"));
+    assert_non_null(strstr(error.message, "there is no turn to be redone"));
     /* An earlier turn that was undone before a later one waits for it. */
     assert_ok(whit_turns_write(journal, &other, 1, NULL, &error), error);
     uint32_t of_b = whit_turns_at(journal, whit_turns_count(journal) - 1)->number;

@@ -553,7 +553,7 @@ static void refusals_name_the_place(void **state)
         {FUNCTION("\"nome\": 1"), NULL, "tools[1].function.name: "},
         {FUNCTION("\"name\": \"f\""), "g", "tool_choice: there is no tool named g"},
         {"[]", NULL, "tools: "},
-        {"{}", NULL, "tools must be a list"},
+        {"{}", NULL, "tools: expected a JSON list"},
         {"[", NULL, "tools:1:"},
     };
     whit_chat_template *chat = open_chat(styles[0].source);

@@ -394,7 +394,7 @@ static bool read_session(struct acp *a, const json_t *id, const json_t *params, 
     char folder[PATH_MAX];
     whit_error error;
     if (!realpath(given ? given : a->host->project, folder)) {
-        whit_rpc_refuse(&a->rpc, id, -32602, "cwd does not name a folder of this machine");
+        whit_rpc_refuse(&a->rpc, id, -32602, "cwd: there is no such folder on this machine");
         return false;
     }
     json_t *servers = json_object();
@@ -529,7 +529,8 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     whit_buf task = {0};
     whit_error error;
     if (!session || !json_object_get(a->sessions, session)) {
-        whit_rpc_refuse(&a->rpc, id, -32602, "there is no such session: begin it with session/new or session/load");
+        whit_rpc_refuse(&a->rpc, id, -32602,
+                        "sessionId: there is no such session: begin it with session/new or session/load");
         return;
     }
     if (whit_flag_is_set(&a->cancel)) { /* the prompt was cancelled before it began */
@@ -540,7 +541,8 @@ static void prompt(struct acp *a, const json_t *id, const json_t *params)
     if (!is_open && !open_session(a, id, session)) return;
     if (!read_prompt(a->folder, params, &task)) {
         whit_buf_free(&task);
-        whit_rpc_refuse(&a->rpc, id, -32602, "the prompt has no text");
+        whit_rpc_refuse(&a->rpc, id, -32602,
+                        "prompt: expected at least one part of type text, or a resource with text");
         return;
     }
     whit_agent_options how = {.project = a->folder,
@@ -588,11 +590,12 @@ static void handle(struct acp *a, const json_t *message)
         const char *reason = is_json ? "this line is not a JSON object" : "this line is not JSON";
         whit_rpc_refuse(&a->rpc, NULL, is_json ? -32600 : -32700, reason);
     } else if (!method && json_is_true(json_object_get(message, "busy"))) {
-        whit_rpc_refuse(&a->rpc, id, -32000, "too many requests are waiting; ask again later");
+        whit_rpc_refuse(&a->rpc, id, -32000, "256 requests are waiting, the limit: send this one again later");
     } else if (!method && !json_object_size(message)) {
     } else if (!method) {
         if (!json_object_get(message, "result") && !json_object_get(message, "error"))
-            whit_rpc_refuse(&a->rpc, id, -32600, "this is not a request");
+            whit_rpc_refuse(&a->rpc, id, -32600,
+                            "expected a JSON-RPC request with a method, or a reply with a result or an error");
     } else if (strcmp(method, "initialize") == 0) {
         whit_rpc_reply(&a->rpc, id,
                        json_pack("{s:i, s:{s:b, s:{s:b, s:b, s:b}}, s:{s:s, s:s}, s:[]}", "protocolVersion", 1,
@@ -612,7 +615,8 @@ static void handle(struct acp *a, const json_t *message)
     } else if (strcmp(method, "session/load") == 0) {
         load_session(a, id, params);
     } else if (id) {
-        whit_rpc_refuse(&a->rpc, id, -32601, "this method is not supported");
+        whit_rpc_refuse(&a->rpc, id, -32601,
+                        "method not supported: initialize, authenticate and session/new, load, prompt and cancel are");
     }
 }
 
@@ -621,7 +625,7 @@ whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
     struct acp *a = calloc(1, sizeof *a);
     pthread_t reader;
     json_t *message;
-    if (!a) return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a session");
+    if (!a) return whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for the connection to the editor");
     a->sessions = json_object();
     a->host = host;
     a->rpc.in = host->in;
@@ -635,14 +639,17 @@ whit_status whit_acp_serve(const whit_acp_host *host, whit_error *error)
     signal(SIGPIPE, SIG_IGN);
     whit_status status = WHIT_OK;
     if (pthread_create(&reader, NULL, read_all, a) != 0)
-        status = whit_fail(error, WHIT_ERROR_LIMIT, "no thread can be started");
+        status = whit_fail(error, WHIT_ERROR_LIMIT,
+                           "the system starts no thread to read the editor's messages: end some processes");
     while (status == WHIT_OK && (message = next(a, 0))) {
         handle(a, message);
         json_decref(message);
     }
     if (status == WHIT_OK) pthread_join(reader, NULL);
     if (status == WHIT_OK && a->is_flooded)
-        status = whit_fail(error, WHIT_ERROR_LIMIT, "the editor sent %d messages at once", QUEUE_ALL);
+        status = whit_fail(
+            error, WHIT_ERROR_LIMIT,
+            "the editor sent more than %d messages that wait for an answer, the limit: the connection ends", QUEUE_ALL);
     while (a->n) json_decref(a->queue[(a->first + --a->n) % QUEUE_ALL]);
     close_session(a);
     json_decref(a->shown);

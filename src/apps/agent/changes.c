@@ -144,7 +144,8 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
                                name);
         for (size_t k = n; status == WHIT_OK && k < whit_changes_count(set); k++)
             if (strcmp(whit_changes_at(set, k)->path, name) == 0)
-                status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the patch has this file twice", name);
+                status = whit_fail(error, WHIT_ERROR_FORMAT,
+                                   "%s: the patch has this file twice: put all its changes into one part", name);
         if (status == WHIT_OK) status = add_file(set, project, patch, file, name, error);
         /* a path that is not allowed is the patch's mistake, not the caller's */
         if (status == WHIT_ERROR_ARGUMENT && file->path) {

@@ -50,7 +50,8 @@ static whit_status make_path(const char *project, const char *given, const char 
     else if (home && whit_path_is_absolute(home))
         n = snprintf(path, PATH_MAX, "%s/%s/whit", home, below);
     else
-        return whit_fail(error, WHIT_ERROR_IO, "no folder for an agent's files: neither %s nor HOME is set", variable);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "no folder for an agent's files: neither %s nor HOME is set; set one of them", variable);
     if (n <= 0 || n > PATH_MAX - 120)
         return whit_fail(error, WHIT_ERROR_IO, "the folder's name for an agent's files is too long: set %s", variable);
     WHIT_TRY(whit_agent_make_folders(path, error));

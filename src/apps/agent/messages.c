@@ -205,7 +205,8 @@ static whit_status resolve_name(const char *path, char result[PATH_MAX], whit_er
     if (!realpath(folder, result)) return whit_fail_errno(error, path, "find the folder of");
     size_t n = strlen(result);
     if (snprintf(result + n, PATH_MAX - n, "/%s", name) >= (int)(PATH_MAX - n))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %d bytes, the limit", path,
+                         PATH_MAX - 1);
     return WHIT_OK;
 }
 

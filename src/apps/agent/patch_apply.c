@@ -48,7 +48,9 @@ static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes
         const char *end = memchr(text + at, '\n', n_bytes - at);
         size_t n = end ? (size_t)(end - text) - at : n_bytes - at;
         if (n > UINT32_MAX - 2 || spans->size_bytes / sizeof(span) >= MAX_FILE_LINES)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "the file has too many lines, or a line that is too long");
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "a file to be patched has more than %zu lines, or a line of 4 GiB: the limits",
+                             MAX_FILE_LINES);
         span line = {text + at, (uint32_t)n, end != NULL};
         if (end && n && text[at + n - 1] == '\r') line.n_bytes--, line.n_end++;
         if (!whit_buf_append(spans, &line, sizeof line)) return whit_fail_memory(error, "lines", n_bytes);

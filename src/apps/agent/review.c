@@ -780,7 +780,7 @@ const char *whit_review_code(const whit_change *c)
         return find_unknown_test(c);
     bool ok = open_side(&before, c->path, c->before, c->was ? c->before_bytes : 0);
     ok = open_side(&after, c->path, c->after, c->after_bytes) && ok;
-    const char *reason = ok ? find_weaker_test(c, &before, &after) : "its code cannot be looked at (out of memory)";
+    const char *reason = ok ? find_weaker_test(c, &before, &after) : "there is not enough memory to look at its code";
     if (!reason) reason = find_new_use(&before, &after);
     close_side(&before);
     close_side(&after);

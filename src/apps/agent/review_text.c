@@ -244,7 +244,7 @@ static const char *find_python(const whit_review_text *before, const whit_review
 {
     whit_buf old = {0}, new = {0};
     if (is_encoded(after->text, after->n)) return "it is written in an encoding that hides code";
-    const char *reason = "its code cannot be looked at (out of memory)";
+    const char *reason = "there is not enough memory to look at its code";
     if (drop_blanks(before, &old) && drop_blanks(after, &new))
         reason =
             find_more(python_texts, sizeof python_texts / sizeof *python_texts, old.size_bytes ? whit_chars(&old) : "",

@@ -167,7 +167,7 @@ json_t *whit_rpc_converse(whit_rpc *rpc, const char *method, json_t *params, int
         if (asked_id && asked && strcmp(asked, "ping") == 0)
             whit_rpc_reply(rpc, asked_id, json_object());
         else if (asked_id && asked)
-            whit_rpc_refuse(rpc, asked_id, -32601, "this method is not supported");
+            whit_rpc_refuse(rpc, asked_id, -32601, "method not supported: this client answers only ping");
         json_decref(message);
     }
     return NULL;

@@ -41,7 +41,7 @@ whit_search *whit_search_open(const char *pattern, char *why, size_t why_bytes)
         whit_search_close(search);
         return NULL;
     }
-    snprintf(why, why_bytes, "out of memory");
+    snprintf(why, why_bytes, "not enough memory for the pattern");
     if (!search) return NULL;
     search->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                                  PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &number, &at, NULL);

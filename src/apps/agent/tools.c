@@ -260,7 +260,7 @@ static void tool_walk(const whit_tool_place *place, const json_t *arguments, boo
     whit_status status = WHIT_OK;
     /* A name below the folder is resolved, which refuses parent steps and links that lead out. */
     if (snprintf(inside, sizeof inside, "%s/a", path) >= (int)sizeof inside)
-        status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "the path is too long");
+        status = whit_fail(&error, WHIT_ERROR_ARGUMENT, "path: it is longer than %d bytes, the limit", PATH_MAX - 1);
     else if (folder && *path)
         status = whit_project_holds(place->project, inside, &error);
     else if (!folder)

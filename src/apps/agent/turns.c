@@ -94,9 +94,11 @@ static whit_status resolve_path(const char *project, const char *path, char full
     char folder[PATH_MAX], real[PATH_MAX];
     size_t n = strlen(project);
     if (!*path || *path == '/' || snprintf(full, PATH_MAX, "%s/%s", project, path) >= PATH_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a path below the project", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is not a path below the project: give one relative to its folder", path);
     if (!whit_agent_path_is_plain(path))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a plain path below the project", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is not a plain path: leave out '.', '..', double and final slashes", path);
     /* If folders are to be made, the nearest existing folder is checked. */
     snprintf(folder, sizeof folder, "%s", full);
     for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) >= n;) {
@@ -118,7 +120,7 @@ static whit_status resolve_path(const char *project, const char *path, char full
         if (place) *place = hash_place(real, full + strlen(folder));
         return WHIT_OK;
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder is gone", project);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the project's folder does not exist any more", project);
 }
 
 uint64_t whit_project_place(const char *project, const char *path)
@@ -232,10 +234,13 @@ static whit_status put_file(const whit_turns *journal, const whit_change *change
     char full[PATH_MAX], beside[PATH_MAX];
     bool exists = after ? change->is : change->was;
     if (snprintf(full, sizeof full, "%s/%s", journal->project, change->path) >= (int)sizeof full)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s' is not a path below the project", change->path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%s' is not a path below the project: give one relative to its folder", change->path);
     if (!exists) return unlink(full) == 0 || errno == ENOENT ? WHIT_OK : whit_fail_errno(error, full, "remove");
     WHIT_TRY(make_folders(full, strlen(journal->project), made, error));
-    if (!name_beside(full, beside)) return whit_fail(error, WHIT_ERROR_IO, "%s: the name is too long", full);
+    if (!name_beside(full, beside))
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %zu bytes, the limit", full,
+                         PATH_MAX - sizeof BESIDE);
     const char *text = after ? change->after : change->before;
     size_t n_bytes = after ? change->after_bytes : change->before_bytes;
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd = open(beside, flags, 0666);
@@ -386,7 +391,7 @@ static void loaded_free(loaded *l)
 
 static whit_status bad_frame(const whit_turns *journal, uint32_t frame, whit_error *error)
 {
-    return whit_ndf_log_bad(&journal->log, frame, "it does not contain a turn", error);
+    return whit_ndf_log_bad(&journal->log, frame, "its contents are not those of a turn", error);
 }
 
 static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded *l, whit_error *error)
@@ -659,7 +664,8 @@ static whit_status write_turn(whit_turns *journal, frame_head head, const whit_c
 {
     size_t done = 0, n_bytes = 0;
     if (!n || n > MAX_CHANGES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a turn has %zu files, but 1 to %u are possible", n, MAX_CHANGES);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a change of %zu files at once is not possible, only of 1 to %u",
+                         n, MAX_CHANGES);
     for (size_t i = 0; i < n; i++) {
         WHIT_TRY(need_before(journal, &changes[i], head.of, error));
         n_bytes += changes[i].before_bytes + changes[i].after_bytes;
@@ -742,8 +748,9 @@ static whit_status pick(const whit_turns *journal, bool undo, uint32_t *number, 
         *index = i;
         return WHIT_OK;
     }
-    return *number ? whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn %u", *number)
-                   : whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn that could be %s", verb);
+    return *number
+        ? whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn %u; 'whit agent log' lists the turns", *number)
+        : whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no turn to be %s; 'whit agent log' lists the turns", verb);
 }
 
 static whit_status turn_back(whit_turns *journal, bool undo, uint32_t *number, bool preview, whit_change_fn *on_change,

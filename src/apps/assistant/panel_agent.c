@@ -580,7 +580,9 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
         pthread_sigmask(SIG_BLOCK, &all, &before);
         a->has_thread = pthread_create(&a->thread, NULL, work, a) == 0;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (!a->has_thread) status = whit_fail(error, WHIT_ERROR_LIMIT, "no thread can be started");
+        if (!a->has_thread)
+            status =
+                whit_fail(error, WHIT_ERROR_LIMIT, "the system starts no thread for the agent: end some processes");
     }
     if (status == WHIT_OK) {
         pthread_mutex_lock(&a->lock);

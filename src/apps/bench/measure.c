@@ -125,7 +125,8 @@ static whit_status run_rounds(struct measuring *m, whit_error *error)
             w->progress(NULL, "measuring", (double)(round * w->n_tests + i) / (double)(w->n_rounds * w->n_tests));
             struct thief thief;
             if (w->tests[i].stolen && !steal_core(&thief, &m->cpu))
-                return whit_fail(error, WHIT_ERROR_MEMORY, "the busy thread cannot be started");
+                return whit_fail(error, WHIT_ERROR_MEMORY,
+                                 "--steal: the system starts no thread to keep a core busy: end some processes");
             whit_status status = bench_worker_round(&m->workers[i], &m->samples[i * w->n_rounds + round], error);
             if (w->tests[i].stolen) give_core_back(&thief);
             WHIT_TRY(status);

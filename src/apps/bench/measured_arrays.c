@@ -255,8 +255,7 @@ static whit_status open_arrays(struct arrays *s, whit_error *error)
     for (size_t i = 0; ok && s->logits && i < N_LOGITS; i++) s->logits[i] = (float)whit_rng_uniform(&rng) * 9;
     for (int i = 0; i < N_PROGRAMS; i++) ok = (s->lang[i] = open_program(&s->quat, vectors, programs[i])) != NULL && ok;
     s->fused = bench_fused_open(&s->quat);
-    if (!ok || !s->json || !s->logits || !s->fused)
-        return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark");
+    if (!ok || !s->json || !s->logits || !s->fused) return whit_fail_memory(error, "the measured arrays", 0);
     return WHIT_OK;
 }
 
@@ -316,7 +315,7 @@ static whit_status list_rows(struct arrays *s, const whit_cpu *cpu, struct row *
             rows[n].form = forms[i];
             whit_quat_select(cpu, whit_isa_name((whit_isa)isa), &rows[n].kernels, NULL);
             if (rows[n].form.run == add_program && !(s->adder[isa] = open_adder(&rows[n].kernels)))
-                return whit_fail(error, WHIT_ERROR_MEMORY, "no memory for the benchmark");
+                return whit_fail_memory(error, "the measured arrays", 0);
             n++;
         }
     *n_rows = n;
@@ -353,7 +352,7 @@ whit_status bench_measure_arrays(const char *cap, uint32_t n_rounds, const volat
     struct arrays *s = whit_zalloc(NULL, sizeof *s);
     struct row *rows = calloc(BENCH_ARRAYS_MAX, sizeof *rows);
     size_t n = 0;
-    whit_status status = s && rows ? WHIT_OK : whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
+    whit_status status = s && rows ? WHIT_OK : whit_fail_memory(error, "the measured arrays", sizeof *s);
     if (status == WHIT_OK) status = whit_quat_select(&cpu, cap, &s->quat, error);
     if (status == WHIT_OK) status = whit_kernels_select(&cpu, cap, &s->floats, error);
     if (status == WHIT_OK) status = open_arrays(s, error);

@@ -225,7 +225,7 @@ whit_status bench_measure_kernels(const char *cap, uint32_t n_rounds, whit_progr
         WHIT_TRY(whit_kernels_select(&cpu, whit_isa_name((whit_isa)isa), &s.probes[isa], error));
     list->rows = calloc(N_FORMATS * N_COLUMN_COUNTS, sizeof *list->rows);
     whit_status status = WHIT_OK;
-    if (!list->rows || !open_setup(&s)) status = whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
+    if (!list->rows || !open_setup(&s)) status = whit_fail_memory(error, "the measured kernels", 0);
     for (size_t i = 0; status == WHIT_OK && i < N_FORMATS; i++)
         if (!measure_format(&s, i, n_rounds, list)) status = whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
     close_setup(&s);

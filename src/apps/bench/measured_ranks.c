@@ -44,7 +44,10 @@ static whit_status measure_network(const whit_ranks *ranks, bench_network *netwo
     const double small_s = time_exchange(ranks, memory, SMALL_BYTES, N_SMALL);
     const double large_s = small_s < 0 ? -1 : time_exchange(ranks, memory, LARGE_BYTES, N_LARGE);
     free(memory);
-    if (large_s < 0) return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank has ended", ranks->rank);
+    if (large_s < 0)
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "rank %u: the process of another rank has ended, and its machine's output says why",
+                         ranks->rank);
     network->latency_s = small_s;
     if (large_s > small_s) network->bytes_per_s = (double)(ranks->n_ranks - 1) * LARGE_BYTES / (large_s - small_s);
     return WHIT_OK;

@@ -58,9 +58,10 @@ static void serve(const bench_test *test, int from_parent, int to_parent)
 
 static whit_status report_loss(const bench_worker *worker, whit_error *error)
 {
-    return *worker->test->stop
-        ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
-        : whit_fail(error, WHIT_ERROR_MEMORY, "the process of a test ended early (out of memory?)");
+    return *worker->test->stop ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
+                               : whit_fail(error, WHIT_ERROR_MEMORY,
+                                           "the process of this measurement ended early, perhaps for lack of memory: "
+                                           "choose a smaller model or context");
 }
 
 whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit_error *error)

@@ -124,7 +124,9 @@ static bool attach(struct graph_part *graph, const uint8_t *data, size_t size_by
 whit_status graph_attach(whit_graph *graph, const void *data, size_t size_bytes, const char *path, whit_error *error)
 {
     if (attach(&graph->base, data, size_bytes, NULL)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not a code graph, or is damaged", path);
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: the file is not a code graph, or is damaged: remove it, and 'whit graph' builds it again",
+                     path);
 }
 
 bool graph_take_edits(whit_graph *graph, whit_buf *edits)

@@ -256,7 +256,9 @@ whit_status whit_graph_like(const whit_graph *graph, const char *folder, const c
     whit_graph_symbol symbol;
     *n = 0;
     if (!graph_cache_path(folder, cache_folder, "memory", path))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: there is no cache folder for its memory", folder);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: there is no cache folder for the code graph's memory: set XDG_CACHE_HOME or HOME",
+                         folder);
     whit_graph_run run = whit_graph_symbols_of(graph, name, strlen(name));
     bool known = false;
     while (!known && whit_graph_next_symbol(graph, &run, &symbol)) known = is_told(&symbol);

@@ -67,7 +67,8 @@ static whit_status open_cached(const char *folder, const char *cache_folder, whi
     char path[PATH_MAX];
     *graph = NULL;
     if (!graph_cache_path(folder, cache_folder, "graph", path) || access(path, R_OK))
-        return whit_fail(error, WHIT_ERROR_IO, "%s: no code graph was built yet", folder);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: no code graph of this folder was built yet: 'whit graph' builds one", folder);
     WHIT_TRY(new_graph(graph, error));
     whit_status status = whit_map_open(path, NULL, &(*graph)->map, error);
     if (status == WHIT_OK) status = graph_attach(*graph, (*graph)->map.data, (*graph)->map.size_bytes, path, error);

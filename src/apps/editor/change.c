@@ -339,7 +339,7 @@ void ed_save_under(ed *e, const char *path, bool force)
     whit_file_identify(path, &there);
     if (!force && there.exists && !other) {
         if (strlen(path) >= sizeof e->prompt.text) {
-            ed_complain(e, "the path is too long");
+            ed_complain(e, "the path is longer than %zu bytes, the limit", sizeof e->prompt.text - 1);
             return;
         }
         ed_prompt_open(e, ED_PROMPT_OVERWRITE, "the file exists: o overwrite, Esc cancel: ", path);
@@ -379,7 +379,7 @@ void ed_save_copy(ed *e, const char *path, bool force)
     if (ed_doc_find(e, path))
         ed_complain(e, "%s is open in another buffer", path);
     else if (there.exists && !force)
-        ed_complain(e, "%s exists; :w! replaces it", path);
+        ed_complain(e, "%s exists; ':w! FILE' replaces it", path);
     else if (whit_buffer_save_copy(e->window->doc->buffer, path, e->options.journal_folder, &error) != WHIT_OK)
         ed_complain_error(e, &error);
     else

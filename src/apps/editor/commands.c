@@ -205,7 +205,7 @@ static void cursor_next(ed *e)
     char word[256], why[200];
     size_t n = (size_t)(range.end - range.begin);
     if (n >= sizeof word) {
-        ed_complain(e, "the selection is too long");
+        ed_complain(e, "the selection is longer than 255 bytes, the limit of this command");
         return;
     }
     word[whit_text_read(ed_text(e), range.begin, word, n)] = 0;
@@ -339,7 +339,8 @@ static void fold(ed *e)
         ed_complain(e, "the line below is not indented deeper than this one");
         return;
     }
-    if (!whit_layout_fold(layout, (whit_range){line_end, last})) ed_complain(e, "the text has too many folds");
+    if (!whit_layout_fold(layout, (whit_range){line_end, last}))
+        ed_complain(e, "the text has 64 folds, the limit: open one first");
     ed_only_main(e);
     *ed_cursor(e) = (struct ed_cursor){begin, ED_NONE, -1};
 }

@@ -40,7 +40,7 @@ void ed_complain_read_only(ed *e)
     if (doc == e->panel.doc)
         ed_complain(e, "the agent's panel is read-only: M-w goes to the text, F9 gives a task");
     else
-        ed_complain(e, "%s is read-only", doc->buffer->name);
+        ed_complain(e, "%s is read-only: save-as writes a copy that can be changed", doc->buffer->name);
 }
 
 /* ---- documents ----------------------------------------------------------------------------- */
@@ -409,7 +409,7 @@ void whit_editor_arrange(whit_editor *e, whit_arrangement how, int n_columns, in
     e->n_rows = n_rows;
     if (how == WHIT_ARRANGE_COMPARED) {
         if (!first->next || first->next->next) {
-            ed_complain(e, "only two files can be compared");
+            ed_complain(e, "only two files can be compared: give exactly two");
             return;
         }
         ed_compare(e, first, first->next);
@@ -472,7 +472,7 @@ static void record(ed *e, whit_key key)
         whit_key *grown = room > 65536 ? NULL : realloc(e->macro.keys, room * sizeof *grown);
         if (!grown) {
             e->macro.recording = false;
-            ed_complain(e, "the macro is too long");
+            ed_complain(e, "the macro is longer than 65,536 keys, the limit: recording has ended");
             return;
         }
         e->macro.keys = grown;

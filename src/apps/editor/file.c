@@ -99,8 +99,7 @@ static whit_status read_unsized(int fd, const char *path, whit_file *file, whit_
     for (;;) {
         if (!whit_buf_reserve(&text, 4096)) {
             whit_buf_free(&text);
-            return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "%s: has more than 1 MiB, the limit for what is not a regular file", path);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: has more than 1 MiB, the limit for a pipe or device", path);
         }
         ssize_t n = read(fd, text.data + text.size_bytes, 4096);
         if (n < 0 && errno == EINTR) continue;
@@ -342,9 +341,10 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
     if (!realpath(path, real)) {
         char target[PATH_MAX];
         ssize_t n = readlink(path, target, sizeof target - 1);
-        if (n > 0) return whit_fail(error, WHIT_ERROR_IO, "%s: a link to a file that does not exist", path);
+        if (n > 0) return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a file that does not exist", path);
         if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", path);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %d bytes, the limit", path,
+                             PATH_MAX - 1);
     }
     whit_status status = save_beside(real, text, source, false, error);
     if (status == WHIT_ERROR_UNSUPPORTED) status = save_over(real, text, spare, source, identity, error);

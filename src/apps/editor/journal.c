@@ -28,7 +28,7 @@ bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error)
     else if (home && *home == '/')
         n = snprintf(folder, room_bytes, "%s/.local/state/whit/edit", home);
     if (n < 0 || (size_t)n >= room_bytes) {
-        whit_fail(error, WHIT_ERROR_IO, "unsaved text is not kept: neither XDG_STATE_HOME nor HOME names a folder");
+        whit_fail(error, WHIT_ERROR_IO, "unsaved text is not kept: neither XDG_STATE_HOME nor HOME is set; set one");
         return false;
     }
     for (char *at = folder + 1; (at = strchr(at, '/')); at++) {
@@ -55,7 +55,9 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
     whit_hash_end(&hash, digest);
     whit_hash_hex(digest, name);
     if (snprintf(path, sizeof path, "%s/%.32s", folder, name) >= (int)sizeof path - 8)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the folder's path is longer than %zu bytes, the limit: set XDG_STATE_HOME to another",
+                         folder, sizeof path - 42);
     journal->path = strdup(path);
     if (!journal->path) return whit_fail_memory(error, "a journal", strlen(path));
     struct stat about;

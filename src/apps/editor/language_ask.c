@@ -49,7 +49,8 @@ void ed_language_ask(ed *e, ed_question question, const char *name)
     }
     bool has_text = ed_server_has_text(e, doc, true);
     if (!server->lsp || (server->ready && !has_text)) {
-        ed_complain(e, server->lsp ? "this text is too large for a language server" : "the language server has ended");
+        ed_complain(
+            e, server->lsp ? "texts over 16 MiB are not sent to a language server" : "the language server has ended");
         return;
     }
     if (asked->question && asked->number && asked->server->lsp)
@@ -183,7 +184,7 @@ static void show_hover(ed *e, const json_t *result)
         return;
     }
     ed_prompt_close(e);
-    ed_say(e, "the language server knows nothing about this");
+    ed_say(e, "the language server knows nothing about the word at the cursor");
 }
 
 /* ---- definition ---------------------------------------------------------------------------- */

@@ -80,7 +80,7 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         return;
     }
     if (++edits->n_docs > FILES_MAX) {
-        refuse_edit(edits, "the change needs more than 64 files", "");
+        refuse_edit(edits, "the change needs more than 64 files, the limit", "");
         return;
     }
     struct ed_doc *doc = open_within(e, edits, path);
@@ -101,12 +101,13 @@ static void take_file(ed *e, struct edits *edits, const char *uri, const json_t 
         const json_t *one = json_array_get(list, i), *range = json_object_get(one, "range");
         const char *new_text = json_string_value(json_object_get(one, "newText"));
         if (!new_text || !range || edits->n == EDITS_MAX) {
-            refuse_edit(edits, "the language server's answer contains a malformed edit, or too many edits", "");
+            refuse_edit(edits, "the language server's answer has a malformed edit, or over 100,000 edits, the limit",
+                        "");
             return;
         }
         uint64_t begin = ed_server_offset(e->asked.server, text, json_object_get(range, "start"));
         uint64_t end = ed_server_offset(e->asked.server, text, json_object_get(range, "end"));
-        if (end < begin) refuse_edit(edits, "the language server's answer contains a malformed edit", "");
+        if (end < begin) refuse_edit(edits, "the language server's answer has an edit that ends before it begins", "");
         edits->list[edits->n] = (struct edit){doc, begin, end, edits->n, new_text};
         edits->n++;
     }
@@ -118,7 +119,7 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
     const json_t *changes = json_object_get(result, "documentChanges"), *list;
     const char *uri;
     if (!edits.list) {
-        ed_complain(e, "there is not enough memory to %s", verb);
+        ed_complain(e, "not enough memory to %s", verb);
         return;
     }
     for (size_t i = 0; i < json_array_size(changes); i++) {
@@ -186,7 +187,7 @@ static void start_formatter(ed *e, const char *path, const char *options)
     char command[sizeof e->shell.command], expanded[sizeof e->shell.command];
     if (!ed_vi_expand(e, options, expanded, sizeof expanded)) return;
     if (snprintf(command, sizeof command, "'%s' %s", path, expanded) >= (int)sizeof command)
-        ed_complain(e, "the command is too long");
+        ed_complain(e, "the command is longer than %zu bytes, the limit", sizeof command - 1);
     else
         ed_shell_start(e, ED_SHELL_FORMAT, command, (whit_range){0, whit_text_size(ed_text(e))});
 }

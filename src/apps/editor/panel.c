@@ -337,7 +337,9 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
     }
     char *selection = n < (1u << 20) ? malloc(n + 1) : NULL;
     if (!selection) {
-        ed_complain(e, "the selection is too long");
+        ed_complain(e,
+                    n < (1u << 20) ? "not enough memory for the selection"
+                                   : "the selection is longer than 1 MiB, the limit");
         return;
     }
     whit_text_read(ed_text(e), range.begin, selection, n);

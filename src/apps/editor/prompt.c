@@ -197,7 +197,7 @@ static void find_now(ed *e)
     prompt->found = false;
     if (e->vi.on && e->vi.search_pending && e->find.regex) {
         if (!ed_vi_pattern(pattern, converted, sizeof converted)) {
-            ed_complain(e, "the pattern is too long");
+            ed_complain(e, "the pattern is longer than %zu bytes, the limit", sizeof converted - 1);
             return;
         }
         pattern = converted;

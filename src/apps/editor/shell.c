@@ -48,7 +48,7 @@ void ed_shell_start(ed *e, ed_shell_kind kind, const char *command, whit_range r
         return;
     }
     if ((size_t)snprintf(shell->command, sizeof shell->command, "%s", command) >= sizeof shell->command) {
-        ed_complain(e, "the command is too long");
+        ed_complain(e, "the command is longer than %zu bytes, the limit", sizeof shell->command - 1);
         return;
     }
     shell->kind = kind;

@@ -94,7 +94,7 @@ static whit_status begin_screen(struct terminal *terminal, whit_error *error)
     if (display->in < 0 || !isatty(display->in)) {
         if (display->in >= 0) close(display->in);
         if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor needs a terminal");
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the editor needs a terminal as input and output");
         display->in = STDIN_FILENO;
     }
     display->out = isatty(STDOUT_FILENO) ? STDOUT_FILENO : display->in;

@@ -64,7 +64,7 @@ static struct chunk *chunk_with(whit_text *text, size_t n)
 
 static whit_status out_of_range(whit_error *error, uint64_t offset, uint64_t n, uint64_t size)
 {
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "bytes %llu to %llu are outside a text of %llu bytes",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "bytes %llu to %llu are not in the text, which has %llu bytes",
                      (unsigned long long)offset, (unsigned long long)(offset + n), (unsigned long long)size);
 }
 

@@ -107,7 +107,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
 {
     if (!n_remove && !n_insert) return WHIT_OK;
     if (!whit_in_bounds(offset, n_remove, whit_text_size(history->text)))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an edit is outside the text");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an edit reaches beyond the end of the text");
     uint32_t n_spans;
     if (history->n_steps == UINT32_MAX - 1 || !keep_spans(history, offset, n_remove, &n_spans) ||
         !grow_array(&history->edits, &history->edits_room, history->n_edits + 1, sizeof *history->edits) ||

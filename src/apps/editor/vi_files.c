@@ -222,7 +222,7 @@ bool ed_vi_expand(ed *e, const char *from, char *to, size_t room)
         }
     }
     to[n] = 0;
-    if (*from) ed_vi_fail(e, "the command is too long");
+    if (*from) ed_vi_fail(e, "the command is longer than %zu bytes, the limit", room - 1);
     return !*from;
 }
 

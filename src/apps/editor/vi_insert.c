@@ -149,7 +149,7 @@ void ed_vi_typed_register(ed *e, struct ed_vi_call call)
 {
     struct ed_vi_register reg;
     if (!ed_vi_register_read(e, call.given, &reg))
-        ed_complain(e, "that register is empty");
+        ed_complain(e, "the register is empty");
     else
         ed_paste(e, reg.text, reg.n_bytes);
 }

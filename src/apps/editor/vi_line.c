@@ -68,7 +68,7 @@ static bool set_pattern(ed *e, const char *pattern, const char *flags)
     if (strchr(flags, 'I')) n = (size_t)snprintf(text, sizeof text, "(?-i)");
     bool fits = ed_vi_pattern(pattern, text + n, sizeof text - n) && strlen(text) < sizeof e->find.pattern;
     if (!fits || !ed_search_set(e, text, true, why, sizeof why)) {
-        ed_vi_fail(e, "%s", fits ? why : "the pattern is too long");
+        ed_vi_fail(e, "%s", fits ? why : "the pattern is longer than 511 bytes, the limit");
         return false;
     }
     return true;

@@ -401,7 +401,7 @@ void ed_vi_visual_replace(ed *e, struct ed_vi_call call)
         whit_range range;
         ed_vi_selection(e, 0, ED_NONE, &range, 1);
         if (range.end - range.begin > FILL_BYTES)
-            ed_vi_fail(e, "the selection is too long to change at once");
+            ed_vi_fail(e, "only selections of up to 1 MiB can be changed at once");
         else
             block_fill(e, range, code);
         at = range.begin;

@@ -140,7 +140,8 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
     uint8_t piece[4096];
     ssize_t got = -1;
     if (!open_library(&api))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp (libseccomp.so.2) is not on this machine");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "libseccomp (libseccomp.so.2) is not on this machine: install libseccomp2");
     scmp_filter_ctx filter = api.init(SCMP_ACT_ALLOW);
     int fd = memfd_create("filter", MFD_CLOEXEC);
     /* A call with the numbers of another architecture (32-bit, x32) ends the process. */
@@ -155,7 +156,8 @@ whit_status whit_filter_make(const whit_filter_wants *wants, whit_buf *code, whi
     if (code->failed) return whit_fail_memory(error, "a filter of system calls", code->size_bytes);
     return ok && got == 0
         ? WHIT_OK
-        : whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libseccomp cannot make the filter of system calls");
+        : whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                    "libseccomp cannot make the filter of system calls: install version 2.5 or later");
 }
 
 #else

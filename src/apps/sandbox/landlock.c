@@ -109,7 +109,9 @@ whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_comm
     uint64_t known = rights_of(abi);
     struct ruleset_attr attr = {.files = known};
     *ruleset = -1;
-    if (!abi) return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the kernel has no Landlock");
+    if (!abi)
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "the kernel has no Landlock (Linux 5.13 or later has it, if it is switched on)");
     if (abi >= 4 && !rules->may_connect) attr.tcp = 3; /* bind and connect */
     if (abi >= 6 && is_for_command) attr.scopes = 3;   /* abstract sockets and signals */
     size_t attr_bytes = 8;

@@ -65,7 +65,9 @@ static whit_status make_environment(struct run *r, whit_error *error)
         add_variable(r, "LANG=", "C.UTF-8") && add_variable(r, "TERM=", "dumb");
     for (const char *const *p = command->environment; ok && p && *p; p++) ok = add_variable(r, "", *p);
     r->plan.environment = r->variables;
-    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "the command has too many environment variables");
+    return ok ? WHIT_OK
+              : whit_fail(error, WHIT_ERROR_LIMIT, "the command has more than %d environment variables, the limit",
+                          VARIABLES - 1);
 }
 
 static whit_status make_walls(struct run *r, bool has_namespaces, whit_error *error)

@@ -60,7 +60,9 @@ whit_status whit_watch_open(const whit_sandbox_rules *rules, whit_watch **watch,
     w->n_writable = w->n_roots;
     for (const char *const *p = rules->read ? rules->read : none; *p; p++) ok = ok && add_root(w, *p);
     for (const char *const *p = whit_landlock_system; *p; p++) ok = ok && add_root(w, *p);
-    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "the sandbox has too many folders");
+    return ok
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_LIMIT, "more than 64 folders are open to the command, the limit: allow fewer");
 }
 
 void whit_watch_close(whit_watch *watch)

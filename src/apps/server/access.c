@@ -33,8 +33,9 @@ static whit_status add_key(whit_keys *keys, const char *place, const char *name,
                            size_t n, whit_error *error)
 {
     if (n > MOST_KEY_BYTES || keys->n == MOST_KEYS)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", place, MOST_KEYS,
-                         MOST_KEY_BYTES);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", place,
+                         MOST_KEYS, MOST_KEY_BYTES);
     if (n_name >= WHIT_KEY_NAME_BYTES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a key's name has at most %d bytes", place,
                          WHIT_KEY_NAME_BYTES - 1);
@@ -127,7 +128,8 @@ static whit_status add_row(whit_keys *keys, const whit_server_options *options, 
     char *end;
     unsigned long rate = strtoul(words[3], &end, 10);
     if (end != words[3] + n[3] || words[3][0] == '-' || rate > 1000000)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RATE is a number of requests a minute, not '%.*s'", path,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: RATE is a number of requests a minute from 0 to 1000000, not '%.*s'", path,
                          (int)(n[3] < 40 ? n[3] : 40), words[3]);
     bool is_unnamed = n[1] == 1 && words[1][0] == '-', is_free = n[2] == 1 && words[2][0] == '*';
     if (are_exchanged(words[1], n[1], words[0], n[0]))
@@ -152,15 +154,17 @@ static whit_status read_file_keys(const whit_server_options *options, FILE *file
     while (status == WHIT_OK && fgets(line, sizeof line, file)) {
         /* The line is refused, because the rest of a long line would be read as another key. */
         if (strlen(line) + 1 == sizeof line && line[sizeof line - 2] != '\n')
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: at most %d keys of %d bytes each", path, MOST_KEYS,
-                               MOST_KEY_BYTES);
+            status = whit_fail(error, WHIT_ERROR_LIMIT,
+                               "%s: more keys or longer ones than possible: at most %d keys of %d bytes each", path,
+                               MOST_KEYS, MOST_KEY_BYTES);
         else
             status = add(keys, options, path, line, error);
     }
     if (status == WHIT_OK && ferror(file)) status = whit_fail_errno(error, path, "read");
     sodium_memzero(line, sizeof line);
     WHIT_TRY(status);
-    return keys->n > n_before ? WHIT_OK : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key", path);
+    return keys->n > n_before ? WHIT_OK
+                              : whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: contains no key: write one a line", path);
 }
 
 /* These are the files of keys that the options may name. */

@@ -228,7 +228,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
         if (strcmp(type, "json_object") != 0 && strcmp(type, "json_schema") != 0)
             return whit_field_refuse(reply, param, "expected type text, json_object or json_schema");
         if (!strcmp(type, "json_schema") && (!schema || json_is_null(schema)))
-            return whit_field_refuse(reply, param, "json_schema has no schema");
+            return whit_field_refuse(reply, param, "json_schema has no member schema, an object");
     }
     if (json_is_null(schema)) schema = NULL;
     bool object = type && !strcmp(type, "json_object") && !schema;
@@ -236,7 +236,9 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
     bool calls = ask->calls.is_held || (ask->tools && (schema || object));
     ask->is_formed = (schema || object) && !calls;
     if (!object && !schema && !gbnf && !calls) return true;
-    if (!ask->api->vocabulary) return whit_field_refuse(reply, param, "the model's tokenizer cannot follow a grammar");
+    if (!ask->api->vocabulary)
+        return whit_field_refuse(reply, param,
+                                 "grammars and schemas do not work with this model's tokenizer: leave the field out");
     if (gbnf && (schema || object)) return whit_field_refuse(reply, "grammar", "give a grammar or a schema, not both");
     if (gbnf && calls)
         return whit_field_refuse(reply, "grammar",
@@ -247,7 +249,7 @@ static bool compile_form(whit_ask *ask, const json_t *body, whit_web_reply *repl
         source = gbnf;
     else if (object)
         source = "{\"type\":\"object\"}";
-    whit_error error = {.message = "out of memory"};
+    whit_error error = {.message = "not enough memory for the schema"};
     whit_grammar *compiled = NULL;
     whit_status status = WHIT_ERROR_MEMORY;
     const char *wanted = ask->calls.is_required ? NULL : source;
@@ -474,7 +476,8 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
         job->logprobs = true;
     }
     if (!whit_field_count(body, "top_logprobs", 0, MOST_TOP, &n_more, reply)) return false;
-    if (n_more > 0 && !job->logprobs) return whit_field_refuse(reply, "top_logprobs", "top_logprobs needs logprobs");
+    if (n_more > 0 && !job->logprobs)
+        return whit_field_refuse(reply, "top_logprobs", "top_logprobs needs logprobs: send logprobs, too");
     job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
     if (!whit_field_switch(body, "post_sampling_probs", &job->logs_drawn, reply)) return false;
     return !job->logs_drawn || api->options->drawn ||
@@ -583,7 +586,9 @@ static bool read_shape(whit_ask *ask, const json_t *body, whit_web_reply *reply)
         !whit_field_count(body, "n", 1, MOST_EACH, &n, reply) ||
         !whit_field_count(body, "best_of", 1, MOST_EACH, &best_of, reply))
         return false;
-    if (best_of > n) return whit_field_refuse(reply, "best_of", "best_of must not exceed n");
+    if (best_of > n)
+        return whit_field_refuse(reply, "best_of",
+                                 "best_of must not exceed n: the server returns all answers that it computes");
     ask->n_each = (uint32_t)n;
     if (ask->is_chat) return true;
     if (!whit_field_switch(body, "echo", &ask->echo, reply) || !whit_field_text(body, "suffix", &suffix, reply) ||
@@ -606,7 +611,8 @@ static bool check_prompts(const whit_ask *ask, const struct prompts *prompts, wh
         return false;
     }
     for (uint32_t i = 0; i < prompts->n; i++) {
-        if (prompts->n_ids[i] == 0) return whit_field_refuse(reply, "prompt", "the prompt has no tokens");
+        if (prompts->n_ids[i] == 0)
+            return whit_field_refuse(reply, "prompt", "the prompt is empty: send at least one token");
         if (prompts->n_ids[i] < n_ctx) continue;
         /* The message begins with OpenAI's text, by which clients recognise this error. */
         whit_api_fail(reply, 400, "invalid_request_error", ask->is_chat ? "messages" : "prompt",

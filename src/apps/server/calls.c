@@ -46,7 +46,8 @@ bool whit_calls_read(whit_ask *ask, const json_t *body, whit_web_reply *reply)
     if (!read_choice(&calls, json_object_get(body, "tool_choice"), &none, reply)) return false;
     ask->tools = json_array_size(tools) > 0 && !none;
     if (!ask->tools && calls.is_required)
-        return refuse_field(reply, "tool_choice", "there are no tools that could be called");
+        return refuse_field(reply, "tool_choice",
+                            "a call is required, but tools is empty: send tools, or another tool_choice");
     calls.is_held |= calls.is_single;
     for (size_t i = 0; i < json_array_size(tools); i++)
         calls.is_held |= json_is_true(json_object_get(json_object_get(json_array_get(tools, i), "function"), "strict"));
@@ -75,9 +76,10 @@ whit_status whit_calls_open(const whit_ask *ask, const json_t *body, const char 
     options.answer_schema_bytes = answer_schema ? strlen(answer_schema) : 0;
     const whit_api *api = ask->api;
     whit_status status =
-        whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's tokenizer cannot follow the grammar of tools");
+        whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                  "tool calls cannot be enforced with this model's tokenizer: use tool_choice auto, without strict");
     if (!tools)
-        status = whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
+        status = whit_fail_memory(error, "the tools of a request", 0);
     else if (api->vocabulary)
         status = whit_call_grammar_open(api->chat, ask->prompt,
                                         api->call_vocabulary ? api->call_vocabulary : api->vocabulary, &options,

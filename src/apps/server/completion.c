@@ -72,7 +72,7 @@ static json_t *translate(const json_t *body, bool infill, whit_web_reply *reply)
     const bool is_several = n_answers > 1 || (!infill && is_list(prompt));
     if (ok && is_several && (n_logged > 0 || json_is_true(json_object_get(body, "stream"))))
         ok = whit_field_refuse(reply, n_answers > 1 ? "n_cmpl" : "prompt",
-                               "several answers cannot be combined with stream or n_probs");
+                               "several answers cannot be combined with stream or n_probs: ask for one at a time");
     if (n_logged > 0) json_object_set_new(own, "logprobs", json_integer((json_int_t)n_logged));
     /* OpenAI's members n and echo must not act here: without n_cmpl there is one answer, without the prompt's text */
     json_object_del(own, "n");

@@ -72,7 +72,8 @@ static bool find_prompt(const whit_api *api, const json_t *body, struct prompt *
     prompt->text = whit_model_metadata(api->model, key);
     if (prompt->text && (!*prompt->text || whit_model_pools_prompt(api->model))) return true;
     if (prompt->text) return count_prompt(api, prompt, reply);
-    whit_field_refuse(reply, "prompt_name", "the model has no prompt of this name");
+    whit_field_refuse(reply, "prompt_name",
+                      "the model has no prompt of this name: leave the field out, or put the prompt into the text");
     return false;
 }
 
@@ -86,7 +87,8 @@ static bool append_tokens(whit_api *api, const json_t *one, const char *prompt, 
     size_t n_new = 0;
     if (!text && (value < 0 || value >= whit_model_vocab_size(api->model)))
         return refuse_input(reply, "expected a text, token ids, or a list of either");
-    if (text && json_string_length(text) == 0) return refuse_input(reply, "a text is empty");
+    if (text && json_string_length(text) == 0)
+        return refuse_input(reply, "a text is empty: send at least one character");
     if (prompt && !text) return refuse_input(reply, "a prompt can be put before texts only, not before token ids");
     if (text) {
         whit_buf whole = {0};
@@ -125,7 +127,7 @@ static bool read_text(whit_api *api, const json_t *one, const char *prompt, int3
     if (text && !append_tokens(api, text, prompt, true, *ids, room, n, reply)) return false;
     for (size_t i = 0; i < n_parts; i++)
         if (!append_tokens(api, json_array_get(one, i), prompt, i == 0, *ids, room, n, reply)) return false;
-    if (*n <= n_ctx) return *n > 0 || refuse_input(reply, "a text has no tokens");
+    if (*n <= n_ctx) return *n > 0 || refuse_input(reply, "a text is empty: send at least one token");
     whit_api_fail(reply, 400, "invalid_request_error", "input",
                   "input: a text has %zu tokens, but the context has only %u: shorten the text", *n, n_ctx);
     return false;

@@ -243,7 +243,9 @@ static void sweep_queue(whit_engine *e)
         *at = job->next;
         job->next = NULL;
         e->counts.n_queued--;
-        if (!left) (void)whit_fail(&late, WHIT_ERROR_LIMIT, "no slot was free in time; try again later");
+        if (!left)
+            (void)whit_fail(&late, WHIT_ERROR_LIMIT,
+                            "all slots answered other requests until this one had waited too long; try again later");
         whit_finish finish = left ? WHIT_FINISH_CANCELLED : WHIT_FINISH_FAILED;
         finish_job(e, job, finish, left ? NULL : &late);
     }
@@ -479,7 +481,7 @@ static whit_status act_on_slot(whit_engine *e, whit_slot_action *action, whit_er
     if (s->job) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the slot is in use by a request; try again later");
     if (action->kind == WHIT_SLOT_SAVE && s->n_mounts)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "a slot whose tokens were computed with an adapter cannot be saved");
+                         "a slot whose tokens were computed with an adapter cannot be saved: use it without adapters");
     if (action->kind == WHIT_SLOT_SAVE) {
         return whit_keep_write(e->session, action->id_slot, action->path, &action->n_tokens, error);
     }
@@ -503,7 +505,7 @@ static whit_status wait_for(whit_engine *e, errand *one)
     pthread_mutex_lock(&e->lock);
     if (e->stop) {
         pthread_mutex_unlock(&e->lock);
-        return whit_fail(one->error, WHIT_ERROR_IO, "the server is ending");
+        return whit_fail(one->error, WHIT_ERROR_IO, "the server is shutting down");
     }
     if (e->last_errand)
         e->last_errand->next = one;
@@ -728,7 +730,7 @@ whit_status whit_engine_open(const whit_model *model, const whit_engine_options 
     if (!e->slots)
         status = whit_fail_memory(error, "the engine", options->n_slots * sizeof *e->slots);
     else if (!e->running)
-        status = whit_fail(error, WHIT_ERROR_IO, "the engine's thread could not be started");
+        status = whit_fail(error, WHIT_ERROR_IO, "the system starts no thread to run the model: end some processes");
     else
         status = e->status;
     if (status != WHIT_OK) {
@@ -759,7 +761,7 @@ void whit_engine_close(whit_engine *e)
         finish_job(e, job, WHIT_FINISH_CANCELLED, NULL);
     }
     for (errand *one = next_errand(e); one; one = next_errand(e))
-        finish_errand(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is ending"));
+        finish_errand(e, one, whit_fail(one->error, WHIT_ERROR_IO, "the server is shutting down"));
     pthread_mutex_unlock(&e->lock);
     whit_session_close(e->session);
     whit_embedder_close(&e->embedder);
@@ -813,7 +815,8 @@ whit_status whit_engine_submit(whit_engine *e, whit_job *const *jobs, size_t n, 
     }
     if (!full) pthread_cond_signal(&e->work);
     pthread_mutex_unlock(&e->lock);
-    return full ? whit_fail(error, WHIT_ERROR_LIMIT, "the queue is full") : WHIT_OK;
+    return full ? whit_fail(error, WHIT_ERROR_LIMIT, "the queue of waiting requests (--queue) is full; try again later")
+                : WHIT_OK;
 }
 
 void whit_engine_lock(whit_engine *e)

@@ -57,7 +57,7 @@ void whit_api_fail(whit_web_reply *reply, int status, const char *type, const ch
 
 bool whit_api_fail_memory(whit_web_reply *reply)
 {
-    whit_api_fail(reply, 500, "server_error", NULL, "out of memory");
+    whit_api_fail(reply, 500, "server_error", NULL, "not enough memory for the request; try again later");
     return false;
 }
 

@@ -212,7 +212,8 @@ static void embed_requests(whit_call *call, const json_t *requests, whit_vectors
                *text = text_to_embed(request, i, call->reply);
         ok = text &&
             (wanted == first || json_equal(wanted, first) ||
-             whit_field_refuse(call->reply, "outputDimensionality", "expected the same number in all requests"));
+             whit_field_refuse(call->reply, "outputDimensionality",
+                               "outputDimensionality: expected the same number in all requests"));
         if (ok && wanted) json_object_set(body, "outputDimensionality", wanted);
         if (text) json_array_append_new(texts, text);
     }

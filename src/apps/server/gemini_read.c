@@ -298,7 +298,8 @@ static bool read_contents(const json_t *body, json_t *messages, whit_web_reply *
         json_object_set_new(json_array_get(messages, 0), "role", json_string("system"));
         if (!json_string_length(json_object_get(json_array_get(messages, 0), "content"))) json_array_clear(messages);
     }
-    if (ok && !json_array_size(contents)) ok = refuse_field(reply, "contents", "expected a list of contents");
+    if (ok && !json_array_size(contents))
+        ok = refuse_field(reply, "contents", "expected a list of at least one content with parts");
     for (size_t i = 0; ok && i < json_array_size(contents); i++)
         ok = read_content(json_array_get(contents, i), i, open, messages, reply);
     json_decref(open), json_decref(contents);
@@ -364,7 +365,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
     if (ok && !strcmp(mode, "ANY")) {
         json_object_set_new(chat, "tool_choice", json_string("required"));
         if (!json_array_size(allowed))
-            ok = refuse_field(reply, "toolConfig", "there is no function that may be called");
+            ok = refuse_field(reply, "toolConfig", "a call is required, but tools has no function that may be called");
     }
     json_decref(list), json_decref(allowed), json_decref(tools);
     return ok;

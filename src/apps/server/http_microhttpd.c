@@ -420,7 +420,8 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
     if (!open_library(&s->api)) {
         free_server(s);
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine, so it cannot serve");
+                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine, so whit cannot serve: install "
+                         "libmicrohttpd12");
     }
     s->daemon = s->api.start(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, s,
@@ -431,7 +432,8 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
         MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (!s->daemon) {
         free_server(s);
-        return whit_fail(error, WHIT_ERROR_IO, "the server could not be started");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "libmicrohttpd could not start the server: lower -np, or close open files and processes");
     }
     *server = s;
     return WHIT_OK;

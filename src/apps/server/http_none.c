@@ -25,7 +25,8 @@ whit_status whit_web_serve(int listening, uint32_t n_connections, uint32_t timeo
 {
     (void)listening, (void)n_connections, (void)timeout_s, (void)budget, (void)handler, (void)user;
     *server = NULL;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libmicrohttpd, so it cannot serve");
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "this build has no libmicrohttpd, so it cannot serve: install its headers and build again");
 }
 
 void whit_web_quiesce(whit_web_server *server)

@@ -49,7 +49,8 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t
     if (i_twin) snprintf(keep->prefix + length, n - (size_t)length, "twin%u-", i_twin);
     if (n <= PATH_BYTES - 80) return WHIT_OK;
     whit_keep_close(keep);
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is too long", folder);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the folder's path is longer than %d bytes, the limit", folder,
+                     PATH_BYTES - 160);
 }
 
 void whit_keep_close(whit_keep *keep)
@@ -102,7 +103,7 @@ int32_t *whit_keep_load(whit_keep *keep, whit_session *session, uint32_t i, size
     /* The file may be in use by another server, or belong to a larger context, and then it stays; a damaged file is
      * useless and is removed. */
     if (status == WHIT_ERROR_FORMAT) unlink(path);
-    complain(keep, "a stored prefix was not restored", error.message);
+    complain(keep, "a prompt stored in --cache-dir was not restored", error.message);
     return NULL;
 }
 
@@ -111,7 +112,7 @@ whit_status whit_keep_write(whit_session *session, uint32_t i, const char *path,
     uint32_t n;
     *n_saved = 0;
     if (whit_session_position(session, i) <= LEAST_TOKENS)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a slot of at most %d tokens is not saved, and this one has %u",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "only slots of more than %d tokens are saved, and this one has %u",
                          LEAST_TOKENS, whit_session_position(session, i));
     WHIT_TRY(whit_session_snapshot(session, i, path, purpose, &n, error));
     *n_saved = n;

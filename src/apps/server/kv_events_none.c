@@ -8,7 +8,8 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     (void)address;
     *events = NULL;
     if (!options->kv_events && !options->kv_replay) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "this build has no libzmq, so it cannot publish KV events");
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "this build has no libzmq, so it cannot publish KV events: install its headers and build again");
 }
 
 whit_status whit_events_start(whit_events *events, whit_error *error)

@@ -169,7 +169,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     whit_status status = WHIT_OK;
     if (!open_library(&e->zmq))
         status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                           "KV events need libzmq (libzmq.so.5), which is not on this machine");
+                           "KV events need libzmq (libzmq.so.5), which is not on this machine: install libzmq5");
     if (status == WHIT_OK) status = open_channels(e, options, address, error);
     if (status == WHIT_OK) status = listen_on(options->kv_events, &e->publisher_fd, error);
     if (status == WHIT_OK && options->kv_replay) status = listen_on(options->kv_replay, &e->router_fd, error);
@@ -334,7 +334,9 @@ whit_status whit_events_start(whit_events *e, whit_error *error)
     if (e->publisher && e->router_fd >= 0) e->router = take_over(e, ZMQ_ROUTER, &e->router_fd);
     if (!e->publisher || e->router_fd >= 0) return whit_fail_errno(error, "KV events", "publish");
     e->is_running = pthread_create(&e->thread, NULL, send_batches, e) == 0;
-    return e->is_running ? WHIT_OK : whit_fail(error, WHIT_ERROR_IO, "the thread of KV events could not be started");
+    return e->is_running
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_IO, "the system starts no thread to publish KV events: end some processes");
 }
 
 void whit_events_close(whit_events *e)

@@ -215,7 +215,8 @@ static bool read_blocks(const json_t *blocks, const char *role, size_t i_message
     bool ok = true;
     for (size_t i = 0; ok && i < json_array_size(blocks); i++)
         ok = read_block(&parts, json_array_get(blocks, i), i, reply);
-    if (ok && (parts.text.failed || parts.thinking.failed)) ok = refuse_request(reply, "messages: out of memory");
+    if (ok && (parts.text.failed || parts.thinking.failed))
+        ok = refuse_request(reply, "messages: not enough memory for a message; try again later");
     if (ok) {
         json_array_extend(messages, parts.results);
         json_object_set_new(message, "content", whit_dialect_text(parts.text.data, parts.text.size_bytes));

@@ -110,7 +110,7 @@ static whit_status count_adapters(const whit_api *api, whit_entry *entry, whit_e
     entry->n_bytes += n_with - n_without;
     size_t most = (size_t)api->options->max_memory_mb << 20;
     if (!most || entry->n_bytes <= most) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_LIMIT, "%s: it takes %zu MB, more than --max-memory allows (%u)",
+    return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model takes %zu MB, but --max-memory allows %u MB",
                      entry->options->name, entry->n_bytes >> 20, api->options->max_memory_mb);
 }
 
@@ -287,7 +287,7 @@ whit_status whit_models_start(whit_site *site, whit_error *error)
     if (status == WHIT_OK) warn_of_cost(site, first);
     if (status != WHIT_ERROR_MEMORY) return status;
     describe_cost(site, first, text, sizeof text);
-    return whit_fail(error, status, "%s: out of memory: %s", first->options->name, text);
+    return whit_fail(error, status, "%s: not enough memory: %s", first->options->name, text);
 }
 
 void whit_models_close(whit_site *site)
@@ -407,8 +407,8 @@ static whit_entry *add_stored(whit_site *site, const char *name, whit_error *err
     /* another request may have added the model meanwhile */
     if (status == WHIT_OK) place = find_locked_entry(site, options->name);
     if (status == WHIT_OK && !place && models->n == models->n_places)
-        status =
-            whit_fail(error, WHIT_ERROR_LIMIT, "more than %d models have been used; restart the server", MOST_ADDED);
+        status = whit_fail(error, WHIT_ERROR_LIMIT, "%d pulled models have been used, the limit; restart the server",
+                           MOST_ADDED);
     if (status == WHIT_OK && !place) {
         place = &models->entries[models->n];
         *place = next;

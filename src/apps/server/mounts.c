@@ -38,7 +38,8 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
     for (size_t i = 0; i < job->n_mounts; i++)
         if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
     if (job->n_mounts == WHIT_MOUNTS_MAX)
-        return whit_field_refuse(reply, "adapters", "too many adapters for one request");
+        return whit_field_refuse(reply, "adapters",
+                                 "more adapters are named than one request can use at once: at most %d");
     job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
     return true;
 }

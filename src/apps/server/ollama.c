@@ -156,7 +156,7 @@ static bool read_messages(json_t *messages, whit_web_reply *reply)
     {
         json_t *thinking = json_object_get(message, "thinking"), *calls = json_object_get(message, "tool_calls");
         if (json_array_size(json_object_get(message, "images"))) {
-            ok = refuse_request(reply, "the model cannot read images");
+            ok = refuse_request(reply, "images are not supported: send text only");
             break;
         }
         const char *role = json_string_value(json_object_get(message, "role"));
@@ -269,7 +269,7 @@ static void answer_call(whit_call *call, bool chat)
         return;
     }
     if (json_array_size(json_object_get(body, "images"))) {
-        refuse_request(reply, "the model cannot read images");
+        refuse_request(reply, "images are not supported: send text only");
         return;
     }
     if (!chat && !has_place(body, raw, reply)) return;

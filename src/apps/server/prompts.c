@@ -42,7 +42,7 @@ static whit_status render(const whit_api *api, struct texts *texts, const json_t
 {
     char *text = whit_json_write(messages);
     *prompt = NULL;
-    if (!text) return whit_fail(error, WHIT_ERROR_MEMORY, "out of memory");
+    if (!text) return whit_fail_memory(error, "the messages of a request", 0);
     texts->request.messages = text;
     texts->request.messages_bytes = strlen(text);
     whit_status status = whit_chat_render(api->chat, &texts->request, prompt, error);

@@ -166,7 +166,8 @@ static json_t *message_of(const whit_ask *ask, const whit_job *job, bool *calls,
             if (!ask->dialect) whit_chat_name_custom(ask->state.kinds, json_object_get(message, "tool_calls"));
             if (!json_object_get(message, "content")) json_object_set_new(message, "content", json_null());
         } else {
-            whit_fail(error, WHIT_ERROR_FORMAT, "the answer could not be read");
+            whit_fail(error, WHIT_ERROR_FORMAT,
+                      "the model's answer cannot be written as a message: it is no JSON, or memory ran out; ask again");
         }
     }
     whit_chat_parser_close(parser);
@@ -799,7 +800,7 @@ static bool wait_for_start(const whit_ask *ask)
 static void start_stream(whit_ask *ask, whit_web_reply *reply)
 {
     struct stream *s = calloc(1, sizeof *s);
-    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "out of memory"};
+    whit_error error = {.status = WHIT_ERROR_MEMORY, .message = "not enough memory for a stream; try again later"};
     bool ok = s != NULL;
     if (ok) s->ask = ask;
     for (uint32_t i = 0; ok && i < ask->n; i++) {

@@ -50,7 +50,7 @@ static json_t *content_text(const json_t *content, size_t i, whit_web_reply *rep
     whit_buf text = {0};
     if (json_is_string(content)) return json_incref((json_t *)content);
     if (content && !json_is_null(content) && !json_is_array(content)) {
-        refuse_item(reply, i, "a content is a text or a list of parts");
+        refuse_item(reply, i, "content: expected a text or a list of parts");
         return NULL;
     }
     for (size_t k = 0; k < json_array_size(content); k++)
@@ -116,7 +116,7 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
     json_t *call;
     if (!type || !strcmp(type, "message"))
         return role ? add_message(messages, role, NULL, json_object_get(item, "content"), i, reply)
-                    : refuse_item(reply, i, "a message lacks its role");
+                    : refuse_item(reply, i, "a message needs a role");
     if (whit_response_call_read(item, &call)) {
         if (call) add_call(messages, call);
         return call || refuse_item(reply, i, "a call needs call_id, name and its arguments, input or action");

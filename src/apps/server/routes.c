@@ -174,7 +174,7 @@ static whit_api *choose_model(const whit_call *call)
     const json_t *given = model ? model : name;
     const char *wanted = call->body ? json_string_value(given) : whit_web_query(call->request, "model");
     if (given && !wanted && !json_is_null(given)) {
-        whit_field_refuse(call->reply, "model", "expected the name of a model");
+        whit_field_refuse(call->reply, "model", "expected the name of a model, a text");
         return NULL;
     }
     char *named = call->route->flags & WHIT_ROUTE_NAMED ? strndup(call->rest, call->n_rest) : NULL;

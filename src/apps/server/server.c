@@ -60,7 +60,8 @@ static whit_status confine(const whit_site *site, whit_error *error)
     folders read = {.n = 0}, write = {.n = 0};
     whit_error why;
     if (!whit_server_library())
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "libmicrohttpd (libmicrohttpd.so.12) is not on this machine");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "libmicrohttpd (libmicrohttpd.so.12) is not on this machine: install libmicrohttpd12");
     for (size_t i = 0; i < options->n_models; i++) {
         add_folder(&read, options->models[i].path);
         add_folder(options->models[i].is_converted ? &write : &read, options->models[i].file);

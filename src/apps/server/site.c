@@ -17,7 +17,9 @@
 whit_status whit_site_open(whit_site *site, whit_error *error)
 {
     site->log.fd = -1;
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "libsodium could not be started");
+    if (sodium_init() < 0)
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "libsodium, which makes random numbers, could not be started on this system");
     site->started = time(NULL);
     randombytes_buf(&site->id_seed, sizeof site->id_seed);
     site->budget.all_bytes = (size_t)site->options->request_memory_mb << 20;

@@ -38,7 +38,8 @@ static bool read_path(const whit_call *call, char path[PATH_BYTES], const char *
         return whit_field_refuse(call->reply, "filename",
                                  "expected a name of at most 100 letters, digits, dots, underscores and hyphens");
     return snprintf(path, PATH_BYTES, "%s/saved-%s", folder, *name) < PATH_BYTES ||
-        whit_field_refuse(call->reply, "filename", "the path is too long");
+        whit_field_refuse(call->reply, "filename",
+                          "the path of --cache-dir and this name together are longer than 4,095 bytes, the limit");
 }
 
 /* Replies with the reason of a failure. A file is called by its name in the request, since no reply names a folder. */

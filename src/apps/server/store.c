@@ -57,7 +57,7 @@ static struct errand *begin_errand(whit_call *call, json_t *request)
         free(e);
         e = NULL;
     } else if (!e) {
-        whit_api_fail(call->reply, 503, "server_error", NULL, "out of memory");
+        whit_api_fail(call->reply, 503, "server_error", NULL, "not enough memory for the request; try again later");
     } else {
         e->site = site;
         /* If the helper has ended, the next read notices it. */

@@ -143,7 +143,7 @@ void whit_detokenize_post(whit_call *call)
     {
         json_int_t id = json_is_integer(token) ? json_integer_value(token) : -1;
         if (ok && (id < 0 || id >= whit_model_vocab_size(api->model)))
-            ok = whit_field_refuse(reply, "tokens", "expected token ids of the model");
+            ok = whit_field_refuse(reply, "tokens", "expected token ids of the model's vocabulary");
     }
     struct spelt *s = ok ? calloc(1, sizeof *s) : NULL;
     if (!ok) return;

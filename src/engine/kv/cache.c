@@ -304,8 +304,9 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
 whit_status whit_kv_share(whit_kv *kv, uint32_t from, uint32_t to, uint32_t n_tokens, whit_error *error)
 {
     if (n_tokens > kv->n_tokens[from])
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", from, kv->n_tokens[from],
-                         n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "sequence %u has only %u tokens, so its first %u cannot be shared or kept", from,
+                         kv->n_tokens[from], n_tokens);
     whit_kv_truncate(kv, to, from == to ? n_tokens : 0);
     if (from == to) return WHIT_OK;
     for (uint32_t c = 0; c < kv->n_classes && n_tokens; c++) {
@@ -390,7 +391,7 @@ whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, 
     const uint64_t n_tokens = (uint64_t)n_blocks * WHIT_KV_BLOCK_TOKENS;
     whit_kv_truncate(kv, sequence, 0);
     if (n_tokens > kv->shape.n_ctx_tokens && !kv->shape.is_endless)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%llu tokens are more than the context of %u",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%llu tokens exceed the context of %u: choose a larger one",
                          (unsigned long long)n_tokens, kv->shape.n_ctx_tokens);
     for (uint32_t c = 0; c < kv->n_classes && n_blocks; c++) {
         whit_kv_class *class = &kv->classes[c];

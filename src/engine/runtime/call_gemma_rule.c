@@ -156,7 +156,8 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
         snprintf(keyword, sizeof keyword, "%.*s", (int)(n < 60 ? n : 60), whit_or_empty(name));
         for (char *c = keyword; *c; c++)
             if ((uint8_t)*c < 0x20 || (uint8_t)*c > 0x7E) *c = '?';
-        return refuse_keyword(b, at, keyword, "the model's format of tool calls cannot enforce this keyword");
+        return refuse_keyword(b, at, keyword,
+                              "keyword not supported for this model's tool calls: leave it out of the parameters");
     }
     return WHIT_OK;
 }
@@ -204,7 +205,8 @@ static whit_status check_required(const struct builder *b, uint32_t schema, uint
             const char *other = whit_json_string(b->json, p, &m);
             found = name && other && n == m && memcmp(name, other, n) == 0;
         }
-        if (!found) return refuse_keyword(b, at, "required", "a required property is missing from properties");
+        if (!found)
+            return refuse_keyword(b, at, "required", "a required name is missing from properties: add it there");
     }
     return WHIT_OK;
 }
@@ -235,7 +237,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         *rule = b->any_pairs;
         if (whit_json_type_of(json, others) != WHIT_JSON_OBJECT) return WHIT_OK;
         if (!descend(&below, "additionalProperties", NULL, 0))
-            return refuse_keyword(b, at, "", "the schema is nested too deeply");
+            return refuse_keyword(b, at, "", "the path to this part of the schema has over 1,023 bytes: nest it less");
         WHIT_TRY(value_rule(b, others, &below, &value));
         *rule = whit_automaton_rule(g);
         define_pairs(g, *rule, value);
@@ -244,9 +246,13 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
     for (uint32_t k = whit_json_first(json, properties); k != WHIT_JSON_NONE; k = whit_json_next(json, properties, k)) {
         size_t n_key;
         const char *key = whit_json_string(json, k, &n_key);
-        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "properties", "the object has too many properties");
+        if (n == PROPERTIES_MAX)
+            return refuse_keyword(b, at, "properties",
+                                  "the object has more than 256 properties, the limit of this model's tool calls");
         if (!is_plain_name(key, n_key))
-            return refuse_keyword(b, at, "properties", "a name cannot be written without quotes");
+            return refuse_keyword(
+                b, at, "properties",
+                "a name must have 1 to 256 bytes, none of :{}[],< and no space first: rename the property");
         uint32_t place = n++;
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
@@ -259,7 +265,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         struct place below = *at;
         const char *key = whit_json_string(json, keys[n], &n_key);
         if (!descend(&below, "properties", key, n_key))
-            return refuse_keyword(b, at, "", "the schema is nested too deeply");
+            return refuse_keyword(b, at, "", "the path to this part of the schema has over 1,023 bytes: nest it less");
         WHIT_TRY(value_rule(b, keys[n] + 1, &below, &value));
         uint32_t member = whit_automaton_text(g, key, n_key,
                                               whit_automaton_literal(g, ":", whit_automaton_call(g, value, begins[1])));
@@ -282,7 +288,7 @@ static whit_status read_count(const struct builder *b, uint32_t schema, const st
     double value;
     if (node == WHIT_JSON_NONE) return WHIT_OK;
     if (!whit_json_f64(b->json, node, &value) || !(value >= 0 && value <= 1000000) || value != (uint32_t)value)
-        return refuse_keyword(b, at, keyword, "expected a number of elements up to 1000000");
+        return refuse_keyword(b, at, keyword, "expected a whole number from 0 to 1,000,000");
     *count = (uint32_t)value;
     return WHIT_OK;
 }
@@ -295,12 +301,13 @@ static whit_status list_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     WHIT_TRY(read_count(b, schema, at, "minItems", &min));
     WHIT_TRY(read_count(b, schema, at, "maxItems", &max));
-    if (min > max) return refuse_keyword(b, at, "minItems", "minItems is larger than maxItems");
+    if (min > max) return refuse_keyword(b, at, "minItems", "minItems is larger than maxItems: no list fits both");
     if (items == WHIT_JSON_NONE) {
         WHIT_TRY(make_any(b));
         value = b->any_value;
     } else {
-        if (!descend(&below, "items", NULL, 0)) return refuse_keyword(b, at, "", "the schema is nested too deeply");
+        if (!descend(&below, "items", NULL, 0))
+            return refuse_keyword(b, at, "", "the path to this part of the schema has over 1,023 bytes: nest it less");
         WHIT_TRY(value_rule(b, items, &below, &value));
     }
     *way = list_of(b->g, value, min, max, WHIT_AUTOMATON_RET);
@@ -353,7 +360,7 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
         *way = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
         return WHIT_OK;
     }
-    return refuse_keyword(b, at, "type", "this is not a type of JSON");
+    return refuse_keyword(b, at, "type", "expected null, boolean, integer, number, string, array or object");
 }
 
 /* Builds alternatives for several types. Objects and lists refuse the keywords of other types when they are built, so
@@ -371,13 +378,14 @@ static whit_status types_way(struct builder *b, uint32_t schema, const struct pl
         nested |= whit_json_is(b->json, type, "object") || whit_json_is(b->json, type, "array");
         n++;
     }
-    if (!n || n > 7) return refuse_keyword(b, at, "type", "expected a list of types");
+    if (!n || n > 7) return refuse_keyword(b, at, "type", "expected a type or a list of 1 to 7 types");
     bool with_null = false;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
          type = whit_json_next(b->json, types, type))
         with_null |= whit_json_is(b->json, type, "null");
     if (nested && n > 1u + with_null)
-        return refuse_keyword(b, at, "type", "an object or a list can only be combined with null");
+        return refuse_keyword(b, at, "type",
+                              "object and array can be combined only with null: use anyOf for other types");
     if (!nested) WHIT_TRY(check_keywords(b, schema, at, scalars));
     n = 0;
     for (uint32_t type = whit_json_first(b->json, types); type != WHIT_JSON_NONE;
@@ -417,27 +425,34 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     WHIT_TRY(check_keywords(b, schema, at, known));
     if (is_list &&
         (whit_json_get(json, schema, "const") != WHIT_JSON_NONE || whit_json_type_of(json, values) != WHIT_JSON_ARRAY))
-        return refuse_keyword(b, at, "enum", "expected a list of values, without const");
+        return refuse_keyword(b, at, "enum", "expected a list of values, and no const beside it");
     for (uint32_t value = is_list ? whit_json_first(json, values) : values; value != WHIT_JSON_NONE;
          value = is_list ? whit_json_next(json, values, value) : WHIT_JSON_NONE) {
         size_t n_text;
         const char *text = whit_json_string(json, value, &n_text), *raw;
         if (!is_of_type(json, type, value)) continue;
-        if (n == PROPERTIES_MAX) return refuse_keyword(b, at, "enum", "the list has too many values");
+        if (n == PROPERTIES_MAX)
+            return refuse_keyword(b, at, "enum",
+                                  "the list has more than 256 values, the limit of this model's tool calls");
         if (text) {
             if (memmem(text, n_text, WHIT_GEMMA_MARK, strlen(WHIT_GEMMA_MARK)))
-                return refuse_keyword(b, at, "enum", "a text contains the mark that ends texts");
+                return refuse_keyword(b, at, "enum",
+                                      "a text contains the model's quotation mark of strings, and such a text cannot "
+                                      "be written: remove it");
             uint32_t end = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, WHIT_AUTOMATON_RET);
             ways[n++] = whit_automaton_literal(b->g, WHIT_GEMMA_MARK, whit_automaton_text(b->g, text, n_text, end));
             continue;
         }
         raw = whit_json_raw(json, value, &n_text);
         if (whit_json_type_of(json, value) >= WHIT_JSON_ARRAY || !raw)
-            return refuse_keyword(b, at, is_list ? "enum" : "const",
-                                  "an object or a list cannot be enforced as a value");
+            return refuse_keyword(
+                b, at, is_list ? "enum" : "const",
+                "only texts, numbers, true, false and null are supported as values, not objects and lists");
         ways[n++] = whit_automaton_text(b->g, raw, n_text, WHIT_AUTOMATON_RET);
     }
-    if (!n) return refuse_keyword(b, at, is_list ? "enum" : "const", "no value is allowed");
+    if (!n)
+        return refuse_keyword(b, at, is_list ? "enum" : "const",
+                              "none of the values has the required type: no value would be allowed");
     *way = whit_automaton_split(b->g, ways, n);
     return WHIT_OK;
 }
@@ -467,15 +482,19 @@ static whit_status choice_way(struct builder *b, uint32_t schema, const struct p
         struct place below = *at;
         for (uint32_t o = whit_json_first(json, list); is_one && o != k; o = whit_json_next(json, list, o))
             if (!differ(json, type, whit_json_get(json, o, "type")))
-                return refuse_keyword(b, at, keyword, "the schemas must have different types");
+                return refuse_keyword(
+                    b, at, keyword,
+                    "the schemas of oneOf must have different types for this model's tool calls: use anyOf");
         snprintf(index, sizeof index, "%u", n);
-        if (n == 64) return refuse_keyword(b, at, keyword, "the list has too many schemas");
+        if (n == 64)
+            return refuse_keyword(b, at, keyword,
+                                  "the list has more than 64 schemas, the limit of this model's tool calls");
         if (!descend(&below, keyword, index, strlen(index)))
-            return refuse_keyword(b, at, "", "the schema is nested too deeply");
+            return refuse_keyword(b, at, "", "the path to this part of the schema has over 1,023 bytes: nest it less");
         WHIT_TRY(value_rule(b, k, &below, &rule));
         ways[n++] = whit_automaton_call(b->g, rule, WHIT_AUTOMATON_RET);
     }
-    if (!n) return refuse_keyword(b, at, keyword, "the list has no schema");
+    if (!n) return refuse_keyword(b, at, keyword, "expected a list of at least one schema");
     *way = whit_automaton_split(b->g, ways, n);
     return WHIT_OK;
 }
@@ -489,18 +508,19 @@ static whit_status resolve_reference(const struct builder *b, const struct place
     *schema = b->parameters;
     *there = (struct place){""};
     if (!text || !n || text[0] != '#' || memchr(text, '%', n) || memchr(text, '~', n) || n > 512)
-        return refuse_keyword(b, at, "$ref", "only plain references within the parameters can be followed");
+        return refuse_keyword(
+            b, at, "$ref", "only references such as #/$defs/NAME, up to 512 bytes, without % and ~, can be followed");
     for (size_t i = 1; i < n;) {
         char word[512];
         size_t end = i + 1;
         while (end < n && text[end] != '/') end++;
-        if (text[i] != '/') return refuse_keyword(b, at, "$ref", "this is not a JSON pointer");
+        if (text[i] != '/') return refuse_keyword(b, at, "$ref", "expected a JSON pointer after #, as in #/$defs/NAME");
         snprintf(word, sizeof word, "%.*s", (int)(end - i - 1), text + i + 1);
         if (whit_json_type_of(b->json, *schema) != WHIT_JSON_OBJECT)
-            return refuse_keyword(b, at, "$ref", "the reference leads nowhere");
+            return refuse_keyword(b, at, "$ref", "the parameters have nothing at this reference");
         *schema = whit_json_get(b->json, *schema, word);
         if (*schema == WHIT_JSON_NONE || !descend(there, word, NULL, 0))
-            return refuse_keyword(b, at, "$ref", "the reference leads nowhere");
+            return refuse_keyword(b, at, "$ref", "the parameters have nothing at this reference");
         i = end;
     }
     return WHIT_OK;
@@ -561,7 +581,9 @@ static whit_status value_rule(struct builder *b, uint32_t schema, const struct p
         if (b->values[i].schema == schema) return WHIT_OK;
     }
     if (b->n_values == VALUES_MAX || b->n_nested == NESTED_MAX)
-        return refuse_keyword(b, at, "", "the schema has too many parts, or is nested too deeply");
+        return refuse_keyword(
+            b, at, "",
+            "the schema has more than 512 parts or is nested more than 32 deep, the limits of this model's tool calls");
     *rule = whit_automaton_rule(b->g);
     b->values[b->n_values++] = (struct value){schema, *rule};
     b->n_nested++;

@@ -110,9 +110,10 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
                                           "$id"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (whit_json_get(json, parameters, refused[i]) != WHIT_JSON_NONE)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: #/%s: the model's format of tool calls cannot enforce this keyword", name,
-                             refused[i]);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "%s: #/%s: keyword not supported for this model's tool calls: leave it out of the parameters", name,
+                refused[i]);
     uint32_t list = whit_json_get(json, parameters, "required"), known = whit_json_get(json, parameters, "properties");
     for (uint32_t k = whit_json_first(json, list); k != WHIT_JSON_NONE; k = whit_json_next(json, list, k)) {
         bool found = false;
@@ -124,7 +125,7 @@ static whit_status check_keywords(const whit_json *json, uint32_t parameters, co
         }
         if (!found)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "%s: #/required: a required property is missing from properties", name);
+                             "%s: #/required: a required name is missing from properties: add it there", name);
     }
     return WHIT_OK;
 }
@@ -156,9 +157,11 @@ whit_status whit_call_tagged_rule(whit_automaton *g, const whit_json *json, uint
         size_t n_key;
         const char *key = whit_json_string(json, k, &n_key);
         if (n == PROPERTIES_MAX || !key || !is_plain_name(key, n_key))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: #/properties: %s", name,
-                             n == PROPERTIES_MAX ? "the object has too many properties"
-                                                 : "a name cannot be written in a tag");
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED, "%s: #/properties: %s", name,
+                n == PROPERTIES_MAX
+                    ? "the object has more than 256 properties, the limit of this model's tool calls"
+                    : "a name must have 1 to 256 bytes, no > and no control character: rename the property");
         keys[n++] = k;
     }
     uint32_t begin = WHIT_AUTOMATON_RET;

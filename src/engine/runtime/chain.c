@@ -56,10 +56,10 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
     size_t n = o->n_biases;
     if (n == 0) return WHIT_OK;
     if (!o->bias_ids || !o->bias_values)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu logit biases, but the pointer is NULL", n);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "n_biases is %zu, but bias_ids or bias_values is NULL", n);
     for (size_t i = 0; i < n; i++) {
         if (o->bias_ids[i] < 0 || (uint32_t)o->bias_ids[i] >= chain->candidates.n_vocab)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: there is no token %d", o->bias_ids[i]);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias: the vocabulary has no token %d", o->bias_ids[i]);
         if (!(o->bias_values[i] <= FLT_MAX)) /* -infinity is allowed: it bans a token */
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "logit bias of token %d is not a number", o->bias_ids[i]);
     }
@@ -76,7 +76,8 @@ whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *option
                             const whit_allocator *allocator, whit_chain *chain, whit_error *error)
 {
     *chain = (whit_chain){.options = *options, .allocator = allocator};
-    if (n_vocab == 0) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tokens to pick from");
+    if (n_vocab == 0)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the vocabulary of a sampler needs at least one token");
     whit_status status = check_options(options, error);
     if (status == WHIT_OK) status = whit_candidates_open(n_vocab, allocator, &chain->candidates, error);
     if (status == WHIT_OK)

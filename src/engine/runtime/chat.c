@@ -27,7 +27,7 @@ whit_status whit_chat_template_open(const whit_model *model, const whit_chat_tem
                                     whit_chat_template **out, whit_error *error)
 {
     *out = NULL;
-    if (!model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a chat template needs a model");
+    if (!model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_chat_template_open: 'model' is NULL");
     whit_chat_template_options own = whit_chat_template_options_default();
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_chat_template_options", error));
     whit_chat_template *chat = whit_zalloc(model->allocator, sizeof *chat);
@@ -128,14 +128,16 @@ static whit_status read_values(const whit_chat_template *chat, const whit_chat_r
     else if (request->tools)
         WHIT_TRY(whit_datum_from_json(pool, request->tools, request->tools_bytes, true, &values->tools, error));
     if (values->tools.kind != WHIT_DATUM_UNDEFINED && values->tools.kind != WHIT_DATUM_LIST)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools must be a list");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools: expected a JSON list");
     if (values->tools.kind == WHIT_DATUM_LIST && !values->tools.list->n) values->tools = whit_datum_undefined(NULL);
     if (values->tools.kind == WHIT_DATUM_LIST && !chat->style.takes_tools)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "the model's chat template has no place for tools: leave tools out, or choose another template");
     if (request->variables)
         WHIT_TRY(whit_datum_from_json(pool, request->variables, request->variables_bytes, true, &values->extra, error));
     if (values->extra.kind != WHIT_DATUM_UNDEFINED && values->extra.kind != WHIT_DATUM_DICT)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "variables must be an object");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "variables: expected a JSON object");
     values->add_generation_prompt = !request->no_answer && !request->continue_last;
     values->continue_final_message = request->continue_last;
     return whit_prompter_set_thinking(pool, request->thinking, &values->extra)
@@ -198,7 +200,8 @@ whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_req
     WHIT_NEED(out);
     *out = NULL;
     whit_chat_request own = whit_chat_request_default();
-    if (!chat || !request) return whit_fail(error, WHIT_ERROR_ARGUMENT, "rendering needs a template and a request");
+    if (!chat || !request)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_chat_render: 'chat' or 'request' is NULL");
     WHIT_TRY(whit_options_read(&own, sizeof own, request, "whit_chat_request", error));
     whit_chat_prompt *prompt = whit_zalloc(chat->allocator, sizeof *prompt);
     if (!prompt) return whit_fail_memory(error, "the prompt", sizeof *prompt);
@@ -266,7 +269,7 @@ whit_status whit_chat_parser_open(const whit_chat_template *chat, const whit_cha
 {
     WHIT_NEED(parser);
     *parser = NULL;
-    if (!chat) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a parser needs a template");
+    if (!chat) return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_chat_parser_open: 'chat' is NULL");
     WHIT_TRY(whit_answer_open(chat->style.syntax, tools, whit_prompter_thinking_open(chat->prompter),
                               whit_prompter_thinking_close(chat->prompter), prompt && prompt->prompt.thinking, on_event,
                               user, chat->allocator, parser, error));

@@ -367,7 +367,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
 {
     whit_json json = {0};
     whit_buf out = {.allocator = pool->allocator};
-    if (!text) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
+    if (!text) return whit_fail(error, WHIT_ERROR_ARGUMENT, "messages: expected a list of at least one message");
     WHIT_TRY(whit_json_parse("messages", text, n_bytes, pool->allocator, &json, error));
     struct rewrite r = {.style = style, .json = &json, .out = &out, .only_call = WHIT_JSON_NONE};
     whit_status status = WHIT_OK;
@@ -375,7 +375,7 @@ whit_status whit_tool_style_messages(const whit_tool_style *style, const char *t
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
         status = whit_json_fail(&json, WHIT_JSON_ROOT, error, "messages must be a list");
     else if (!whit_json_count(&json, WHIT_JSON_ROOT))
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no messages");
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "messages: expected a list of at least one message");
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); status == WHIT_OK && ok && at != WHIT_JSON_NONE;
          at = whit_json_next(&json, WHIT_JSON_ROOT, at)) {
         ok = first || whit_buf_append_str(&out, ", ");

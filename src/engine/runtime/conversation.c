@@ -70,9 +70,11 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
             is_strict |=
                 whit_json_bool(&json, whit_json_get(&json, whit_json_get(&json, at, "function"), "strict"), false);
         whit_json_close(&json);
-        if (!is_list) return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools must be a list");
+        if (!is_list) return whit_fail(error, WHIT_ERROR_ARGUMENT, "tools: expected a JSON list");
         if (n && !whit_chat_template_takes_tools(c->chat))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model's chat template takes no tools");
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "the model's chat template has no place for tools: leave tools out, or choose another template");
         if (n && !whit_buf_append(&copy, tools, tools_bytes)) return whit_fail_memory(error, "the tools", tools_bytes);
     }
     whit_buf_free(&c->tools);
@@ -187,10 +189,12 @@ static bool leave_out_turn(whit_conversation *c)
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
     size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->n_left_out;
-    if (!whit_conversation_count(c)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no message to answer");
+    if (!whit_conversation_count(c))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the conversation has no message to answer: append one");
     if (whit_conversation_waits(c)) {
         const whit_conversation_call *call = whit_conversation_next_call(c);
-        return call ? whit_fail(error, WHIT_ERROR_ARGUMENT, "the call of '%s' has no result yet", call->name)
+        return call ? whit_fail(error, WHIT_ERROR_ARGUMENT,
+                                "the call of '%s' has no result yet: append its result first", call->name)
                     : whit_fail_memory(error, "a call", 0);
     }
     if (options->n_tokens < room) room = options->n_tokens;

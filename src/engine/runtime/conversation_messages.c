@@ -268,7 +268,8 @@ whit_status whit_conversation_save(const whit_conversation *c, const char *path,
     free_list(&there);
     if (status == WHIT_ERROR_MEMORY) return whit_fail_memory(error, "the conversation", 0);
     if (status != WHIT_OK && access(path, F_OK) == 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: exists and is not a conversation; it was not replaced", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: exists and is not a conversation, so it was not replaced: choose another name", path);
     bool ok = whit_buf_append_str(&text, "{\"messages\": ") && whit_conversation_write(c, 0, 0, &text) &&
         whit_buf_append_str(&text, "}\n");
     status = ok ? whit_write_file(path, text.data, text.size_bytes, error)
@@ -358,7 +359,8 @@ whit_status whit_conversation_return(whit_conversation *c, const char *text, siz
 {
     WHIT_NEED(c);
     WHIT_NEED_ARRAY(text, text_bytes);
-    if (!whit_conversation_waits(c)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no call without a result");
+    if (!whit_conversation_waits(c))
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "every call of the conversation has a result already");
     const whit_conversation_call *call = whit_conversation_next_call(c);
     if (!call) return whit_fail_memory(error, "a call", text_bytes);
     whit_buf json = {.allocator = c->allocator};

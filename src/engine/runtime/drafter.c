@@ -43,8 +43,8 @@ static whit_status build_graph(whit_drafter *drafter, whit_error *error)
     const whit_resolver resolver = whit_weights_resolver((whit_weights *)(uintptr_t)&model->weights);
     whit_error inner = {0};
     if (model->config.program)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model with its own program cannot be a draft model",
-                         model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a model that contains its family's program cannot be a draft model", model->path);
     if (model->config.draft_width)
         drafter->config = model->config;
     else if (!whit_draft_block_config(&model->config, &resolver, &drafter->config))
@@ -137,7 +137,8 @@ static whit_status check_values(whit_drafter *drafter, whit_error *error)
                          drafter->model->path, width);
     const bool has_embedding = plan->values[drafter->given - 1].width == 2 * width;
     if (has_embedding && !find_embedding(drafter))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no table of embeddings",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has no table of embeddings, which its draft model needs",
                          drafter->target->path);
     return WHIT_OK;
 }
@@ -150,10 +151,13 @@ static whit_status compile_plan(whit_drafter *drafter, const whit_session_option
     drafter->kv_layers = whit_zalloc_array(drafter->allocator, n_layers, sizeof *drafter->kv_layers);
     if (!drafter->kv_layers) return whit_fail_memory(error, "the draft model", n_layers * sizeof *drafter->kv_layers);
     if (!whit_exec_kv_layers(&drafter->graph, drafter->kv_layers, n_layers))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer computes attention twice", drafter->model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a layer of the model's program calls attention() twice, but once is possible",
+                         drafter->model->path);
     for (uint32_t i = 0; i < n_layers; i++) {
         if (drafter->kv_layers[i].state.n_channels || drafter->kv_layers[i].state.n_heads)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a draft model with recurrent layers is not supported",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: draft models with recurrent layers are not supported, those with attention only are",
                              drafter->model->path);
         drafter->kv_layers[i].window = 0; /* the cache is short, so it needs no window */
     }

@@ -178,12 +178,15 @@ static whit_status check_texts(const struct batch *b, whit_error *error)
         if (!text.ids || !text.n_ids)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu is empty: give at least one token", i);
         if (text.n_ids > b->session->options.n_ctx_tokens)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "text %zu has %zu tokens, but the context has %u", i, text.n_ids,
-                             b->session->options.n_ctx_tokens);
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "text %zu has %zu tokens, but the context has %u: shorten it, or choose a larger context",
+                             i, text.n_ids, b->session->options.n_ctx_tokens);
         if (!b->pools_prompt && text.n_prompt >= text.n_ids)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has no token after its instruction", i);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has no token after its prompt: give a text", i);
         if (text.n_first && !b->session->model->config.n_token_types)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "text %zu has two parts, but the model has no token types", i);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "text %zu has two parts (n_first), but the model has no token types to tell them apart",
+                             i);
     }
     return WHIT_OK;
 }
@@ -198,7 +201,7 @@ static whit_status check_batch(struct batch *b, const whit_embed_options *option
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "the session keeps no hidden states: open it with keep_hidden or only_vectors");
     if ((unsigned)o->pooling > WHIT_POOLING_OWN)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the pooling is not known");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_embed_options: pooling is not a value of its enum");
     if (o->pooling == WHIT_POOLING_OWN) o->pooling = whit_model_pooling(s->model);
     if (o->pooling == WHIT_POOLING_OWN) o->pooling = WHIT_POOLING_MEAN;
     b->width = whit_model_embedding_size(s->model);
@@ -208,7 +211,9 @@ static whit_status check_batch(struct batch *b, const whit_embed_options *option
                          b->n_kept, b->width);
     for (uint32_t q = 0; q < b->n_sequences; q++)
         if (o->sequence + q >= s->options.n_sequences || whit_session_position(s, o->sequence + q))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u does not exist or is not empty", o->sequence + q);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "sequence %u must exist and be empty: empty it, or open the session with more",
+                             o->sequence + q);
     b->pools_prompt = whit_model_pools_prompt(s->model);
     b->n_tokens_max = s->options.n_batch_tokens;
     b->n_wanted_max = s->options.n_logits;
@@ -252,7 +257,8 @@ whit_status whit_embed(whit_session *s, const int32_t *ids, size_t n_ids, const 
 {
     const whit_embed_text text = {.ids = ids, .n_ids = n_ids};
     if (!s || !values || (n_ids && !ids))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an embedding needs a session, tokens and room for its values");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "whit_embed: the session, the tokens or the place for the values is NULL");
     struct batch b = {.session = s,
                       .texts = (const uint8_t *)&text,
                       .n_texts = 1,

@@ -240,7 +240,8 @@ whit_status whit_generations_step_within(whit_session *session, whit_generation 
     for (size_t i = 0; i < n; i++) {
         WHIT_NEED(generations[i]);
         if (generations[i]->session != session)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "generation %zu belongs to another session", i);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "generation %zu belongs to another session: all must be of the same", i);
         generations[i]->served = false;
     }
     struct gathering step = {.capacity = session->options.n_batch_tokens, .n_logits = session->options.n_logits};

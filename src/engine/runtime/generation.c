@@ -34,9 +34,12 @@ static whit_status read_options(const whit_session *session, const whit_generate
                          n_ids, n_ctx, n_ctx - position + o->n_present);
     if (o->prompt_logprobs && o->n_present)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "log-probabilities of tokens already in the sequence are not known");
+                         "prompt_logprobs needs n_present 0: tokens already in the sequence have no log-probabilities");
     if (o->n_top_logprobs > MAX_TOP_LOGPROBS || o->n_top_logprobs > session->model->config.n_vocab)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "log-probabilities of %u tokens are too many", o->n_top_logprobs);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "log-probabilities of the %u likeliest tokens are too many: at most %u are possible", o->n_top_logprobs,
+            session->model->config.n_vocab < MAX_TOP_LOGPROBS ? session->model->config.n_vocab : MAX_TOP_LOGPROBS);
     /* more tokens than fit into the context */
     if (o->n_tokens > n_ctx && !session->options.endless) o->n_tokens = n_ctx + 1;
     if (o->n_draft_tokens == WHIT_DRAFT_BY_COST) return WHIT_OK;
@@ -51,12 +54,12 @@ static whit_status copy_stages(whit_generation *g, whit_error *error)
 {
     size_t n = g->options.n_stages;
     if (!n) return WHIT_OK;
-    if (!g->options.stages) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stages, but the pointer is NULL", n);
+    if (!g->options.stages) return whit_fail(error, WHIT_ERROR_ARGUMENT, "n_stages is %zu, but stages is NULL", n);
     g->stages = whit_zalloc_array(g->allocator, n, sizeof *g->stages);
     g->edited = whit_zalloc_array(g->allocator, g->session->model->config.n_vocab, sizeof *g->edited);
     if (!g->stages || !g->edited) return whit_fail_memory(error, "the stages", n * sizeof *g->stages);
     for (size_t i = 0; i < n; i++) {
-        if (!g->options.stages[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stage %zu is NULL", i);
+        if (!g->options.stages[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stages[%zu] is NULL", i);
         WHIT_TRY(whit_options_read(&g->stages[i], sizeof *g->stages, g->options.stages[i], "whit_stage", error));
     }
     return WHIT_OK;
@@ -93,13 +96,14 @@ static whit_status prepare_prompt(whit_generation *g, const int32_t *ids, size_t
     const whit_generate_options *o = &g->options;
     for (size_t i = 0; i < n_ids; i++)
         if (ids[i] < 0 || (uint32_t)ids[i] >= g->session->model->config.n_vocab)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", ids[i],
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u tokens", ids[i],
                              g->session->model->config.n_vocab);
     WHIT_TRY(whit_held_open(o->stop, o->n_stop, TEXT_BYTES, g->allocator, &g->held, error));
     const size_t n_kept = g->session->options.endless && o->n_tokens > KEPT_TOKENS ? KEPT_TOKENS : o->n_tokens;
     WHIT_TRY(whit_draft_open(n_ids + n_kept, g->allocator, &g->all, error));
     if (o->n_end_ids > sizeof g->end_ids / sizeof *g->end_ids || (o->n_end_ids && !o->end_ids))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu further end tokens: at most 16 are possible", o->n_end_ids);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "n_end_ids is %zu: at most 16 are possible, and end_ids must not be NULL", o->n_end_ids);
     if (o->n_end_ids) memcpy(g->end_ids, o->end_ids, o->n_end_ids * sizeof *g->end_ids);
     WHIT_TRY(copy_stages(g, error));
     WHIT_TRY(keep_logprobs(g, error));
@@ -296,14 +300,16 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
     if (!g->start_ns) g->start_ns = whit_now_ns();
     uint32_t position = whit_session_position(g->session, g->options.sequence);
     if (position != g->n_settled)
-        return fail_generation(g,
-                               whit_fail(&reason, WHIT_ERROR_ARGUMENT,
-                                         "sequence %u has %u tokens, but the generation left it with %u",
-                                         g->options.sequence, position, g->n_settled),
-                               &reason, error);
+        return fail_generation(
+            g,
+            whit_fail(&reason, WHIT_ERROR_ARGUMENT,
+                      "sequence %u has %u tokens, but the generation left it with %u: only its steps may change it",
+                      g->options.sequence, position, g->n_settled),
+            &reason, error);
     if (whit_session_room(g->session, g->options.sequence)) return WHIT_OK;
     return fail_generation(g,
-                           whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
+                           whit_fail(&reason, WHIT_ERROR_LIMIT,
+                                     "the context of %u tokens is full: choose a larger one",
                                      g->session->options.n_ctx_tokens),
                            &reason, error);
 }
@@ -316,7 +322,8 @@ whit_status whit_generation_tokens_strided(whit_generation *g, void *tokens, siz
     WHIT_NEED(g);
     WHIT_NEED_ARRAY(tokens, capacity);
     if (stride_bytes < WHIT_STEP_TOKEN_MIN_BYTES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_step_token: an element has %zu bytes", stride_bytes);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an element of tokens has %zu bytes, fewer than a whit_step_token",
+                         stride_bytes);
     WHIT_TRY(whit_generation_check(g, error));
     uint32_t n = whit_generation_want(g, capacity, n_logits);
     for (uint32_t i = 0; i < n; i++) {
@@ -335,7 +342,8 @@ static whit_status pick(whit_generation *g, size_t i_wanted, int32_t *id, whit_e
 {
     const float *logits = whit_session_logits(g->session, i_wanted), *raw = logits;
     uint32_t n_vocab = g->session->model->config.n_vocab, n_top = g->options.n_top_logprobs;
-    if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the step has no logits %zu", i_wanted);
+    if (!logits)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the last step kept no logits with the index %zu", i_wanted);
     if (g->options.n_stages) {
         memcpy(g->edited, logits, n_vocab * sizeof *logits);
         logits = g->edited;
@@ -446,7 +454,7 @@ whit_status whit_generation_accept(whit_generation *g, size_t i_wanted, whit_err
         return fail_generation(
             g,
             whit_fail(&reason, WHIT_ERROR_ARGUMENT,
-                      "sequence %u has %u tokens after a step with %u tokens of the generation; before, it had %u",
+                      "sequence %u has %u tokens after a step with all %u tokens of the generation, but had %u before",
                       g->options.sequence, position, g->n_offered, g->n_settled),
             &reason, error);
     if (whit_generation_in_prompt(g)) {

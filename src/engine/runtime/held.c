@@ -7,14 +7,13 @@ whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_b
 {
     *held = (whit_held){.text = {.allocator = allocator}};
     size_t bytes = 0;
-    if (n_stop && !stop)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings, but the pointer is NULL", n_stop);
+    if (n_stop && !stop) return whit_fail(error, WHIT_ERROR_ARGUMENT, "n_stop is %zu, but stop is NULL", n_stop);
     if (!whit_mul_size(n_stop, sizeof *held->stops, &bytes))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings are too many", n_stop);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%zu stop strings do not fit the address space", n_stop);
     for (size_t i = 0; i < n_stop; i++) {
-        if (!stop[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stop string %zu is NULL", i);
+        if (!stop[i]) return whit_fail(error, WHIT_ERROR_ARGUMENT, "stop[%zu] is NULL", i);
         if (!whit_add_size(bytes, strlen(stop[i]), &bytes))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the stop strings are too long");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the stop strings do not fit the address space");
     }
     if (n_stop && !(held->stops = whit_zalloc(allocator, bytes)))
         return whit_fail_memory(error, "the stop strings", bytes);

@@ -94,8 +94,8 @@ whit_status whit_tokenize_infill(const whit_model *model, const char *prefix, si
     if (status == WHIT_OK) {
         *n_ids = n;
         if (n > capacity)
-            status =
-                whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu tokens, but there is room for %zu", n, capacity);
+            status = whit_fail(error, WHIT_ERROR_LIMIT,
+                               "the prompt has %zu tokens, but the array given for them has room for %zu", n, capacity);
         else
             memcpy(ids, found.data, found.size_bytes);
     }

@@ -29,10 +29,10 @@ whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uin
                           whit_error *error)
 {
     if (!logits || !entries)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no logits, or no room for entries");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_logprobs: 'logits' or 'entries' is NULL");
     if (id < 0 || (uint32_t)id >= n_vocab || n_top > n_vocab)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "token %d or the number %u of likeliest tokens is outside a vocabulary of %u", id, n_top,
+                         "token %d, or the %u likeliest tokens, are not in a vocabulary of %u tokens", id, n_top,
                          n_vocab);
     whit_fpenv caller = whit_fpenv_enter();
     float greatest = logits[0];
@@ -43,5 +43,6 @@ whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uin
     for (uint32_t i = 1; i <= n_top; i++) entries[i].logprob = (float)((double)entries[i].logprob - all);
     whit_fpenv_leave(caller);
     if (all - all == 0) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_NUMERIC, "the logits are not finite");
+    return whit_fail(error, WHIT_ERROR_NUMERIC,
+                     "the logits are not finite: the model's weights are damaged, or an adapter is too strong");
 }

@@ -162,8 +162,10 @@ static whit_status open_parts(whit_model *model, whit_error *error)
     status = whit_tokenizer_check(image, n, &model->tokenizer, &inner);
     if (status != WHIT_OK) return whit_fail(error, status, "%s: tokenizer: %s", model->path, inner.message);
     if (whit_tokenizer_n_tokens(&model->tokenizer) > model->config.n_vocab)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer has %u ids, but the model has %u", model->path,
-                         whit_tokenizer_n_tokens(&model->tokenizer), model->config.n_vocab);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: the tokenizer has ids up to %u, but the model's vocabulary has %u: the file is inconsistent",
+            model->path, whit_tokenizer_n_tokens(&model->tokenizer), model->config.n_vocab);
     model->has_tokenizer = true;
     return whit_tokenizers_open(model->allocator, &model->tokenizers, error);
 }

@@ -21,7 +21,7 @@ static bool describe_tools(const char *tools, size_t n_bytes, whit_buf *out, whi
     if (*status != WHIT_OK) return false;
     bool ok = whit_buf_append_str(out, introduction);
     if (whit_json_type_of(&json, WHIT_JSON_ROOT) != WHIT_JSON_ARRAY)
-        *status = whit_fail(error, WHIT_ERROR_ARGUMENT, "tools must be a list");
+        *status = whit_fail(error, WHIT_ERROR_ARGUMENT, "tools: expected a JSON list");
     else if (!whit_json_count(&json, WHIT_JSON_ROOT))
         out->size_bytes = 0;
     for (uint32_t at = whit_json_first(&json, WHIT_JSON_ROOT); *status == WHIT_OK && ok && at != WHIT_JSON_NONE;

@@ -99,7 +99,8 @@ whit_status whit_prompter_encode(const whit_prompter *p, const whit_buf *segment
     WHIT_TRY(encode_segments(p, &prompt->text, segments, &prompt->ids, error));
     find_section(p, segments, prompt);
     if (prompt->ids.size_bytes) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the chat template turns the conversation into an empty text",
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: the chat template turns the conversation into an empty text: choose another template",
                      p->place);
 }
 

@@ -56,14 +56,16 @@ static whit_status check_tokens(const whit_session *s, const whit_rerank_options
     const int64_t n_vocab = s->model->config.n_vocab;
     if (o->yes < 0 || o->no < 0)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: has no classification head, and no tokens for yes and no were given", s->model->path);
+                         "%s: the model has no scoring head: give the tokens of its answers yes and no",
+                         s->model->path);
     if (o->yes >= n_vocab || o->no >= n_vocab)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the tokens %d and %d are not both in the vocabulary", o->yes,
-                         o->no);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the tokens %d (yes) and %d (no) must both be in the vocabulary",
+                         o->yes, o->no);
     if (!s->plan.output)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the session has no logits: open it without only_vectors");
     if (o->sequence >= s->options.n_sequences || whit_session_position(s, o->sequence))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u does not exist or is not empty", o->sequence);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "sequence %u must exist and be empty: empty it, or open the session with more", o->sequence);
     return WHIT_OK;
 }
 

@@ -140,15 +140,16 @@ whit_status whit_rerank_tokens(const whit_model *model, const whit_rerank_pair *
     WHIT_TRY(whit_options_read(&pair, sizeof pair, given, "whit_rerank_pair", error));
     *n_ids = *n_first = 0;
     if ((pair.query_bytes && !pair.query) || (pair.document_bytes && !pair.document))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a pair lacks its query or its document");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a pair needs both a query and a document");
     whit_buf made = {.allocator = model->allocator};
     whit_status status = model->config.bidirectional ? encode_pair(model, &pair, &made, n_first, error)
                                                      : encode_judged(model, &pair, &made, error);
     if (status == WHIT_OK) {
         *n_ids = count_ids(&made);
         if (*n_ids > capacity)
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "the pair has %zu tokens, but there is room for %zu", *n_ids,
-                               capacity);
+            status =
+                whit_fail(error, WHIT_ERROR_LIMIT,
+                          "the pair has %zu tokens, but the array given for them has room for %zu", *n_ids, capacity);
         else if (*n_ids)
             memcpy(ids, made.data, made.size_bytes);
     }

@@ -52,7 +52,7 @@ whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_
     WHIT_NEED(sampler);
     WHIT_NEED(id);
     uint32_t picked;
-    if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no logits to pick from");
+    if (!logits) return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_sampler_pick: 'logits' is NULL");
     whit_fpenv caller = whit_fpenv_enter();
     whit_status status = whit_chain_pick(&sampler->chain, logits, &picked, error);
     whit_fpenv_leave(caller);

@@ -36,11 +36,12 @@ static whit_status check_vectors(const whit_model *model, const whit_session_opt
             "%s: the model computes vectors or scores and cannot continue a text: use whit embed or whit rerank",
             model->path);
     if (c->n_positions && o->n_ctx_tokens > c->n_positions)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model has positions for %u tokens, not %u", model->path,
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the model has positions for %u tokens, not for %u: choose a smaller context", model->path,
                          c->n_positions, o->n_ctx_tokens);
     if (c->bidirectional && (o->endless || whit_kv_is_packed(o->kv)))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model attends to both sides: its KV cache must be f16, f32 or i8, and not endless",
+                         "%s: its tokens attend to later ones, so the KV cache must be f16, f32 or i8 and not endless",
                          model->path);
     return WHIT_OK;
 }
@@ -61,22 +62,28 @@ static whit_status fill_options(const whit_model *model, const whit_session_opti
                          "%u sinks are too many: at most %u are possible, and fewer than the context's %u tokens",
                          o->n_sinks, WHIT_KV_BLOCK_TOKENS, o->n_ctx_tokens);
     if (o->n_ctx_tokens > 1u << 30)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large", o->n_ctx_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a context of %u tokens is too large: at most 2^30 are possible",
+                         o->n_ctx_tokens);
     if (o->n_batch_tokens > 1u << 20)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u tokens is too large", o->n_batch_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u tokens is too large: at most 2^20 are possible",
+                         o->n_batch_tokens);
     if (o->n_sequences > MAX_SEQUENCES)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sequences are too many", o->n_sequences);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u sequences are too many: at most %d are possible",
+                         o->n_sequences, MAX_SEQUENCES);
     if (o->n_threads > WHIT_POOL_THREADS_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many", o->n_threads);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u threads are too many: at most %d are possible", o->n_threads,
+                         WHIT_POOL_THREADS_MAX);
     if ((unsigned)o->kv >= WHIT_KV_TYPES || (unsigned)o->act > WHIT_ACT_Q2)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the type of the KV cache or of the activations is not known");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_session_options: kv or act is not a value of its enum");
     if (o->n_kv_window > 1u << 20)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large", o->n_kv_window);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a KV window of %u blocks is too large: at most 2^20 are possible",
+                         o->n_kv_window);
     /* number of blocks that a token of an endless session attends to */
     const uint32_t n_all = (o->n_ctx_tokens - 1) / WHIT_KV_BLOCK_TOKENS + 1;
     if (o->endless && o->n_kv_window > n_all) o->n_kv_window = n_all;
     if (o->n_marks > WHIT_MARKS_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d", o->n_marks, WHIT_MARKS_MAX);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u marks are too many: at most %d are possible", o->n_marks,
+                         WHIT_MARKS_MAX);
     if (c->bidirectional && o->n_batch_tokens < o->n_ctx_tokens) o->n_batch_tokens = o->n_ctx_tokens;
     if (o->n_batch_tokens > (uint64_t)o->n_ctx_tokens * o->n_sequences)
         o->n_batch_tokens = (uint32_t)((uint64_t)o->n_ctx_tokens * o->n_sequences);
@@ -93,7 +100,9 @@ static whit_status compile_plan(whit_session *s, whit_error *error)
     s->kv_layers = whit_zalloc_array(s->allocator, n_layers, sizeof *s->kv_layers);
     if (!s->kv_layers) return whit_fail_memory(error, "the session", n_layers * sizeof *s->kv_layers);
     if (!whit_exec_kv_layers(&s->model->graph, s->kv_layers, n_layers))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a layer computes attention twice", s->model->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a layer of the model's program calls attention() twice, but once is possible",
+                         s->model->path);
     const char *drafted = s->drafter ? whit_drafter_source(s->drafter) : NULL;
     whit_plan_options options = {.act = s->options.act,
                                  .keep = &drafted,
@@ -208,13 +217,14 @@ static whit_status prepare_session(whit_session *s, const whit_model *model, con
     const whit_kv_shape shape = kv_shape_of(s);
     if (whit_kv_kinds(&shape) > WHIT_KV_KINDS_MAX)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: its layers have more than %d kinds of attention (windows, heads)", model->path,
+                         "%s: its layers have more than %d kinds of attention (windows, heads), the limit", model->path,
                          WHIT_KV_KINDS_MAX);
     WHIT_TRY(measure_tails(s, error));
     whit_arena count = {0};
     place_arrays(s, &count);
     if (count.overflow)
-        return whit_fail(error, WHIT_ERROR_MEMORY, "%s: a session of %u x %u tokens does not fit the address space",
+        return whit_fail(error, WHIT_ERROR_MEMORY,
+                         "%s: %u sequences of %u tokens do not fit the address space: choose a smaller context",
                          model->path, s->options.n_sequences, s->options.n_ctx_tokens);
     s->arena_bytes = (size_t)count.used_bytes;
     return WHIT_OK;
@@ -355,10 +365,12 @@ whit_status whit_session_limit_experts(whit_session *s, uint64_t bytes_max, whit
     size_t size_bytes;
     WHIT_TRY(whit_split_refuse(s, "limits of the experts' memory are", error));
     if (!whit_ndf_mapping(s->model->file, 0, &address, &size_bytes, &path))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: experts are read from a file, but the model is in memory",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the memory of experts can be limited only if the model is opened from a file",
                          s->model->path);
     if (s->exec.residency)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the memory limit of the session's experts is already set",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the memory limit of the session's experts is set already, and can be set only once",
                          s->model->path);
     whit_error inner;
     whit_status status =
@@ -410,11 +422,12 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
                                    tokens.stride_bytes, "whit_step_token", error));
         WHIT_TRY(whit_session_check_sequence(s, token.sequence, error));
         if (token.id < 0 || (uint32_t)token.id >= s->model->config.n_vocab)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "token %d is not in the vocabulary of %u", token.id,
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "token %d is not in the vocabulary, which has ids from 0 to %u", token.id,
                              s->model->config.n_vocab);
         const uint32_t n_types = s->model->config.n_token_types;
         if (token.token_type >= (n_types ? n_types : 1) || token.token_type > UINT8_MAX)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token type %u: the model has %u",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token type %u: the model has %u, counted from 0",
                              token.token_type, n_types);
         n_wanted += token.want_logits;
         if (s->advanced[token.sequence]++ < whit_session_room(s, token.sequence)) continue;
@@ -423,7 +436,8 @@ static whit_status check_step(whit_session *s, struct step_tokens tokens, size_t
                          s->options.n_ctx_tokens);
     }
     if (n_wanted > s->options.n_logits)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the logits of %zu tokens were requested, but the session keeps %u",
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the logits of %zu tokens were requested, but the session keeps %u a step (n_logits)",
                          n_wanted, s->options.n_logits);
     return WHIT_OK;
 }
@@ -549,7 +563,8 @@ static whit_status run_pass(whit_session *s, struct step_tokens tokens, size_t b
     if (split) WHIT_TRY(whit_split_agree(s, &is_damaged, error));
     if (is_damaged && !each)
         return whit_fail(error, WHIT_ERROR_NUMERIC,
-                         "%s: logits are not finite: the model's weights or scales are damaged", s->model->path);
+                         "%s: the model's outputs are not finite: its weights are damaged, or an adapter is too strong",
+                         s->model->path);
     if (s->drafter) whit_drafter_keep(s->drafter, &s->exec, &batch);
     s->n_selected += batch.n_selected;
     settle(s, &batch);
@@ -687,8 +702,8 @@ whit_status whit_session_truncate(whit_session *s, uint32_t sequence, uint32_t n
     WHIT_NEED(s);
     WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     if (n_tokens > s->positions[sequence])
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has %u tokens, not %u", sequence,
-                         s->positions[sequence], n_tokens);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "sequence %u has only %u tokens, so its first %u cannot be kept",
+                         sequence, s->positions[sequence], n_tokens);
     WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_TRUNCATE, (uint32_t[3]){sequence, n_tokens}, NULL, 0, 0, error));
     whit_session_cut(s, sequence, n_tokens);
     return WHIT_OK;
@@ -706,8 +721,9 @@ whit_status whit_session_share(whit_session *s, uint32_t from, uint32_t to, uint
 {
     WHIT_NEED(s);
     if (from >= s->options.n_sequences || to >= s->options.n_sequences)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no sequence %u or no sequence %u: the session has %u",
-                         from, to, s->options.n_sequences);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "sequence %u or %u does not exist: the session has %u, counted from 0", from, to,
+                         s->options.n_sequences);
     if (from == to) return whit_session_truncate(s, to, n_tokens, error);
     WHIT_TRY(whit_split_tell(s, WHIT_SPLIT_SHARE, (uint32_t[3]){from, to, n_tokens}, NULL, 0, 0, error));
     if (n_tokens <= s->positions[from] && !whit_kv_reaches(&s->kv, from, n_tokens)) {
@@ -736,12 +752,15 @@ static whit_status check_mounts(const whit_session *s, const void *mounts, size_
         whit_mount mount;
         WHIT_TRY(whit_element_read(&mount, sizeof mount, sizeof mount, mounts, i, stride_bytes, "whit_mount", error));
         if (!mount.adapter || mount.adapter->model != s->model)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "an adapter was opened for another model");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "an adapter to be mounted was opened for another model: open it for this one");
         if (!s->kernels.all_finite(&mount.scale, 1))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "the scale of an adapter is not a number");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "the scale of an adapter to be mounted is not a finite number");
         if (mount.scale == 0) continue; /* skipped, because adding +0 would turn -0 into +0 */
         if (mounting->n == WHIT_MOUNTS_MAX)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "a sequence can have at most %d adapters", WHIT_MOUNTS_MAX);
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "more adapters are to be mounted than a sequence can have: at most %d", WHIT_MOUNTS_MAX);
         mounting->mounts[mounting->n++] =
             (whit_exec_adapter){.weights = &mount.adapter->weights, .strength = mount.scale};
     }

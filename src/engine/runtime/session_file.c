@@ -50,7 +50,9 @@ static const whit_tail_view *tail_of(const whit_session_file *file, uint32_t n_b
  * that a cache can produce. */
 static whit_status not_made(const whit_session_file *file, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of its KV cache contain invalid values", file->log.path);
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: blocks of its KV cache contain invalid values: the session is damaged; begin a new one",
+                     file->log.path);
 }
 
 /* Restores a tail of a packed cache. Afterwards the sequence is at the tail's position, but its closed blocks are not
@@ -60,8 +62,10 @@ static whit_status read_tail(const whit_session_file *file, const whit_tail_view
     whit_kv *kv = &file->session->kv;
     const uint32_t n_tokens = (uint32_t)tail->n_tokens;
     if (tail->n_bytes != whit_kv_tail_bytes(kv, n_tokens))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tail of its KV cache has another size than this model's",
-                         file->log.path);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: the tail of its KV cache does not fit this model: the session is damaged; begin a new one",
+            file->log.path);
     uint8_t *data = whit_alloc(file->allocator, (size_t)tail->n_bytes);
     if (!data) return whit_fail_memory(error, "a session's tail", (size_t)tail->n_bytes);
     whit_status status = whit_ndf_log_read(&file->log, tail->offset, data, (size_t)tail->n_bytes, error);
@@ -156,8 +160,8 @@ static whit_status restore(whit_session_file *file, whit_error *error)
     uint64_t n = file->record.n_present;
     if (n > s->options.n_ctx_tokens)
         return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: the session has %llu tokens, but the context is %u: choose a larger one", file->log.path,
-                         (unsigned long long)n, s->options.n_ctx_tokens);
+                         "%s: the session has %llu tokens, but the context has %u: choose a larger one",
+                         file->log.path, (unsigned long long)n, s->options.n_ctx_tokens);
     WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
     if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);
@@ -279,11 +283,13 @@ static whit_status check_turn(const whit_session_file *file, const whit_session_
                          "%s: an earlier turn failed and may or may not be on disk: open the session again",
                          file->log.path);
     if (turn->n_given > turn->n_ids || (turn->n_given < turn->n_ids && !turn->sampler))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "the turn has %zu tokens, of which %zu were given, and no sampler for the others", turn->n_ids,
-                         turn->n_given);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "the turn has %zu tokens and %zu given ones: give at most all, and a sampler if it generated some",
+            turn->n_ids, turn->n_given);
     if (n_present > turn->n_ids || n_present + 1 < turn->n_ids)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the sequence has %zu tokens, but the turn ends with %zu",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the sequence has %zu tokens, but a turn that ends with %zu needs as many, or one fewer",
                          n_present, turn->n_ids);
     /* The adapters are recorded once, at the beginning of the file, and apply to all tokens. */
     if (file->session->is_mixed[file->sequence])

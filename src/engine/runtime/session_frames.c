@@ -91,7 +91,8 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
     *options = whit_sampler_options_default();
     if (!whit_table_get_u64(table, "sampler.seed", &options->seed) ||
         !whit_table_get_u64(table, "sampler.n_history_tokens", &history) || history > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "the sampler's settings have no seed");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "the file's sampler settings have no valid seed or history: the file is damaged");
     options->n_history_tokens = (uint32_t)history;
     for (int i = 0; i < N_SETTINGS; i++) {
         char *at = (char *)options + settings[i].offset;
@@ -102,19 +103,22 @@ whit_status whit_session_settings_read(const whit_table *table, whit_sampler_opt
         else if (!settings[i].is_int && whit_table_get_f64(table, settings[i].key, &real))
             *(float *)(void *)at = (float)real;
         else
-            return whit_fail(error, WHIT_ERROR_FORMAT, "the sampler's settings have no '%s'", settings[i].key);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "the file's sampler settings have no valid '%s': the file is damaged", settings[i].key);
     }
     whit_value ids, values;
     if (!whit_table_get(table, "sampler.bias_ids", &ids)) return WHIT_OK;
     if (!whit_table_get(table, "sampler.bias_values", &values) || ids.type != WHIT_VALUE_I64_ARRAY ||
         values.type != WHIT_VALUE_F64_ARRAY || ids.count != values.count)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "the sampler's settings have biases of another length");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "the file's sampler settings have unequal numbers of biases and tokens: the file is damaged");
     bias_ids->size_bytes = bias_values->size_bytes = 0;
     for (uint64_t i = 0; i < ids.count; i++) {
         int32_t id = (int32_t)ids.i64s[i];
         float value = (float)values.f64s[i];
         if (id != ids.i64s[i])
-            return whit_fail(error, WHIT_ERROR_FORMAT, "a bias in the sampler's settings names no token");
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "a bias in the file's sampler settings names no token: the file is damaged");
         if (!whit_buf_append(bias_ids, &id, sizeof id) || !whit_buf_append(bias_values, &value, sizeof value))
             return whit_fail_memory(error, "the sampler's settings", bias_ids->size_bytes);
     }
@@ -179,7 +183,8 @@ whit_status whit_session_begin_build(const whit_session *s, uint32_t sequence, c
 static whit_status refuse_record(const whit_session_record *record, const char *what, const char *there,
                                  const char *here, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the session was made with %s %s, but this run has %s",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s: the session was made with %s %s, but this run has %s: use the same, or another file",
                      record->log->path, what, there ? there : "(none)", here);
 }
 
@@ -195,7 +200,9 @@ whit_status whit_session_adapters_check(const whit_session_record *record, const
             !whit_table_get(&record->about, "session.adapter_scales", &scales) || scales.type != WHIT_VALUE_F64_ARRAY ||
             scales.count != n || !whit_table_get(&record->about, "session.adapter_names", &names) ||
             names.type != WHIT_VALUE_STRING_ARRAY || names.count != n)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its record of adapters is malformed", record->log->path);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: its list of adapters is invalid: the session is damaged; begin a new one",
+                             record->log->path);
     }
     for (uint64_t i = 0; i < n || i < mounts->n; i++) {
         uint8_t digest[WHIT_HASH_BYTES];
@@ -222,7 +229,8 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     uint64_t block_bytes, n_ctx = 0;
     if (!whit_table_get(about, "session.model", &model) || model.type != WHIT_VALUE_BYTES ||
         model.count != WHIT_HASH_BYTES)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the session does not name its model", record->log->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the session does not name its model: it is damaged; begin a new one", record->log->path);
     if (memcmp(model.bytes, whit_model_identity(s->model), WHIT_HASH_BYTES) != 0) {
         char there[2 * WHIT_HASH_BYTES + 1], here[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(model.bytes, there);
@@ -238,14 +246,16 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
     uint64_t n_kv_window;
     if (whit_kv_is_packed(s->options.kv) &&
         (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: the session was made with another window of unpacked KV blocks than %u",
-                         record->log->path, s->options.n_kv_window);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: the session was made with another window of unpacked KV blocks than %u: use the same, or another file",
+            record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse_record(record, "the activations", act, whit_session_act_names[s->options.act], error);
     if (!whit_table_get_u64(about, "session.block_bytes", &block_bytes) ||
         block_bytes != whit_kv_whole_block_bytes(&s->kv))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the session's KV blocks have another size than this model's",
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the session's KV blocks do not have this model's size: it is damaged; begin a new one",
                          record->log->path);
     if (!whit_table_get_u64(about, "session.context", &n_ctx) || n_ctx > UINT32_MAX ||
         !whit_rope_same_frequencies(&s->model->config, (uint32_t)n_ctx, s->options.n_ctx_tokens))
@@ -265,8 +275,8 @@ static whit_status read_begin(whit_session_record *record, uint32_t frame, const
     char place[256];
     snprintf(place, sizeof place, "%.200s: the session's beginning", record->log->path);
     if (record->begin.size_bytes)
-        return whit_ndf_log_bad(record->log, frame, "this frame begins the session again", error);
-    if (size_bytes < 64) return whit_ndf_log_bad(record->log, frame, "this frame is too short", error);
+        return whit_ndf_log_bad(record->log, frame, "a second beginning of the session", error);
+    if (size_bytes < 64) return whit_ndf_log_bad(record->log, frame, "it is too short", error);
     if (!whit_buf_append(&record->begin, data + 64, size_bytes - 64))
         return whit_fail_memory(error, "a session", size_bytes);
     return whit_table_open(record->begin.data, record->begin.size_bytes, place, &record->about, error);
@@ -372,7 +382,7 @@ static whit_status read_turn(whit_session_record *record, uint32_t frame, uint64
     const whit_ndf_log *log = record->log;
     const whit_turn_header *h = (const whit_turn_header *)(const void *)data;
     turn_parts at = {0};
-    if (!record->begin.size_bytes) return whit_ndf_log_bad(log, frame, "no session begins before it", error);
+    if (!record->begin.size_bytes) return whit_ndf_log_bad(log, frame, "no beginning of a session precedes it", error);
     if (n_bytes < sizeof *h || !place_parts(h, data_bytes, &at) || at.end > n_bytes)
         return whit_ndf_log_bad(log, frame, "its parts are outside the frame", error);
     const int32_t *ids = (const int32_t *)(const void *)(data + sizeof *h);
@@ -407,7 +417,7 @@ static whit_status head_bytes(const whit_ndf_log *log, uint32_t frame, uint64_t 
 {
     whit_turn_header h = {0};
     turn_parts at;
-    if (data_bytes < 64) return whit_ndf_log_bad(log, frame, "this frame is too short", error);
+    if (data_bytes < 64) return whit_ndf_log_bad(log, frame, "it is too short", error);
     WHIT_TRY(whit_ndf_log_read(log, offset, &h, data_bytes < sizeof h ? (size_t)data_bytes : sizeof h, error));
     if (h.kind == WHIT_SESSION_BEGIN) {
         *n_bytes = (size_t)data_bytes;
@@ -452,7 +462,7 @@ whit_status whit_session_record_read(whit_ndf_log *log, const whit_allocator *al
                                     .notes = {.allocator = allocator},
                                     .note_ends = {.allocator = allocator}};
     if (whit_ndf_log_frame(log, 0)->type != WHIT_NDF_SESSION)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not a session", log->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not a session", log->path);
     for (uint32_t i = 0; i < log->chain.n_frames; i++)
         if (whit_ndf_log_frame(log, i)->type == WHIT_NDF_SESSION) WHIT_TRY(read_frame(record, i, on_turn, user, error));
     return WHIT_OK;

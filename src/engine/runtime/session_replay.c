@@ -169,7 +169,7 @@ static whit_status on_turn(void *user, const whit_session_record *record, const 
     if (whit_session_position(r->session, 0) > n_held)
         WHIT_TRY(whit_session_truncate(r->session, 0, (uint32_t)n_held, error));
     if (n_ids > n_given && n_given == 0)
-        return whit_ndf_log_bad(record->log, turn->frame, "its tokens were picked without a token before them", error);
+        return whit_ndf_log_bad(record->log, turn->frame, "its tokens were generated with no token before them", error);
     if (n_ids > n_given) {
         WHIT_TRY(feed(r, n_given - 1, UINT64_MAX, error));
         WHIT_TRY(pick(r, turn, n_given, n_ids, error));

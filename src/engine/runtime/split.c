@@ -25,7 +25,8 @@ struct outcome {
 static whit_status lose(whit_model_ranks *split, whit_error *error)
 {
     split->is_lost = true;
-    return whit_fail(error, WHIT_ERROR_IO, "rank %u: another rank with a part of the model has ended",
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "rank %u: the process of another rank has ended, and its machine's output says why",
                      split->ranks->rank);
 }
 
@@ -68,7 +69,9 @@ whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_er
     WHIT_TRY(broadcast(split, identity, sizeof identity, error));
     whit_status status = WHIT_OK;
     if (memcmp(identity, whit_model_identity(model), sizeof identity) != 0)
-        status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: this rank has another model than rank 0", model->path);
+        status = whit_fail(error, WHIT_ERROR_ARGUMENT,
+                           "%s: this machine's model differs from that of rank 0: use the same file on all machines",
+                           model->path);
     return whit_split_join(model, status, error);
 }
 
@@ -110,7 +113,8 @@ void whit_split_tell_close(const whit_session *session)
 whit_status whit_split_refuse(const whit_session *session, const char *what, whit_error *error)
 {
     if (!session->model->split) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: %s not supported for a model that several ranks run",
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: %s not supported for a model that several machines run: start whit without mpirun",
                      session->model->path, what);
 }
 
@@ -142,8 +146,9 @@ whit_status whit_split_tell_open(const whit_model *model, const whit_session_opt
     told.cancel = NULL;
     for (*number = 0; *number < WHIT_SPLIT_SESSIONS_MAX && split->sessions[*number];) ++*number;
     if (*number == WHIT_SPLIT_SESSIONS_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a model that several ranks run has at most %d sessions",
-                         model->path, WHIT_SPLIT_SESSIONS_MAX);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: a model that several machines run has at most %d sessions: close one", model->path,
+                         WHIT_SPLIT_SESSIONS_MAX);
     order.session = *number;
     memcpy(&order.with.options, &told, sizeof told);
     return broadcast(split, &order, sizeof order, error);
@@ -193,7 +198,9 @@ static whit_status follow_order(whit_model *model, const struct order *order, wh
     whit_model_ranks *split = model->split;
     if (order->session >= WHIT_SPLIT_SESSIONS_MAX ||
         (order->call != WHIT_SPLIT_OPEN) != (split->sessions[order->session] != NULL))
-        return whit_fail(error, WHIT_ERROR_IO, "rank %u: rank 0 is another version of the program", split->ranks->rank);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "rank %u: rank 0 runs another version of the program: install the same one on all machines",
+                         split->ranks->rank);
     if (order->call == WHIT_SPLIT_OPEN) return open_told(model, order, error);
     if (order->call == WHIT_SPLIT_CLOSE) {
         whit_session_close(split->sessions[order->session]);

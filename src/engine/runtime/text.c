@@ -99,8 +99,8 @@ whit_status whit_tokenize(const whit_model *model, const char *text, size_t text
     if (status == WHIT_OK) {
         *n_ids = n;
         if (n > capacity)
-            status =
-                whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu tokens, but there is room for %zu", n, capacity);
+            status = whit_fail(error, WHIT_ERROR_LIMIT,
+                               "the text has %zu tokens, but the array given for them has room for %zu", n, capacity);
         else if (n)
             memcpy(ids, found.data, found.size_bytes);
     }
@@ -141,7 +141,8 @@ whit_status whit_token_bytes(const whit_model *model, int32_t id, uint8_t *bytes
     }
     whit_token_decoder_close(decoder);
     if (status != WHIT_OK || *n_bytes <= capacity) return status;
-    return whit_fail(error, WHIT_ERROR_LIMIT, "the token has %zu bytes, but there is room for %zu", *n_bytes, capacity);
+    return whit_fail(error, WHIT_ERROR_LIMIT, "the token's text has %zu bytes, but the buffer given for it has %zu",
+                     *n_bytes, capacity);
 }
 
 /* ---- ids to text ---------------------------------------------------------------------------- */

@@ -26,15 +26,17 @@ static const uint8_t *payload_at(const whit_ndf_file_view *file, uint32_t i)
 static whit_status bad_frame(const whit_ndf_file_view *file, uint32_t i, const char *reason, whit_error *error)
 {
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s", file->map.path, i,
-                     whit_ndf_frame_type_name(frame->type), frame->offset, reason);
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s; the file is damaged: get or make it again",
+                     file->map.path, i, whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
 /* Checks that frame `i` exists with this type; small payloads are checked against their hash. */
 static whit_status expect_frame(const whit_ndf_file_view *file, uint32_t i, uint32_t type, whit_error *error)
 {
     if (i >= file->chain.n_frames)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has no %s frame: it is damaged, or not an .ndf model",
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the file has no %s frame: it is truncated or not an .ndf model; get or make it again",
                          file->map.path, whit_ndf_frame_type_name(type));
     const whit_ndf_frame *frame = whit_ndf_chain_at(&file->chain, i);
     if (frame->type != type) return bad_frame(file, i, "its type is not expected here", error);
@@ -202,8 +204,8 @@ static whit_status open_parts(whit_ndf *ndf, bool has_folder, whit_error *error)
     uint32_t n_files = ndf->n_files_room;
     if (n_files == 1) return WHIT_OK;
     if (!has_folder)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a model in memory cannot have part files",
-                         whit_ndf_path(ndf));
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: a model in memory cannot have part files: open it by its path", whit_ndf_path(ndf));
     whit_ndf_file_view *files = whit_zalloc_array(ndf->allocator, n_files, sizeof *files);
     if (!files) return whit_fail_memory(error, "part files", n_files * sizeof *files);
     files[0] = ndf->files[0];
@@ -222,7 +224,7 @@ static whit_status read_loose(const whit_ndf *ndf, whit_error *error)
         whit_ndf_appended appended;
         uint32_t type = whit_ndf_chain_at(&file->chain, i)->type;
         if (i == 0 && type < WHIT_NDF_ADAPTER)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not an adapter", file->map.path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not an adapter", file->map.path);
         if (i && type == WHIT_NDF_COMMIT) continue;
         if (type < WHIT_NDF_ADAPTER) return bad_frame(file, i, "its type is not expected here", error);
         WHIT_TRY(whit_ndf_read_appended(ndf, i, &appended, error));

@@ -12,7 +12,8 @@ typedef struct section {
 
 static whit_status bad(const char *path, whit_error *error, const char *place, const char *reason)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: %s", path, place, reason);
+    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: %s; the file is damaged: get or make it again", path,
+                     place, reason);
 }
 
 static whit_status read_sections(const whit_ndf *ndf, const char *path, section sections[WHIT_NDF_SECTION_COUNT],
@@ -165,16 +166,21 @@ static whit_status read_tensors(whit_ndf *ndf, const char *path, section from, w
     uint32_t i = 0, n_used = 0;
     const char *reason = whit_ndf_names_check(&ndf->tensors, &i);
     if (reason)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: %s: tensor %" PRIu32 ": %s", path, place, i, reason);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: HEAD: %s: tensor %" PRIu32 ": %s; the file is damaged: get or make it again", path, place,
+                         i, reason);
     for (i = 0; i < header->n_tensors; i++)
         if ((reason = check_tensor(ndf, i, &n_used)))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: HEAD: tensor '%.200s': %s", path,
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: HEAD: tensor '%.200s': %s; the file is damaged: get or make it again", path,
                              whit_ndf_tensor_name(ndf, i), reason);
     if (n_used != header->n_parts) return bad(path, error, place, "a part belongs to no tensor");
     for (i = 0; i < header->n_parts; i++)
         if ((reason = check_part(ndf, i)))
             return whit_fail(
-                error, WHIT_ERROR_FORMAT, "%s: HEAD: part %" PRIu32 " of tensor '%.200s': %s", path, ndf->parts[i].part,
+                error, WHIT_ERROR_FORMAT,
+                "%s: HEAD: part %" PRIu32 " of tensor '%.200s': %s; the file is damaged: get or make it again", path,
+                ndf->parts[i].part,
                 ndf->parts[i].tensor < header->n_tensors ? whit_ndf_tensor_name(ndf, ndf->parts[i].tensor) : "?",
                 reason);
     return WHIT_OK;

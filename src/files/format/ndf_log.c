@@ -49,7 +49,8 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
         close(*fd);
         *fd = -1;
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: another program keeps replacing it", path);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: another program keeps replacing the file; try again when it has ended",
+                     path);
 }
 
 /* Refuses a tail that contains a whole commit, which is damage and may be worth a repair; a torn append has no whole
@@ -153,8 +154,10 @@ void whit_ndf_log_close(whit_ndf_log *log)
 whit_status whit_ndf_log_bad(const whit_ndf_log *log, uint32_t i, const char *reason, whit_error *error)
 {
     const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %" PRIu32 " (%s) at byte %" PRIu64 ": %s", log->path, i,
-                     whit_ndf_frame_type_name(frame->type), frame->offset, reason);
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: frame %" PRIu32 " (%s) at byte %" PRIu64
+                     ": %s; the file is damaged: restore a copy, or move it away",
+                     log->path, i, whit_ndf_frame_type_name(frame->type), frame->offset, reason);
 }
 
 whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *data, size_t size_bytes,
@@ -166,7 +169,8 @@ whit_status whit_ndf_log_read(const whit_ndf_log *log, uint64_t offset, void *da
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return whit_fail_errno(error, log->path, "read");
         if (n == 0)
-            return whit_fail(error, WHIT_ERROR_IO, "%s: another program truncated the file meanwhile", log->path);
+            return whit_fail(error, WHIT_ERROR_IO,
+                             "%s: another program truncated the file while it was read; try again", log->path);
         bytes += n;
         size_bytes -= (size_t)n;
         offset += (uint64_t)n;
@@ -232,7 +236,8 @@ whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *off
 {
     const whit_ndf_frame *frame = whit_ndf_log_frame(log, i);
     whit_ndf_appended_header header;
-    if (frame->type < WHIT_NDF_ADAPTER) return whit_ndf_log_bad(log, i, "it is not an appended frame", error);
+    if (frame->type < WHIT_NDF_ADAPTER)
+        return whit_ndf_log_bad(log, i, "its type is not that of an appended frame", error);
     if (frame->payload_bytes < sizeof header) return whit_ndf_log_bad(log, i, "it is too short", error);
     WHIT_TRY(whit_ndf_log_read(log, whit_ndf_payload_offset(frame), &header, sizeof header, error));
     if (!whit_in_bounds(sizeof header, (uint64_t)header.name_bytes + 1, frame->payload_bytes))

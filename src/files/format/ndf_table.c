@@ -85,12 +85,13 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
     *table = (whit_table){0};
     const whit_ndf_table_header *header = data;
     if (size_bytes < sizeof *header || header->size_bytes != size_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the table's size is wrong", place);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the size in its header is not that of the table: the file is damaged", place);
     size_t room = size_bytes - sizeof *header;
     if (header->n_entries > room / sizeof(whit_ndf_entry) ||
         header->n_buckets > (room - header->n_entries * sizeof(whit_ndf_entry)) / sizeof(uint32_t))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u entries do not fit into %zu bytes", place, header->n_entries,
-                         size_bytes);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its %u entries do not fit into %zu bytes: the file is damaged",
+                         place, header->n_entries, size_bytes);
     const uint8_t *entries = (const uint8_t *)(header + 1);
     whit_ndf_names names = {
         .base = data,
@@ -109,7 +110,8 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
         reason = check_value(data, size_bytes, (const whit_ndf_entry *)whit_ndf_name_at(&names, i), &n_bytes);
     }
     if (reason)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s", place, at, names.n_entries, reason);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %u of %u: %s; the file is damaged", place, at,
+                         names.n_entries, reason);
     table->names = names;
     return WHIT_OK;
 }

@@ -29,7 +29,7 @@ static void set_value(whit_table_builder *builder, const char *key, whit_value_t
                       uint64_t scalar, const void *data, size_t value_bytes)
 {
     if (!*key) {
-        refuse_key(builder, key, "a key is empty");
+        refuse_key(builder, key, "an empty key is not possible");
         return;
     }
     builder->items.allocator = builder->heap.allocator = builder->allocator;
@@ -79,7 +79,8 @@ void whit_table_set_bool(whit_table_builder *builder, const char *key, bool valu
 
 void whit_table_set_string_n(whit_table_builder *builder, const char *key, const char *text, size_t size_bytes)
 {
-    if (size_bytes && memchr(text, 0, size_bytes)) refuse_key(builder, key, "a string has a zero byte");
+    if (size_bytes && memchr(text, 0, size_bytes))
+        refuse_key(builder, key, "a string with a zero byte cannot be stored");
     set_value(builder, key, WHIT_VALUE_STRING, size_bytes, 0, text, size_bytes);
 }
 
@@ -96,7 +97,7 @@ void whit_table_set_bytes(whit_table_builder *builder, const char *key, const vo
 static void set_words(whit_table_builder *builder, const char *key, whit_value_type type, const void *values, size_t n)
 {
     if (n > TABLE_LIMIT_BYTES / 8)
-        refuse_key(builder, key, "an array is too long");
+        refuse_key(builder, key, "an array of more than 2^32 - 1 elements cannot be stored");
     else
         set_value(builder, key, type, n, 0, values, 8 * n);
 }
@@ -130,13 +131,14 @@ void whit_table_set_string_array(whit_table_builder *builder, const char *key, c
 {
     whit_buf value = {.allocator = builder->allocator, .limit_bytes = TABLE_LIMIT_BYTES};
     if (n > TABLE_LIMIT_BYTES / sizeof(whit_ndf_string)) {
-        refuse_key(builder, key, "an array is too long");
+        refuse_key(builder, key, "an array of more than 2^32 - 1 elements cannot be stored");
         return;
     }
     whit_buf_append_zeros(&value, n * sizeof(whit_ndf_string));
     for (size_t i = 0; i < n && !value.failed; i++) {
         size_t size_bytes = sizes ? sizes[i] : strlen(texts[i]);
-        if (size_bytes && memchr(texts[i], 0, size_bytes)) refuse_key(builder, key, "a string has a zero byte");
+        if (size_bytes && memchr(texts[i], 0, size_bytes))
+            refuse_key(builder, key, "a string with a zero byte cannot be stored");
         whit_ndf_string string = {(uint32_t)value.size_bytes, (uint32_t)size_bytes};
         whit_buf_append(&value, texts[i], size_bytes);
         whit_buf_append_zeros(&value, 1);

@@ -163,11 +163,11 @@ whit_status whit_ndf_writer_declare(whit_ndf_writer *writer, const char *name, c
     declared added = {.name_offset = writer->names.size_bytes, .name_bytes = strlen(name), .type = *type};
     memcpy(added.part_bytes, part_bytes, sizeof added.part_bytes);
     if (writer->stage != STAGE_DECLARING || !*name || part_bytes[WHIT_PART_CODES] == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "tensor '%s': declared too late, without a name, or without codes",
-                         name);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "tensor '%s': it must be declared before whit_ndf_writer_begin, with a name and codes", name);
     for (uint32_t k = 0; k < WHIT_PART_COUNT; k++)
         if (part_bytes[k] > WHIT_NDF_MAX_PAYLOAD_BYTES / 1024)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s': its size is too large", name);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s': a part of it exceeds 1 PiB, the limit", name);
     if (tensor) *tensor = count_tensors(writer);
     if (!whit_buf_append(&writer->names, name, added.name_bytes + 1) ||
         !whit_buf_append(&writer->tensors, &added, sizeof added))
@@ -228,12 +228,14 @@ static whit_status plan_parts(whit_ndf_writer *writer, whit_buf *data_bytes, whi
             whit_buf_append(&writer->plan, &part, sizeof part);
         }
         if (at > WHIT_NDF_MAX_PAYLOAD_BYTES)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors are too large", shown_path(writer));
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tensors exceed 1 EiB together, the limit",
+                             shown_path(writer));
     }
     whit_buf_append(data_bytes, &at, sizeof at);
     if (writer->plan.failed || data_bytes->failed)
         return whit_fail_memory(error, "a list of tensors", writer->plan.size_bytes);
-    if (file && !writer->path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a model in memory cannot have part files");
+    if (file && !writer->path)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a model in memory cannot have part files: give no part size");
     if (file >= WHIT_NDF_MAX_FILES)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the model needs more than %u files; choose a larger file size",
                          shown_path(writer), WHIT_NDF_MAX_FILES);
@@ -401,7 +403,7 @@ static whit_status make_outputs(whit_ndf_writer *writer, const whit_buf *data_by
 whit_status whit_ndf_writer_begin(whit_ndf_writer *writer, whit_error *error)
 {
     if (writer->stage != STAGE_DECLARING)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: writing was begun twice", shown_path(writer));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: whit_ndf_writer_begin was called twice", shown_path(writer));
     writer->stage = STAGE_DATA;
     WHIT_TRY(sort_names(writer, error));
     whit_buf data_bytes = {.allocator = writer->allocator};
@@ -451,7 +453,8 @@ whit_status whit_ndf_writer_add(whit_ndf_writer *writer, uint32_t tensor, whit_p
     const planned *next = part_at(writer, writer->next_part);
     if (writer->stage != STAGE_DATA || writer->next_part >= count_parts(writer) || next->tensor != tensor ||
         next->part != (uint32_t)part || size_bytes > next->size_bytes - writer->done_bytes)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: data of tensor %" PRIu32 " came out of order or is too long",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: data of tensor %" PRIu32 " came out of order or is longer than declared",
                          shown_path(writer), tensor);
     if (next->file != writer->file) WHIT_TRY(next_file(writer, error));
     whit_ndf_stream *stream = &writer->outputs[writer->file].stream;
@@ -508,10 +511,12 @@ static whit_status write_seal(whit_ndf_writer *writer, uint8_t identity[WHIT_HAS
 whit_status whit_ndf_writer_commit(whit_ndf_writer *writer, uint8_t identity[WHIT_HASH_BYTES], whit_error *error)
 {
     if (writer->stage != STAGE_DATA || writer->next_part != count_parts(writer))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: committed before all data was there", shown_path(writer));
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: whit_ndf_writer_commit was called before all data was added",
+                         shown_path(writer));
     for (uint32_t i = 0; i < count_tensors(writer); i++)
         if (!tensor_at(writer, i)->has_digest)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "tensor '%s' has no digest",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "tensor '%s' has no digest: whit_ndf_writer_commit needs one for each",
                              name_of(writer, tensor_at(writer, i)));
     WHIT_TRY(end_file(writer, error));
     WHIT_TRY(write_seal(writer, identity, error));

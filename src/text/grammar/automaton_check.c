@@ -237,8 +237,9 @@ static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, si
     if (find_left_recursion(c, stack, stack + capacity, seen, &node)) {
         for (uint32_t rule = 0; rule < c->n_rules; rule++)
             if (c->rules[rule] == node || *bad_rule == WHIT_AUTOMATON_NONE) *bad_rule = rule;
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: a rule calls itself before it has matched a byte (left recursion)", name);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: a rule calls itself before it has matched a byte (left recursion): let a literal come first", name);
     }
     for (uint32_t i = 0; i < c->n_repetitions; i++) {
         whit_automaton_repetition *r = &c->repetitions[i];
@@ -259,9 +260,12 @@ static whit_status check_nodes(checker *c, const char *name, uint32_t *stack, si
     if (height[c->rules[0]] == UINT16_MAX) {
         find_ends(c, stack, true);
         status = c->empty[c->rules[0]]
-            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the shortest text nests rules more than %u deep", name,
-                        WHIT_AUTOMATON_MAX_DEPTH)
-            : whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+            ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: even the shortest text nests rules more than %u deep, the limit",
+                        name, WHIT_AUTOMATON_MAX_DEPTH)
+            : whit_fail(
+                  error, WHIT_ERROR_FORMAT,
+                  "%s: no finite text satisfies this grammar: every text would need the same rule again without end",
+                  name);
     }
     find_classes(c->graph);
     return status;
@@ -271,8 +275,9 @@ whit_status whit_automaton_finish(whit_automaton *graph, const char *name, uint3
 {
     *bad_rule = WHIT_AUTOMATON_NONE;
     if (graph->failed)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the grammar is too large (more than %u nodes) or memory ran out",
-                         name, WHIT_AUTOMATON_MAX_NODES);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the grammar needs more than %u nodes, the limit, or memory ran out: simplify it", name,
+                         WHIT_AUTOMATON_MAX_NODES);
     checker c = {.graph = graph,
                  .nodes = WHIT_ITEMS(whit_automaton_node, &graph->nodes),
                  .edges = WHIT_ITEMS(const uint32_t, &graph->edges),

@@ -38,7 +38,9 @@ static uint32_t line_of(reader *r)
 static uint32_t refuse_text(reader *r, const char *what)
 {
     if (r->status == WHIT_OK && (r->syntax.failed || r->graph->failed)) /* the position has no meaning */
-        r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the grammar is too large, or memory ran out", r->name);
+        r->status = whit_fail(r->error, WHIT_ERROR_LIMIT,
+                              "%s: the grammar needs more than %u nodes, or memory ran out: simplify it", r->name,
+                              WHIT_AUTOMATON_MAX_NODES);
     if (r->status == WHIT_OK)
         r->status = whit_fail(r->error, WHIT_ERROR_FORMAT, "%s:%u: %s", r->name, line_of(r), what);
     return WHIT_PATTERN_NONE;
@@ -89,7 +91,7 @@ static uint32_t rule_named(reader *r, const char *text, size_t n)
     }
     /* Rules of schemas are numbered among those of the text. */
     uint32_t rule = whit_automaton_rule(r->graph);
-    if (rule >= MOST_RULES) return refuse_text(r, "the grammar has too many rules");
+    if (rule >= MOST_RULES) return refuse_text(r, "the grammar has more than 65,536 rules, the limit");
     rule_name own = {text, (uint32_t)n, line_of(r)};
     if (r->names.size_bytes < (size_t)rule * sizeof own &&
         !whit_buf_append_zeros(&r->names, rule * sizeof own - r->names.size_bytes))
@@ -105,7 +107,7 @@ static bool read_name(reader *r, const char **text, size_t *n)
     while (r->at < r->n && is_name(r->text[r->at])) r->at++;
     *text = (const char *)r->text + from;
     *n = r->at - from;
-    if (*n > MOST_NAME_BYTES) refuse_text(r, "a rule's name is too long");
+    if (*n > MOST_NAME_BYTES) refuse_text(r, "the rule's name has more than 128 bytes, the limit");
     return *n > 0;
 }
 
@@ -113,7 +115,8 @@ static bool read_name(reader *r, const char **text, size_t *n)
 
 static uint32_t read_character(reader *r)
 {
-    if (r->at >= r->n || r->text[r->at] == '\n') return refuse_text(r, "a literal does not end on its line");
+    if (r->at >= r->n || r->text[r->at] == '\n')
+        return refuse_text(r, "a literal lacks its closing quote on this line");
     if (!next_is(r, "\\")) {
         size_t length;
         uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
@@ -135,7 +138,7 @@ static uint32_t read_character(reader *r)
         if (digit < 0) return refuse_text(r, "an escape needs hexadecimal digits");
         code = code << 4 | (uint32_t)digit;
     }
-    if (n_hex) return code > 0x10FFFF ? refuse_text(r, "there is no such character") : code;
+    if (n_hex) return code > 0x10FFFF ? refuse_text(r, "the escape is above 10FFFF, the last character") : code;
     switch (c) {
     case 't': return '\t';
     case 'r': return '\r';
@@ -147,7 +150,7 @@ static uint32_t read_character(reader *r)
     case '-':
     case '^':
     case '.': return c;
-    default: return refuse_text(r, "this escape is not known");
+    default: return refuse_text(r, "this escape is not known: write \\\\ for a backslash");
     }
 }
 
@@ -169,7 +172,7 @@ static uint32_t read_class(reader *r)
     size_t n = 0;
     bool inverted = next_is(r, "^");
     while (r->status == WHIT_OK && !next_is(r, "]")) {
-        if (n == MOST_RANGES) return refuse_text(r, "a class has too many ranges");
+        if (n == MOST_RANGES) return refuse_text(r, "a class has more than 1,024 ranges, the limit");
         whit_code_range range;
         range.first = range.last = read_character(r);
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
@@ -191,7 +194,8 @@ static uint32_t read_schema(reader *r)
     skip_space(r, true);
     size_t from = r->at, depth = 0;
     bool in_string = false;
-    if (r->at >= r->n || r->text[r->at] != '{') return refuse_text(r, "%json needs a schema in braces");
+    if (r->at >= r->n || r->text[r->at] != '{')
+        return refuse_text(r, "%json needs a schema in braces, as in %json {\"type\": \"object\"}");
     for (; r->at < r->n; r->at++) {
         uint8_t c = r->text[r->at];
         if (in_string && c == '\\')
@@ -203,7 +207,7 @@ static uint32_t read_schema(reader *r)
         else if (!in_string && c == '}' && --depth == 0)
             break;
     }
-    if (r->at >= r->n) return refuse_text(r, "a schema does not end");
+    if (r->at >= r->n) return refuse_text(r, "the schema after %json lacks its closing brace");
     r->at++;
     uint32_t rule;
     whit_status status =
@@ -236,8 +240,9 @@ static uint32_t read_atom(reader *r, uint32_t depth)
         return r->status == WHIT_OK ? whit_pattern_add(&r->syntax, WHIT_PATTERN_RULE, rule, 0) : WHIT_PATTERN_NONE;
     }
     return refuse_text(r,
-                       r->at < r->n && r->text[r->at] == '<' ? "tokens by name are not supported"
-                                                             : "expected a literal, a class, a rule or a group");
+                       r->at < r->n && r->text[r->at] == '<'
+                           ? "tokens by name (<...>) are not supported: write their text as a literal"
+                           : "expected a literal, a class, a rule or a group");
 }
 
 static uint32_t read_repeated(reader *r, uint32_t depth)
@@ -264,7 +269,7 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
         } else if (!next_is(r, "*")) {
             break;
         }
-        if (n > 8) return refuse_text(r, "too many repetitions follow each other");
+        if (n > 8) return refuse_text(r, "more than 8 repetitions follow each other: put the inner ones in a group");
         uint32_t repeat = whit_pattern_add(&r->syntax, WHIT_PATTERN_REPEAT, min, max);
         whit_pattern_append(&r->syntax, repeat, part);
         part = repeat;
@@ -279,7 +284,7 @@ static bool ends_here(const reader *r)
 
 static uint32_t read_any(reader *r, uint32_t depth)
 {
-    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_text(r, "groups are nested too deep");
+    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_text(r, "groups are nested more than 200 deep, the limit");
     uint32_t any = whit_pattern_add(&r->syntax, WHIT_PATTERN_ANY, 0, 0);
     do {
         uint32_t all = whit_pattern_add(&r->syntax, WHIT_PATTERN_ALL, 0, 0);
@@ -309,12 +314,13 @@ static void read_rule(reader *r)
     if (r->status != WHIT_OK) return;
     r->syntax.nodes.size_bytes = r->syntax.ranges.size_bytes = 0;
     uint32_t root = read_any(r, 0);
-    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')') refuse_text(r, "a ) without a (");
+    if (r->status == WHIT_OK && r->at < r->n && r->text[r->at] == ')')
+        refuse_text(r, "this ) has no (: write it in quotes for the character itself");
     if (r->status == WHIT_OK && r->syntax.failed) r->graph->failed = true;
     if (r->status != WHIT_OK || r->graph->failed) return;
     uint32_t begin = whit_pattern_emit(&r->syntax, root, false, r->graph, WHIT_AUTOMATON_RET);
     if ((WHIT_ITEMS(const uint32_t, &r->graph->rules))[rule] != WHIT_AUTOMATON_NONE)
-        refuse_text(r, "a rule is defined twice");
+        refuse_text(r, "this rule is defined already: remove one definition");
     else
         whit_automaton_define(r->graph, rule, begin);
 }

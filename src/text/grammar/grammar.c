@@ -10,7 +10,9 @@ enum { MOST_LOOKS = 4 << 20 }; /* nodes of the graph that are visited for one ma
 
 static whit_status fail_pool(const whit_state_pool *pool, whit_error *error)
 {
-    if (pool->limit) return whit_fail(error, WHIT_ERROR_LIMIT, "the grammar is too ambiguous: %s", pool->limit);
+    if (pool->limit)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the grammar is too ambiguous: %s; let its alternatives begin differently", pool->limit);
     return whit_fail_memory(error, "the states of a grammar", pool->frames.size_bytes);
 }
 
@@ -27,7 +29,9 @@ static whit_status open_parts(whit_grammar *g, const char *name, size_t mask_byt
     g->begin = whit_state_pool_begin(&g->exact, 0);
     if (g->exact.failed) return fail_pool(&g->exact, error);
     if (g->begin == WHIT_MACHINE_DEAD)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: no finite text satisfies this grammar", name);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: no finite text satisfies this grammar: every text would need the same rule again without end", name);
     return WHIT_OK;
 }
 
@@ -157,7 +161,9 @@ whit_status whit_grammar_accept(whit_grammar_state *s, int32_t id, whit_error *e
     WHIT_NEED(s);
     whit_grammar *g = s->grammar;
     const whit_grammar_vocabulary *v = g->vocabulary;
-    if (id < 0 || (uint32_t)id >= v->n_tokens) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token %d", id);
+    if (id < 0 || (uint32_t)id >= v->n_tokens)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no token %d: the vocabulary has ids from 0 to %u", id,
+                         v->n_tokens - 1);
     uint32_t to = s->now;
     if (v->ends[id / 64] >> id % 64 & 1) {
         if (!whit_state_pool_at(&g->exact, s->now)->complete)
@@ -188,7 +194,9 @@ whit_status whit_grammar_rollback(whit_grammar_state *s, uint32_t n, whit_error 
 {
     WHIT_NEED(s);
     if (n > s->n_past)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%u tokens cannot be undone, at most %u can", n, s->n_past);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the grammar cannot take back %u tokens: it keeps the states before the last %u only", n,
+                         s->n_past);
     if (n == 0) return WHIT_OK;
     s->n_past -= n;
     s->now = s->past[s->n_past];

@@ -144,7 +144,7 @@ uint32_t whit_state_pool_keep_frame(whit_state_pool *pool, whit_stack_frame fram
     frame.depth = id ? whit_state_pool_frame(pool, frame.parent)->depth + 1 : 0;
     frame.bounded = 0;
     if (id >= MOST_FRAMES) {
-        exceed(pool, "too many different stacks");
+        exceed(pool, "its rules nest in more than 2^18 ways");
         return WHIT_MACHINE_BOTTOM;
     }
     if (!whit_buf_append(&pool->frames, &frame, sizeof frame)) {
@@ -170,7 +170,7 @@ static uint32_t keep_configuration(whit_state_pool *pool, const whit_stack_threa
     whit_configuration c = {
         .first = (uint32_t)(pool->threads.size_bytes / sizeof *threads), .n_threads = n, .complete = complete};
     if (id >= MOST_CONFIGURATIONS || c.first > MOST_THREADS_KEPT) {
-        exceed(pool, "too many different states");
+        exceed(pool, "it has more than 2^17 states");
         return WHIT_MACHINE_DEAD;
     }
     if ((n && !whit_buf_append(&pool->threads, threads, n * sizeof *threads)) ||
@@ -216,7 +216,7 @@ static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
 {
     if (pool->failed) return;
     if (pool->work_left == 0) {
-        exceed(pool, "following the grammar takes too long");
+        exceed(pool, "the search for one token takes more than 2^22 steps");
         return;
     }
     pool->work_left--;
@@ -227,7 +227,7 @@ static void visit(whit_state_pool *pool, uint32_t node, uint32_t frame)
     for (; pool->seen[at]; at = (at + 1) & mask)
         if (pool->seen[at] == key) return;
     if (pool->n_in_seen >= MOST_WORK) {
-        exceed(pool, "too many ways to read the same text");
+        exceed(pool, "there are too many ways to read the same text");
         return;
     }
     pool->seen[at] = key;
@@ -311,7 +311,7 @@ static uint32_t end_closure(whit_state_pool *pool)
     for (uint32_t i = 0; i < pool->n_in_seen; i++) pool->seen[pool->seen_at[i]] = 0;
     pool->n_in_seen = 0;
     uint32_t n = (uint32_t)(pool->found.size_bytes / sizeof(whit_stack_thread));
-    if (n > WHIT_MACHINE_MAX_THREADS) exceed(pool, "too many ways to read the same text");
+    if (n > WHIT_MACHINE_MAX_THREADS) exceed(pool, "there are too many ways to read the same text");
     if (pool->failed) return WHIT_MACHINE_DEAD;
     whit_stack_thread *threads = WHIT_ITEMS(whit_stack_thread, &pool->found);
     if (n > 1) qsort(threads, n, sizeof *threads, by_number);

@@ -48,8 +48,9 @@ whit_status whit_grammar_open_json_schema(const whit_grammar_vocabulary *vocabul
         whit_automaton_define(&graph, root, whit_automaton_call(&graph, rule, WHIT_AUTOMATON_RET));
         status = whit_automaton_finish(&graph, name, &bad, error);
         if (status != WHIT_OK && bad != WHIT_AUTOMATON_NONE)
-            status =
-                whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: #: the schema refers to itself for the same value", name);
+            status = whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "%s: #: the schema refers to itself with no property or element between: remove that reference", name);
     }
     if (status == WHIT_OK) return whit_grammar_make(vocabulary, &graph, name, grammar, error);
     whit_automaton_close(&graph);

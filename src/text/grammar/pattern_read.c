@@ -27,16 +27,17 @@ typedef struct reader {
 static uint32_t refuse_pattern(reader *r, const char *what)
 {
     if (r->status == WHIT_OK && r->syntax->failed) /* the position where reading stopped has no meaning */
-        r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", r->name);
+        r->status = whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out: shorten it",
+                              r->name);
     if (r->status == WHIT_OK)
-        r->status = whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
-                              "%s: %s at character %zu of the pattern cannot be enforced", r->name, what, r->at + 1);
+        r->status = whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: at character %zu of the pattern: %s", r->name,
+                              r->at + 1, what);
     return WHIT_PATTERN_NONE;
 }
 
 static bool add_range(reader *r, class *c, uint32_t first, uint32_t last)
 {
-    if (c->n == MOST_RANGES) return refuse_pattern(r, "a class with this many ranges"), false;
+    if (c->n == MOST_RANGES) return refuse_pattern(r, "a class has more than 1,024 ranges, the limit"), false;
     c->ranges[c->n++] = (whit_code_range){first, last};
     return true;
 }
@@ -45,7 +46,7 @@ static uint32_t next_code(reader *r)
 {
     size_t length;
     uint32_t code = whit_utf8_decode(r->text + r->at, r->n - r->at, &length);
-    if (code == WHIT_UTF8_INVALID) refuse_pattern(r, "bytes that are not UTF-8");
+    if (code == WHIT_UTF8_INVALID) refuse_pattern(r, "these bytes are not UTF-8");
     r->at += length;
     return code;
 }
@@ -97,13 +98,15 @@ static bool add_property(reader *r, class *c, bool inverted)
     whit_buf found = {.allocator = r->syntax->nodes.allocator};
     size_t from = r->at + 1, end = from;
     while (end < r->n && r->text[end] != '}') end++;
-    if (++r->syntax->n_properties > MOST_PROPERTIES) return refuse_pattern(r, "this many Unicode properties"), false;
+    if (++r->syntax->n_properties > MOST_PROPERTIES)
+        return refuse_pattern(r, "the pattern has more than 16 Unicode properties (\\p{...}), the limit"), false;
     bool known = r->at < r->n && r->text[r->at] == '{' && end < r->n &&
         whit_pattern_property((const char *)r->text + from, end - from, &found);
     if (!known) {
         whit_buf_free(&found);
         r->at--;
-        return refuse_pattern(r, "a Unicode property"), false;
+        return refuse_pattern(r, "this Unicode property is not supported; general categories such as \\p{L} are"),
+               false;
     }
     r->at = end + 1;
     const whit_code_range *ranges = WHIT_ITEMS(const whit_code_range, &found);
@@ -126,7 +129,7 @@ static uint32_t read_hex(reader *r, uint32_t n_digits)
     uint32_t value = 0;
     for (uint32_t i = 0; i < n_digits; i++) {
         int digit = r->at < r->n ? whit_hex_digit(r->text[r->at++]) : -1;
-        if (digit < 0) return refuse_pattern(r, "a bad escape"), 0;
+        if (digit < 0) return refuse_pattern(r, "expected hexadecimal digits, up to 10FFFF, in this escape"), 0;
         value = value * 16 + (uint32_t)digit;
     }
     return value;
@@ -136,7 +139,8 @@ static uint32_t read_braced(reader *r)
 {
     uint32_t value = 0;
     while (r->at < r->n && r->text[r->at] != '}' && value <= 0x10FFFF) value = value * 16 + read_hex(r, 1);
-    if (!next_is(r, "}") || value > 0x10FFFF) refuse_pattern(r, "a bad escape");
+    if (!next_is(r, "}") || value > 0x10FFFF)
+        refuse_pattern(r, "expected hexadecimal digits, up to 10FFFF, in this escape");
     return value;
 }
 
@@ -144,7 +148,8 @@ static uint32_t read_braced(reader *r)
  * added. */
 static uint32_t read_escape(reader *r, class *c, bool in_class)
 {
-    if (r->at == r->n) return refuse_pattern(r, "a backslash at the end"), 0;
+    if (r->at == r->n)
+        return refuse_pattern(r, "the pattern ends after a backslash: write \\\\ for the character itself"), 0;
     uint8_t letter = r->text[r->at];
     if (letter >= 0x80) return next_code(r);
     r->at++;
@@ -174,11 +179,11 @@ static uint32_t read_escape(reader *r, class *c, bool in_class)
         if (!((letter | 32) >= 'a' && (letter | 32) <= 'z') && !(letter >= '0' && letter <= '9')) return letter;
     }
     r->at--;
-    const char *what = "an unknown escape";
+    const char *what = "this escape is not supported";
     if (letter >= '1' && letter <= '9')
-        what = "a reference to a group";
+        what = "references to groups (\\1) are not supported: write the group again";
     else if (letter == 'b' || letter == 'B')
-        what = "a word boundary";
+        what = "word boundaries (\\b, \\B) are not supported: leave them out";
     return refuse_pattern(r, what);
 }
 
@@ -188,13 +193,14 @@ static uint32_t read_class(reader *r)
     bool inverted = next_is(r, "^");
     c->n = 0;
     while (r->status == WHIT_OK && !next_is(r, "]")) {
-        if (r->at == r->n) return refuse_pattern(r, "a class without its ]");
+        if (r->at == r->n) return refuse_pattern(r, "a class lacks its ]");
         uint32_t first = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r), last = first;
         if (first == WHIT_UTF8_INVALID) continue;
         if (r->n - r->at >= 2 && r->text[r->at] == '-' && r->text[r->at + 1] != ']') {
             r->at++;
             last = next_is(r, "\\") ? read_escape(r, c, true) : next_code(r);
-            if (last == WHIT_UTF8_INVALID || last < first) return refuse_pattern(r, "a bad range");
+            if (last == WHIT_UTF8_INVALID || last < first)
+                return refuse_pattern(r, "a range of the class ends before its first character");
         }
         add_range(r, c, first, last);
     }
@@ -212,13 +218,14 @@ static uint32_t read_any(reader *r, uint32_t depth);
 static uint32_t read_atom(reader *r, uint32_t depth)
 {
     static const whit_code_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-    if (next_is(r, "(?<=") || next_is(r, "(?<!")) return refuse_pattern(r, "looking back");
+    if (next_is(r, "(?<=") || next_is(r, "(?<!"))
+        return refuse_pattern(r, "looking back, (?<=...) and (?<!...), is not supported");
     bool is_ahead = next_is(r, "(?="), not_ahead = !is_ahead && next_is(r, "(?!");
     if (is_ahead || not_ahead) {
         uint32_t ahead = whit_pattern_add(r->syntax, is_ahead ? WHIT_PATTERN_AHEAD : WHIT_PATTERN_NOT_AHEAD, 0, 0);
         uint32_t what = read_any(r, depth + 1);
         r->syntax->looks_ahead = true;
-        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group without its )");
+        if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group lacks its )");
         if (r->status == WHIT_OK) whit_pattern_append(r->syntax, ahead, what);
         return r->syntax->failed ? WHIT_PATTERN_NONE : ahead;
     }
@@ -243,15 +250,17 @@ static uint32_t read_atom(reader *r, uint32_t depth)
             return code == WHIT_UTF8_INVALID ? whit_pattern_codes(r->syntax, r->one.ranges, r->one.n, false)
                                              : one_code(r, code);
         }
-        if (strchr("^$", r->text[r->at])) return refuse_pattern(r, "an anchor inside");
-        if (strchr("*+?{}", r->text[r->at])) return refuse_pattern(r, "a quantifier of nothing");
+        if (strchr("^$", r->text[r->at]))
+            return refuse_pattern(r, "^ and $ are supported only at the beginning and end: leave this one out");
+        if (strchr("*+?{}", r->text[r->at]))
+            return refuse_pattern(r, "nothing precedes this quantifier: write \\ before it for the character itself");
         uint32_t code = next_code(r);
         return r->status == WHIT_OK ? one_code(r, code) : WHIT_PATTERN_NONE;
     } else if (next_is(r, "?")) {
-        return refuse_pattern(r, "a flag");
+        return refuse_pattern(r, "flags, (?i) and the like, are not supported");
     }
     uint32_t inside = read_any(r, depth + 1);
-    if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group without its )");
+    if (r->status == WHIT_OK && !next_is(r, ")")) return refuse_pattern(r, "a group lacks its )");
     return inside;
 }
 
@@ -266,10 +275,11 @@ static uint32_t read_repeated(reader *r, uint32_t depth)
     } else if (next_is(r, "?")) {
         min = 0, max = 1;
     } else if (next_is(r, "{")) {
-        if (!whit_pattern_count(r->text, r->n, &r->at, &min)) return refuse_pattern(r, "a bad quantifier");
+        if (!whit_pattern_count(r->text, r->n, &r->at, &min))
+            return refuse_pattern(r, "expected {n}, {n,} or {n,m}, with n up to m");
         max = min;
         if (next_is(r, ",") && !whit_pattern_count(r->text, r->n, &r->at, &max)) max = WHIT_AUTOMATON_UNBOUNDED;
-        if (!next_is(r, "}") || max < min) return refuse_pattern(r, "a bad quantifier");
+        if (!next_is(r, "}") || max < min) return refuse_pattern(r, "expected {n}, {n,} or {n,m}, with n up to m");
     } else {
         return atom;
     }
@@ -289,7 +299,7 @@ static uint32_t anything(reader *r)
 /* Reads alternatives; at the top level, any text may precede or follow an end that is not anchored. */
 static uint32_t read_any(reader *r, uint32_t depth)
 {
-    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_pattern(r, "nesting so deep");
+    if (depth > WHIT_PATTERN_MAX_DEPTH) return refuse_pattern(r, "groups are nested more than 200 deep, the limit");
     uint32_t any = whit_pattern_add(r->syntax, WHIT_PATTERN_ANY, 0, 0);
     do {
         uint32_t all = whit_pattern_add(r->syntax, WHIT_PATTERN_ALL, 0, 0);
@@ -318,9 +328,10 @@ whit_status whit_pattern_read(const char *name, const char *text, size_t n_bytes
     reader r = {.name = name, .text = (const uint8_t *)text, .n = n_bytes, .syntax = syntax, .error = error};
     *root = WHIT_PATTERN_NONE;
     uint32_t any = read_any(&r, 0);
-    if (r.status == WHIT_OK && r.at < r.n) refuse_pattern(&r, "a ) without a (");
+    if (r.status == WHIT_OK && r.at < r.n) refuse_pattern(&r, "this ) has no (: write \\) for the character itself");
     if (r.status == WHIT_OK && syntax->failed)
-        r.status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out", name);
+        r.status =
+            whit_fail(error, WHIT_ERROR_LIMIT, "%s: the pattern is too large, or memory ran out: shorten it", name);
     if (r.status == WHIT_OK) *root = any;
     return r.status;
 }

@@ -76,16 +76,27 @@ static bool collect(whit_json_schema_compiler *c, uint32_t node, whit_buf *set, 
     if (type != WHIT_JSON_OBJECT && type != WHIT_JSON_BOOL)
         return whit_json_schema_refuse(c, node, "a schema must be an object, true or false"), false;
     for (uint32_t i = 0; i < depth; i++)
-        if (above[i] == node) return whit_json_schema_refuse(c, node, "the schema refers to itself"), false;
+        if (above[i] == node)
+            return whit_json_schema_refuse(
+                       c, node,
+                       "the schema refers to itself with no property or element between: remove that reference"),
+                   false;
     if (depth == MOST_REFERENCES)
-        return whit_json_schema_refuse(c, node, "too many references follow each other"), false;
+        return whit_json_schema_refuse(
+                   c, node, "more than %u references or allOf follow each other: write the schema itself here",
+                   MOST_REFERENCES),
+               false;
     above[depth] = node;
     whit_json_schema_item item = {.node = node};
     const whit_json_schema_item *items = WHIT_ITEMS(const whit_json_schema_item, set);
     uint32_t n = (uint32_t)(set->size_bytes / sizeof item);
     for (uint32_t i = 0; i < n; i++)
         if (items[i].kind == WHIT_JSON_SCHEMA_HOLDS && items[i].node == node) return true;
-    if (n == MOST_ITEMS) return whit_json_schema_refuse(c, node, "one value has too many schemas"), false;
+    if (n == MOST_ITEMS)
+        return whit_json_schema_refuse(
+                   c, node, "more than %u schemas of allOf and $ref apply to one value: combine some of them",
+                   MOST_ITEMS),
+               false;
     if (!whit_buf_append(set, &item, sizeof item)) c->graph->failed = true;
     uint32_t all = whit_json_schema_get(c, node, "allOf");
     for (uint32_t i = 0; i < 2; i++) {
@@ -205,7 +216,8 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     if (c->status != WHIT_OK || c->graph->failed) return 0;
     uint32_t hash = 2166136261u, first = (uint32_t)(c->items.size_bytes / sizeof *items);
     if (n > CONDITIONS_MAX || c->items.size_bytes > ITEM_BYTES_MAX) {
-        whit_json_schema_refuse(c, items[0].node, "one value has too many conditions (%u are possible)",
+        whit_json_schema_refuse(c, items[0].node,
+                                "more than %u conditions apply to one value: split the schema or remove some of them",
                                 CONDITIONS_MAX);
         return 0;
     }
@@ -243,7 +255,9 @@ uint32_t whit_json_schema_rule(whit_json_schema_compiler *c, const whit_json_sch
     set_entry entry = {first, n, whit_automaton_rule(c->graph), hash};
     uint32_t id = (uint32_t)(c->sets.size_bytes / sizeof entry);
     if (id == MOST_SETS) {
-        whit_json_schema_refuse(c, n ? own[0].node : WHIT_JSON_ROOT, "the schema has too many parts (%u at most)", id);
+        whit_json_schema_refuse(
+            c, n ? own[0].node : WHIT_JSON_ROOT,
+            "the schema has more than %u parts, counting combinations: remove or simplify some of its keywords", id);
         return 0;
     }
     if (!whit_buf_append(&c->sets, &entry, sizeof entry)) c->graph->failed = true;
@@ -274,7 +288,9 @@ bool whit_json_schema_new_rule(whit_json_schema_compiler *c, const whit_buf *nam
 static void check_keywords(whit_json_schema_compiler *c, uint32_t schema)
 {
     uint32_t recursive = whit_json_schema_get(c, schema, "$recursiveRef");
-    if (recursive != WHIT_JSON_NONE) whit_json_schema_refuse(c, recursive, "this keyword cannot be enforced");
+    if (recursive != WHIT_JSON_NONE)
+        whit_json_schema_refuse(c, recursive,
+                                "$recursiveRef is not supported: use $ref, or $dynamicRef with $dynamicAnchor");
 }
 
 static uint32_t type_bit(whit_json_schema_compiler *c, uint32_t node)
@@ -288,7 +304,7 @@ static uint32_t type_bit(whit_json_schema_compiler *c, uint32_t node)
                  {"object", WHIT_JSON_SCHEMA_OBJECT}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (whit_json_is(&c->json, node, types[i].name)) return types[i].types;
-    whit_json_schema_refuse(c, node, "this type does not exist in JSON");
+    whit_json_schema_refuse(c, node, "expected null, boolean, integer, number, string, array or object");
     return 0;
 }
 
@@ -430,7 +446,9 @@ static whit_status compile_all(whit_json_schema_compiler *c, uint32_t *rule)
     }
     whit_buf_free(&set);
     if (c->status == WHIT_OK && c->graph->failed)
-        c->status = whit_fail(c->error, WHIT_ERROR_LIMIT, "%s: the schema is too large, or memory ran out", c->name);
+        c->status = whit_fail(c->error, WHIT_ERROR_LIMIT,
+                              "%s: the schema needs more than %u nodes, or memory ran out: simplify it", c->name,
+                              WHIT_AUTOMATON_MAX_NODES);
     return c->status;
 }
 

@@ -138,7 +138,10 @@ static uint32_t plain_array(array *a, uint32_t next)
 static bool add_watch(array *a, watch w)
 {
     if (a->n_watches == WATCHES_MAX)
-        return whit_json_schema_refuse(a->c, w.schema, "this many conditions on some elements cannot be enforced"),
+        return whit_json_schema_refuse(a->c, w.schema,
+                                       "at most %u conditions on some elements of one list (contains, failed items) "
+                                       "are supported: remove some",
+                                       WATCHES_MAX),
                false;
     a->watches[a->n_watches++] = w;
     return true;
@@ -254,7 +257,10 @@ static uint32_t watched_array(array *a, uint32_t next)
     for (uint32_t k = 0; k < a->n_watches && n_places <= PLACES_MAX; k++)
         n_places *= (uint64_t)cap_of(&a->watches[k]) + 1;
     if (n_places > PLACES_MAX)
-        return whit_json_schema_refuse(c, a->watches[0].schema, "such counts of some elements cannot be enforced");
+        return whit_json_schema_refuse(
+            c, a->watches[0].schema,
+            "the counts of elements (contains, minItems, maxItems) need more than %u states: make them smaller",
+            PLACES_MAX);
     uint32_t rules[PLACES_MAX];
     for (uint64_t i = 0; i < n_places; i++) rules[i] = whit_automaton_rule(g);
     for (uint32_t i = 0; i < n_places && c->status == WHIT_OK && !g->failed; i++) {
@@ -307,14 +313,20 @@ static uint32_t write_differing(array *a, uint32_t unique, uint32_t next, whit_b
     bool none;
     if (!element_schemas(a, UINT32_MAX, 0, &none)) return WHIT_AUTOMATON_NONE;
     if (a->n_prefix || a->n_watches || !list_values(a, values)) {
-        if (c->status == WHIT_OK) whit_json_schema_refuse(c, unique, "uniqueItems cannot be enforced for these items");
+        if (c->status == WHIT_OK)
+            whit_json_schema_refuse(
+                c, unique,
+                "uniqueItems is supported only if items have enum or const, without prefixItems and contains");
         return WHIT_AUTOMATON_NONE;
     }
     uint32_t n = (uint32_t)(values->size_bytes / sizeof n), max = a->max < n ? a->max : n;
     bool in_order = n > VALUES_MAX;
     uint64_t n_places = in_order ? (uint64_t)(n + 1) * (max + 1) : UINT64_C(1) << n;
     if (n > ORDERED_MAX || n_places > PLACES_MAX) {
-        whit_json_schema_refuse(c, unique, "uniqueItems cannot be enforced for this many items");
+        whit_json_schema_refuse(
+            c, unique,
+            "uniqueItems with %u values in items is too large: at most %u are supported, fewer if maxItems is large", n,
+            ORDERED_MAX);
         return WHIT_AUTOMATON_NONE;
     }
     uint32_t rules[PLACES_MAX];
@@ -368,7 +380,8 @@ uint32_t whit_json_schema_array(whit_json_schema_compiler *c, whit_json_schema_s
         if (whit_json_bool(&c->json, node, false)) unique = node;
     }
     if (a.n_prefix > PREFIX_MAX)
-        return whit_json_schema_refuse(c, set.items[0].node, "prefixItems has too many schemas");
+        return whit_json_schema_refuse(c, set.items[0].node, "prefixItems has %u schemas, but at most %u are supported",
+                                       a.n_prefix, PREFIX_MAX);
     if (find_watches(&a)) {
         if (a.min > a.max)
             begin = whit_automaton_split(c->graph, NULL, 0);

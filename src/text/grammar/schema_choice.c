@@ -128,7 +128,9 @@ static void end_way(choice *w)
     if (w->never || c->graph->failed || c->status != WHIT_OK || is_hopeless(c, items, n)) return;
     if (!w->is_plain && is_contradictory(c, items, n, w->n_before)) return;
     if (!w->is_plain && ++c->n_cases > CASES_MAX) {
-        whit_json_schema_refuse(c, w->set.items[w->at].node, "the schema has too many cases (%u at most)", CASES_MAX);
+        whit_json_schema_refuse(c, w->set.items[w->at].node,
+                                "anyOf, oneOf, if and not make more than %u cases together: remove some of them",
+                                CASES_MAX);
         return;
     }
     uint32_t way = whit_automaton_call(c->graph, whit_json_schema_rule(c, items, n), WHIT_AUTOMATON_RET);
@@ -193,12 +195,16 @@ static void choose_branch(choice *w, uint32_t which)
         whit_json_schema_refuse(c, list, "expected a list of schemas");
     bool one = which == WHIT_JSON_SCHEMA_ONE_OF;
     if (one && n * (n - 1) / 2 > BRANCH_PAIRS_MAX)
-        whit_json_schema_refuse(c, list, "oneOf with %zu branches cannot be enforced: use anyOf", n);
+        whit_json_schema_refuse(
+            c, list,
+            "oneOf with %zu branches has too many pairs to exclude (about 300 branches are possible): use anyOf", n);
     for (uint32_t k = whit_json_first(&c->json, list); k != WHIT_JSON_NONE && c->status == WHIT_OK;
          k = whit_json_next(&c->json, list, k)) {
         /* A branch that is the same choice again adds nothing. */
         if (leads_to(c, k, owner, false)) continue;
-        if (leads_to(c, k, owner, true)) whit_json_schema_refuse(c, k, "the schema refers to itself");
+        if (leads_to(c, k, owner, true))
+            whit_json_schema_refuse(
+                c, k, "the schema refers to itself with no property or element between: remove that reference");
         if (c->status != WHIT_OK) break;
         begin_way(w, which, w->set.items[w->at].value);
         add_holds(w, k);
@@ -561,7 +567,9 @@ static void choose_reason(choice *w)
          k = whit_json_next(&c->json, schema, k))
         fail_keyword(w, schema, k);
     if (w->left_out && w->ways.size_bytes == 0)
-        whit_json_schema_refuse(c, schema, "the opposite of this schema cannot be enforced");
+        whit_json_schema_refuse(c, schema,
+                                "not, or a failed if or oneOf, has no form that can be enforced for this schema: say "
+                                "instead what is allowed");
 }
 
 /* ---- the next choice --------------------------------------------------------------------------- */

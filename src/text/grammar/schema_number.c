@@ -62,8 +62,9 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     if (!whit_decimal_of_node(&c->json, node, &value) || value.n == 0 || value.negative)
         return whit_json_schema_refuse(c, node, "expected a number above 0"), false;
     if (!whit_decimal_step(&value, WHIT_NUMBER_STEP_MAX, &step, &decimals) || decimals > 15)
-        return whit_json_schema_refuse(c, node, "multiples of this number cannot be enforced (%u steps at most)",
-                                       WHIT_NUMBER_STEP_MAX),
+        return whit_json_schema_refuse(
+                   c, node, "multipleOf is supported up to %u (without its decimal point), with at most 15 decimals",
+                   WHIT_NUMBER_STEP_MAX),
                false;
     uint64_t a = step, b = l->form.step;
     if (b == 0) b = 1, l->form.decimals = 0;
@@ -72,7 +73,10 @@ static bool add_step(whit_json_schema_compiler *c, uint32_t node, limits *l)
     uint64_t both = l->form.step ? a / whit_common_divisor(a, b) * b : a;
     if (a > WHIT_NUMBER_STEP_MAX || b > WHIT_NUMBER_STEP_MAX || both > WHIT_NUMBER_STEP_MAX) {
         if (l->form.step)
-            return whit_json_schema_refuse(c, node, "multiples of both numbers cannot be enforced"), false;
+            return whit_json_schema_refuse(
+                       c, node, "the least common multiple of two multipleOf exceeds %u, the limit: give only one",
+                       WHIT_NUMBER_STEP_MAX),
+                   false;
         both = step;
     }
     if (!l->form.step) l->form.decimals = decimals;
@@ -97,7 +101,7 @@ static bool read_failure(whit_json_schema_compiler *c, whit_json_schema_item ite
             if (l->form.step)
                 return whit_json_schema_refuse(
                            c, item.node,
-                           "multiples of one number that are not multiples of another cannot be enforced"),
+                           "multipleOf together with not multipleOf (or a oneOf of them) is not supported: remove one"),
                        false;
             l->form.no_multiple = add_step(c, item.node, l);
             return l->form.no_multiple;
@@ -132,8 +136,7 @@ static bool read_limits(whit_json_schema_compiler *c, whit_json_schema_set set, 
         if (l->form.step > WHIT_NUMBER_STEP_MAX / 100 || l->form.decimals > 13)
             return whit_json_schema_refuse(
                        c, l->step_node,
-                       "numbers that are not multiples of this number cannot be enforced: without the point it "
-                       "may be %u at most, and have 13 decimals",
+                       "not multipleOf is supported up to %u (without its decimal point), with at most 13 decimals",
                        WHIT_NUMBER_STEP_MAX / 100),
                    false;
         l->form.step *= 100;
@@ -220,13 +223,19 @@ uint32_t whit_json_schema_number(whit_json_schema_compiler *c, whit_json_schema_
     l.form.fraction = !(types & WHIT_JSON_SCHEMA_INTEGER);
     if (l.form.fraction && l.form.integers) return whit_automaton_split(c->graph, NULL, 0);
     if (l.form.fraction && l.form.step)
-        return whit_json_schema_refuse(c, l.step_node, "multiples that are not whole cannot be enforced");
+        return whit_json_schema_refuse(
+            c, l.step_node,
+            "multipleOf is not supported where an integer is excluded: allow integers, or remove multipleOf");
     bool has_low = l.low.node != WHIT_JSON_NONE, has_high = l.high.node != WHIT_JSON_NONE;
     int64_t far = l.form.integers || l.form.step ? 40 : 100;
     if (has_low && !l.low.value.negative && l.low.value.n && l.low.value.point > far)
-        return whit_json_schema_refuse(c, l.low.node, "a bound this far from 0 cannot be enforced");
+        return whit_json_schema_refuse(
+            c, l.low.node, "the bound has more than %d digits before its decimal point, the limit: leave it out",
+            (int)far);
     if (has_high && l.high.value.negative && l.high.value.point > far)
-        return whit_json_schema_refuse(c, l.high.node, "a bound this far from 0 cannot be enforced");
+        return whit_json_schema_refuse(
+            c, l.high.node, "the bound has more than %d digits before its decimal point, the limit: leave it out",
+            (int)far);
     if (!has_low && !has_high && !l.form.step && !l.form.fraction)
         return whit_number_any(c->graph, l.form.integers, true, next);
     if (!l.form.integers) {

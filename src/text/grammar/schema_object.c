@@ -95,7 +95,8 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
             whit_json_type wanted = pass ? WHIT_JSON_ARRAY : WHIT_JSON_OBJECT;
             if (from != WHIT_JSON_NONE && whit_json_type_of(&c->json, from) != wanted) {
                 /* Draft 3 had a boolean here. */
-                whit_json_schema_refuse(c, from, pass ? "expected a list of names" : "expected an object of schemas");
+                whit_json_schema_refuse(
+                    c, from, pass ? "expected a list of names (of draft 4 or later)" : "expected an object of schemas");
                 return false;
             }
             for (uint32_t k = whit_json_first(&c->json, from); k != WHIT_JSON_NONE;
@@ -104,7 +105,11 @@ static bool list_properties(whit_json_schema_compiler *c, whit_json_schema_set s
                 p.name = whit_json_string(&c->json, k, &p.n_bytes);
                 if (!p.name) return whit_json_schema_refuse(c, k, "expected a name"), false;
                 if (p.order == MOST_PROPERTIES)
-                    return whit_json_schema_refuse(c, k, "the object has too many properties"), false;
+                    return whit_json_schema_refuse(
+                               c, k,
+                               "the object has more than %u properties (properties and required together), the limit",
+                               MOST_PROPERTIES),
+                           false;
                 if (!whit_buf_append(out, &p, sizeof p)) c->graph->failed = true;
             }
         }
@@ -254,7 +259,9 @@ static bool find_names(object *o)
             by = k;
             if (pattern_bit(o, k)) continue;
             if (o->n_patterns == PATTERNS_MAX)
-                return whit_json_schema_refuse(c, k, "the object has too many patterns of names (%d at most)",
+                return whit_json_schema_refuse(c, k,
+                                               "the object has more than %d patterns of names (patternProperties, "
+                                               "propertyNames), the limit",
                                                PATTERNS_MAX),
                        false;
             o->patterns[o->n_patterns++] = k;
@@ -464,7 +471,9 @@ static uint32_t refuse_many(whit_json_schema_compiler *c, whit_json_schema_set s
         if (set.items[i].kind == WHIT_JSON_SCHEMA_HOLDS)
             node = whit_json_schema_get(c, set.items[i].node, "minProperties");
         if (node != WHIT_JSON_NONE)
-            return whit_json_schema_refuse(c, node, "this many properties without names cannot be enforced");
+            return whit_json_schema_refuse(c, node,
+                                           "minProperties needs several properties without names, which is not "
+                                           "supported: name them in properties");
     }
     return whit_automaton_split(c->graph, NULL, 0);
 }

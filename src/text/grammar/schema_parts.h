@@ -162,7 +162,10 @@ uint32_t whit_json_schema_format_strings(whit_json_schema_compiler *c, whit_lang
 static inline bool whit_json_schema_work(whit_json_schema_compiler *c, uint32_t node, uint32_t work)
 {
     c->work += work;
-    if (c->work > 40000000) whit_json_schema_refuse(c, node, "checking the schema takes too many steps");
+    if (c->work > 40000000)
+        whit_json_schema_refuse(
+            c, node,
+            "checking the schema takes too long (limit: 40 million steps): make its lists and references shorter");
     return c->status == WHIT_OK;
 }
 static inline uint32_t whit_json_schema_get(const whit_json_schema_compiler *c, uint32_t schema, const char *key)

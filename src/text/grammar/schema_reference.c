@@ -138,7 +138,9 @@ static uint32_t follow_pointer(whit_json_schema_compiler *c, uint32_t ref, uint3
         size_t end = from;
         while (end < n && text[end] != '/') end++;
         if (end - from >= sizeof part)
-            return whit_json_schema_refuse(c, ref, "the reference is too long"), WHIT_JSON_NONE;
+            return whit_json_schema_refuse(c, ref,
+                                           "a part of the reference between two / has more than 511 bytes, the limit"),
+                   WHIT_JSON_NONE;
         decode_part(text + from, end - from, part);
         if (!whit_json_schema_work(c, ref, (uint32_t)whit_json_count(&c->json, at))) return WHIT_JSON_NONE;
         if (whit_json_type_of(&c->json, at) == WHIT_JSON_ARRAY) {
@@ -180,7 +182,9 @@ static uint32_t find_anchor(whit_json_schema_compiler *c, uint32_t ref, uint32_t
     }
     if (!found) return WHIT_JSON_NONE;
     if (dynamic && found->dynamic && n_dynamic > 1)
-        return whit_json_schema_refuse(c, ref, "a dynamic reference with several anchors cannot be enforced"),
+        return whit_json_schema_refuse(
+                   c, ref,
+                   "several schemas have this $dynamicAnchor, which is not supported: use $ref and one $anchor"),
                WHIT_JSON_NONE;
     return found->node;
 }
@@ -215,7 +219,7 @@ static uint32_t resolve_reference(whit_json_schema_compiler *c, uint32_t ref, ui
     else
         to = find_anchor(c, ref, in, fragment, n_fragment, dynamic);
     if (to == WHIT_JSON_NONE)
-        whit_json_schema_refuse(c, ref, "there is nothing at %.*s", (int)(n < 120 ? n : 120), text);
+        whit_json_schema_refuse(c, ref, "the schema has nothing at %.*s", (int)(n < 120 ? n : 120), text);
     return to;
 }
 

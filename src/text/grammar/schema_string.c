@@ -30,7 +30,8 @@ void whit_json_schema_close_language(whit_json_schema_compiler *c, whit_language
     c->language_work += l->work;
     if (l->failed || c->language_work > LANGUAGE_WORK_MAX)
         whit_json_schema_refuse(c, node,
-                                "checking the patterns and lengths of this string together takes too many steps");
+                                "the patterns, formats and lengths of this string are too large to combine: shorten or "
+                                "remove some of them");
     whit_language_close(l);
 }
 
@@ -43,7 +44,9 @@ static bool read_pattern(whit_json_schema_compiler *c, uint32_t node, const char
     whit_status status = whit_pattern_read("", text, n, syntax, root, &error);
     c->language_work += (uint64_t)syntax->n_properties * PROPERTY_WORK;
     if (c->language_work > LANGUAGE_WORK_MAX) {
-        whit_json_schema_refuse(c, node, "checking the patterns of this schema takes too many steps");
+        whit_json_schema_refuse(
+            c, node,
+            "the patterns of this schema are too large together (\\p{...} costs most): shorten or remove some of them");
         return false;
     }
     if (syntax->failed)
@@ -158,7 +161,8 @@ static uint32_t keyword_strings(whit_json_schema_compiler *c, whit_language *l, 
     if (!whit_json_is(json, key, "format")) return WHIT_LANGUAGE_ALL;
     bool beside = whit_json_get(json, schema, "pattern") != WHIT_JSON_NONE;
     if (exact && whit_json_schema_format(c, value, WHIT_JSON_SCHEMA_STRICT))
-        whit_json_schema_refuse(c, value, "the opposite of this format cannot be enforced");
+        whit_json_schema_refuse(
+            c, value, "not with a format (also in if and oneOf) is not supported: use a pattern instead of the format");
     return format_expression(c, l, value, beside ? WHIT_JSON_SCHEMA_STRICT : WHIT_JSON_SCHEMA_WRITTEN);
 }
 
@@ -172,7 +176,9 @@ static uint32_t strings_of(whit_json_schema_compiler *c, whit_language *l, uint3
         return WHIT_LANGUAGE_NONE;
     }
     if (depth > 64) {
-        whit_json_schema_refuse(c, schema, "too many references follow each other, or the schema refers to itself");
+        whit_json_schema_refuse(
+            c, schema,
+            "more than 64 schemas are nested here, or the schema refers to itself: shorten the chain of references");
         return WHIT_LANGUAGE_NONE;
     }
     if (!whit_json_schema_work(c, schema, 200) || !(whit_json_schema_types(c, schema) & WHIT_JSON_SCHEMA_STRING))

@@ -33,7 +33,9 @@ static bool has_format(whit_json_schema_compiler *c, uint32_t value, uint32_t fo
     if (!whit_json_schema_open_language(c, &l)) return false;
     bool matches = whit_language_matches(&l, whit_json_schema_format_strings(c, &l, format), text, n);
     whit_json_schema_close_language(c, &l, format);
-    if (!matches) whit_json_schema_refuse(c, format, "this format cannot be enforced for listed strings");
+    if (!matches)
+        whit_json_schema_refuse(c, format,
+                                "a string in enum or const may not have this format: remove the format or the string");
     return matches;
 }
 
@@ -72,7 +74,9 @@ static bool is_multiple(whit_json_schema_compiler *c, uint32_t value, uint32_t s
     if (!whit_decimal_of_node(&c->json, step, &unit) || unit.n == 0 || unit.negative)
         return whit_json_schema_refuse(c, step, "expected a number above 0"), false;
     bool is = whit_decimal_is_multiple(&number, &unit, &known);
-    if (!known) whit_json_schema_refuse(c, step, "multiples of this number cannot be enforced");
+    if (!known)
+        whit_json_schema_refuse(
+            c, step, "multipleOf and the numbers in enum or const have too many digits to compare: shorten them");
     return is;
 }
 
@@ -90,7 +94,7 @@ static bool keeps_count(whit_json_schema_compiler *c, uint32_t value, uint32_t k
         double limit;
         if (!is_min && !whit_json_is(&c->json, key, sizes[i].max)) continue;
         if (!whit_json_f64(&c->json, key + 1, &limit) || limit < 0 || limit != __builtin_floor(limit))
-            return whit_json_schema_refuse(c, key + 1, "expected a count"), false;
+            return whit_json_schema_refuse(c, key + 1, "expected a whole number from 0 on"), false;
         if (whit_json_type_of(&c->json, value) != sizes[i].type) return true;
         double n = sizes[i].type == WHIT_JSON_STRING ? count_characters(&c->json, value)
                                                      : (double)whit_json_count(&c->json, value);
@@ -349,7 +353,9 @@ static bool keyword_holds(whit_json_schema_compiler *c, uint32_t value, uint32_t
     case UNTOLD_LIST:
     case UNTOLD_OBJECT:
         if ((keywords[i].what == UNTOLD_LIST ? array : object) && !whit_json_bool(json, what, false))
-            whit_json_schema_refuse(c, what, "this keyword cannot be enforced together with enum or const");
+            whit_json_schema_refuse(
+                c, what,
+                "unevaluatedItems and unevaluatedProperties are not supported with enum or const: remove one of them");
         return true;
     }
     return true;
@@ -361,7 +367,12 @@ static bool valid_at(whit_json_schema_compiler *c, uint32_t value, uint32_t sche
     if (type == WHIT_JSON_BOOL) return whit_json_bool(&c->json, schema, false);
     if (type != WHIT_JSON_OBJECT)
         return whit_json_schema_refuse(c, schema, "a schema must be an object, true or false"), false;
-    if (depth > DEPTH_MAX) return whit_json_schema_refuse(c, schema, "the schema refers to itself"), false;
+    if (depth > DEPTH_MAX)
+        return whit_json_schema_refuse(c, schema,
+                                       "more than %u schemas are nested here, or the schema refers to itself: shorten "
+                                       "the chain of references",
+                                       DEPTH_MAX),
+               false;
     for (uint32_t k = whit_json_first(&c->json, schema); k != WHIT_JSON_NONE; k = whit_json_next(&c->json, schema, k))
         if (!whit_json_schema_work(c, k, 10) || !keyword_holds(c, value, schema, k, depth + 1)) return false;
     return c->status == WHIT_OK;

@@ -13,7 +13,7 @@ static bool read_count(whit_json_schema_compiler *c, uint32_t node, uint32_t *co
 {
     double value;
     if (!whit_json_f64(&c->json, node, &value) || value < 0 || value != __builtin_floor(value))
-        return whit_json_schema_refuse(c, node, "expected a count"), false;
+        return whit_json_schema_refuse(c, node, "expected a whole number from 0 on"), false;
     *count = value < 4e9 ? (uint32_t)value : WHIT_AUTOMATON_UNBOUNDED - 1;
     return true;
 }
