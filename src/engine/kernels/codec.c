@@ -223,9 +223,10 @@ whit_status whit_tensor_type_check(const whit_tensor_type *type, whit_error *err
     if (!fault && (!type->n_rows || !type->n_cols)) fault = "it has no rows or no columns";
     if (!fault && type->layout == WHIT_LAYOUT_TILE16 && type->n_cols > WHIT_MAX_COLS)
         fault = "it has more than 65536 columns";
-    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX)) fault = "it has too many rows or columns";
+    if (!fault && (type->n_rows > INT32_MAX || type->n_cols > INT32_MAX))
+        fault = "it has too many rows or columns (at most 2^31 - 1)";
     uint64_t bytes;
-    if (!fault && !whit_codec_total_bytes(type, &bytes)) fault = "its size overflows";
+    if (!fault && !whit_codec_total_bytes(type, &bytes)) fault = "its size exceeds 2^64 bytes";
     if (fault)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: %s", codec->name, type->n_rows, type->n_cols,
                          fault);

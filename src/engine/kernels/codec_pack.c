@@ -26,11 +26,13 @@ static whit_status check_levels(const whit_tensor_type *type, const int8_t *code
     const whit_codec_info *codec = whit_codec_find(type->codec);
     for (uint32_t k = 0; codec->grid && k < type->n_cols; k += 8)
         if (whit_grid_find((whit_codec)type->codec, codes + k) < 0)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot store columns %u to %u: its codebook lacks them",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "codec %s cannot store the codes of columns %u to %u together: its codebook lacks them",
                              codec->name, k, k + 7);
     for (uint32_t k = 0; !codec->grid && k < type->n_cols; k++)
         if (!memchr(codec->levels, codes[k], 16))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot store the code %d", codec->name, codes[k]);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec %s cannot store the code %d: choose another codec",
+                             codec->name, codes[k]);
     return WHIT_OK;
 }
 
@@ -46,7 +48,8 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
         for (uint32_t k = 0; is_b1 && k < type->n_cols; k++) bad |= codes[k] == 0;
         for (uint32_t k = 0; bad && k < type->n_cols; k++)
             if (codes[k] < codec->code_min || codes[k] > codec->code_max || (is_b1 && codes[k] == 0))
-                return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s cannot store the code %d", codec->name, codes[k]);
+                return whit_fail(error, WHIT_ERROR_ARGUMENT, "codec %s cannot store the code %d: choose another codec",
+                                 codec->name, codes[k]);
         if (codec->levels) WHIT_TRY(check_levels(type, codes, error));
     }
     return WHIT_OK;
@@ -345,8 +348,9 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
     const whit_codec_info *codec = whit_codec_find(type->codec);
     if (row_begin % ROWS || row_begin > type->n_rows || n > type->n_rows - row_begin ||
         (n % ROWS && row_begin + n != type->n_rows))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rows from %u on, %u of them, do not fill whole tiles", row_begin,
-                         n);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "whit_codec_pack: rows from %u on, %u of them, must begin and end at multiples of 16",
+                         row_begin, n);
     whit_geometry g = whit_codec_geometry(type);
     if (type->layout == WHIT_LAYOUT_PLAIN) {
         size_t row_bytes = (size_t)type->n_cols * codec->elem_bytes;

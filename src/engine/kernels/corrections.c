@@ -241,7 +241,9 @@ whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier
         if (ok) memcpy(out->data + 4 * ((uint64_t)tile + 1), &units, sizeof units);
     }
     if (!ok) return whit_fail_memory(error, "outliers", n * sizeof *outliers);
-    if (!fits) return whit_fail(error, WHIT_ERROR_LIMIT, "a row has more outliers or columns than there is room for");
+    if (!fits)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "a row has more than 255 outliers, or the tensor more than 65,536 columns: the limits");
     return WHIT_OK;
 }
 

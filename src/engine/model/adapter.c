@@ -69,9 +69,13 @@ static whit_status check_pair(const whit_adapter_view *view, uint32_t i, uint64_
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair %" PRIu32 " of the adapter has an invalid name", place, i);
     const char *name = (const char *)view->data + entry->name_offset;
     if (entry->reserved || entry->reserved_too)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair '%.80s' has reserved words that are not 0", place, name);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: pair '%.80s' has reserved words that are not 0: the file is damaged, or made by a later whit", place,
+            name);
     if (i && strcmp((const char *)view->data + entry_at(view, i - 1)->name_offset, name) >= 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair '%.80s' is out of order", place, name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: pair '%.80s' is out of order: the file is damaged", place,
+                         name);
     if (entry->rank > WHIT_ADAPTER_MAX_RANK)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: pair '%.80s' has rank %" PRIu32 ", over %d", place, name,
                          entry->rank, WHIT_ADAPTER_MAX_RANK);
@@ -118,7 +122,8 @@ static whit_status bind_pair(whit_adapter_weights *weights, uint32_t i, const wh
     const whit_tensor_type *type = tensor >= 0 ? whit_ndf_tensor_type(model, (uint32_t)tensor) : NULL;
     if (!type || !whit_adapter_may_change(pair->name, type) || type->n_rows != pair->b.type.n_rows ||
         type->n_cols != pair->a.type.n_cols)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the model has no matrix '%.80s' of %u x %u", place, pair->name,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the adapter does not fit: the model has no matrix '%.80s' of %u x %u", place, pair->name,
                          pair->b.type.n_rows, pair->a.type.n_cols);
     weights->of_tensor[tensor] = pair;
     return WHIT_OK;
@@ -135,7 +140,7 @@ whit_status whit_adapter_bind(const whit_adapter_view *view, const whit_ndf *mod
     whit_table_get_u64(whit_ndf_config(model), "hadamard_block", &block);
     if (block)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the model's matrices are rotated (Hadamard), which adapters do not support", place);
+                         "%s: the model's matrices are rotated (Hadamard), and such a model takes no adapters", place);
     if (memcmp(view->identity, whit_ndf_identity(model), WHIT_HASH_BYTES) != 0) {
         char belongs[2 * WHIT_HASH_BYTES + 1], is[2 * WHIT_HASH_BYTES + 1];
         whit_hash_hex(view->identity, belongs);

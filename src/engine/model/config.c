@@ -93,7 +93,8 @@ whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_err
     *config = (whit_config){0};
     const char *family = whit_table_get_string(table, "family");
     if (!family || strlen(family) >= sizeof config->family)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field 'family' is missing or too long", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: configuration field 'family' is missing or longer than 31 bytes", path);
     memcpy(config->family, family, strlen(family) + 1);
     for (size_t i = 0; i < N_FIELDS; i++) {
         void *place = (char *)config + fields[i].offset;
@@ -114,12 +115,13 @@ whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_err
         whit_value any;
         bool is_absent = fields[i].is_optional && !whit_table_get(table, fields[i].key, &any);
         if ((!found && !is_absent) || !fits)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: configuration field '%s' is missing or too large", path,
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: configuration field '%s' is missing, or not a number of its range", path,
                              fields[i].key);
     }
     config->program = whit_table_get_string(table, "program");
     if (config->program && strlen(config->program) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the family's program has more than %zu bytes", path,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the family's program has more than %zu bytes, the limit", path,
                          WHIT_FAMILY_MAX_PROGRAM_BYTES);
     WHIT_TRY(whit_config_load_layers(table, path, config, error));
     return whit_config_check(config, path, error);
@@ -229,32 +231,42 @@ whit_status whit_config_check(const whit_config *c, const char *path, whit_error
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s is %u, but must be from %u to %u", path, bounds[i].name,
                              bounds[i].value, bounds[i].least, bounds[i].most);
     if (c->n_heads % c->n_kv_heads)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads cannot share %u key/value heads", path, c->n_heads,
-                         c->n_kv_heads);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: %u heads cannot share %u key/value heads: their number must be a multiple", path,
+                         c->n_heads, c->n_kv_heads);
     if (c->delta_heads && (!c->delta_key_heads || c->delta_heads % c->delta_key_heads))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u value heads of a delta rule cannot share %u key heads", path,
-                         c->delta_heads, c->delta_key_heads);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: %u value heads of a delta rule cannot share %u key heads: their number must be a multiple", path,
+            c->delta_heads, c->delta_key_heads);
     if (c->hadamard_block > WHIT_HADAMARD_BLOCK_MAX || c->hadamard_block == 1 ||
         (c->hadamard_block & (c->hadamard_block - 1)))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: blocks of %u rotated inputs are not a power of two", path,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: hadamard_block is %u, but must be 0 or a power of two from 2 to 65536", path,
                          c->hadamard_block);
     if ((uint64_t)c->n_heads * c->head_dim > 65536)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u heads of %u are too wide", path, c->n_heads, c->head_dim);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: %u heads of %u have more than 65536 elements together, the limit", path, c->n_heads,
+                         c->head_dim);
     if (c->n_shared_layers >= c->n_layers)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: n_shared_layers is %u, but must be below the %u layers", path,
                          c->n_shared_layers, c->n_layers);
     if (c->side_width > 65536 / c->n_layers)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: per-layer embeddings of width %u are too wide for %u layers",
-                         path, c->side_width, c->n_layers);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: per-layer embeddings of width %u for %u layers exceed 65536 elements, the limit", path,
+                         c->side_width, c->n_layers);
     if (c->rope_dim > c->head_dim || c->rope_dim % 2)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE cannot rotate %u of %u dimensions", path, c->rope_dim,
-                         c->head_dim);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: RoPE cannot rotate %u of %u dimensions: an even number up to the latter is needed", path,
+                         c->rope_dim, c->head_dim);
     if (!(c->norm_eps > 0 && c->norm_eps < 1))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps %g is not in (0, 1)", path, c->norm_eps);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: norm_eps is %g, but must be between 0 and 1", path,
+                         c->norm_eps);
     if (!(c->rope_theta >= 1 && c->rope_theta < 1e12))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta %g is not in [1, 1e12)", path, c->rope_theta);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: rope_theta is %g, but must be from 1 to below 1e12", path,
+                         c->rope_theta);
     if (!memchr(c->family, 0, sizeof c->family))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the family's name is too long", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the family's name is longer than 31 bytes, the limit", path);
     for (size_t i = 0; i < N_FIELDS; i++)
         if (fields[i].kind == FIELD_F64 && !isfinite(*(const double *)((const char *)c + fields[i].offset)))
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s is not a finite number", path, fields[i].key);

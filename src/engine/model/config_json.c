@@ -14,7 +14,8 @@ whit_status whit_config_read_json(const char *path, const whit_allocator *alloca
     for (uint32_t i = 0; i < config->n_ropes; i++)
         scaled = scaled || config->ropes[i].has_factors || config->ropes[i].scaling == WHIT_ROPE_LONG;
     if (status == WHIT_OK && scaled)
-        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a new model cannot have scaled RoPE", path);
+        status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                           "%s: scaled RoPE is not supported in a new model: remove rope_scaling", path);
     whit_import_hf_free_divisors(&importer);
     config->tied_head = importer.tied;
     whit_hf_close(importer.hf);

@@ -62,11 +62,12 @@ whit_status whit_config_set_kind(whit_config *c, uint32_t layer, const whit_laye
 {
     uint32_t i = 0;
     if (layer >= WHIT_MAX_LAYERS)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the model has more than %u layers", path, WHIT_MAX_LAYERS);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the model has more than %u layers, the limit", path,
+                         WHIT_MAX_LAYERS);
     while (i < c->n_kinds && memcmp(&c->kinds[i], kind, sizeof *kind) != 0) i++;
     if (i == WHIT_KINDS_MAX)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has more than %u kinds of layers", path,
-                         WHIT_KINDS_MAX);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has more than %u different kinds of layers, the limit", path, WHIT_KINDS_MAX);
     c->kinds[i] = *kind;
     if (i == c->n_kinds) c->n_kinds++;
     c->kind_of_layer[layer] = (uint8_t)i;

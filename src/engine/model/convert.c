@@ -29,7 +29,7 @@ whit_status whit_convert_options_check(const whit_convert_options *options, whit
     uint8_t codec;
     const char *ternary = or_null(options->ternary), *embd = or_null(options->embd), *head = or_null(options->head);
     if (ternary && strcmp(ternary, "t2") != 0 && strcmp(ternary, "t5") != 0 && strcmp(ternary, "q2") != 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "ternary codec '%s' is not t2, t5 or q2", ternary);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "ternary codec '%s' is unknown: choose t2, t5 or q2", ternary);
     if (embd && (!whit_codec_parse(embd, &codec) || codec > WHIT_CODEC_I4))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "embedding codec '%s' is unknown: choose one of f32 f16 bf16 i8 i4", embd);
@@ -400,7 +400,8 @@ static whit_status do_round(struct tensor_job *t, uint32_t begin)
     chunk->begin = begin;
     chunk->n = left < t->chunk_rows ? left : t->chunk_rows;
     if (chunk->n && !chunk_type(&t->to, chunk->n, &chunk->tensor))
-        return whit_fail(t->job->error, WHIT_ERROR_LIMIT, "tensor '%s' is too large", t->from->name);
+        return whit_fail(t->job->error, WHIT_ERROR_LIMIT, "tensor '%s' is too large: its rows exceed the address space",
+                         t->from->name);
     for (int p = 0; p < WHIT_PART_COUNT; p++) chunk->tensor.part[p] = chunk->part[p];
     uint32_t n_items = ITEM_SLICES + (chunk->n + t->slice_rows - 1) / t->slice_rows;
     return whit_pool_try(t->job->pool, do_item, t, n_items, 1, t->job->error);
@@ -470,7 +471,8 @@ static whit_status declare_all(struct job *job)
         uint64_t bytes[WHIT_PART_COUNT] = {0}, total = 0;
         for (int p = 0; p < WHIT_PART_COUNT; p++) {
             if (!whit_codec_part_bytes(&job->types[i], (whit_part)p, &bytes[p]))
-                return whit_fail(job->error, WHIT_ERROR_LIMIT, "%s: tensor '%s' is too large", job->source->path,
+                return whit_fail(job->error, WHIT_ERROR_LIMIT,
+                                 "%s: tensor '%s' is too large: its parts exceed 2^64 bytes", job->source->path,
                                  from->name);
             if (job->changes[i].finished) bytes[p] = job->changes[i].finished->part_bytes[p];
             total += bytes[p];

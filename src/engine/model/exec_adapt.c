@@ -102,8 +102,8 @@ static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *m
         for (uint32_t k = 0; k < mounting->n; k++)
             if (mounting->mounts[k].weights->of_tensor[step->weight])
                 return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                                 "an adapter changes matrices of layer %u, which is computed only for tokens whose "
-                                 "outputs are requested: this is not supported",
+                                 "an adapter that changes matrices of layer %u, which runs only for the last tokens of "
+                                 "a step, is not supported",
                                  step->layer);
     }
     return WHIT_OK;

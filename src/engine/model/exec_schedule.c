@@ -108,9 +108,10 @@ whit_status whit_exec_choose(const whit_plan *plan, const whit_tensor *tensors, 
         if (is_linear(&plan->steps[i])) s->choice_of[i] = choice_of(s, plan, &plan->steps[i], tensors, kernels);
     for (uint32_t i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].op == WHIT_PLAN_EXPERT_LINEAR && whit_is_corrected(&tensors[plan->steps[i].weight]))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "layer %u has matrices of experts with corrections, which are not supported",
-                             plan->steps[i].layer);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "layer %u: corrections of experts' matrices are not supported: compress the model without them",
+                plan->steps[i].layer);
     return WHIT_OK;
 }
 

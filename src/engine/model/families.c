@@ -115,10 +115,11 @@ struct builder {
 static whit_status kind_of(const whit_config *config, int layer, const char *field, int64_t *value, whit_error *error)
 {
     if (layer < 0 || (uint32_t)layer >= config->n_layers)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': the model has %u layers", config->n_layers);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'kind': the layer is outside the model, which has %u, counted from 0", config->n_layers);
     const whit_layer_kind kind = whit_config_kind(config, (uint32_t)layer);
     if (whit_layer_kind_field(&kind, field, value)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': layers have no field '%.32s'", field);
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "'kind': a layer's kind has no field '%.32s'", field);
 }
 
 static const char *or_null(const char *text)
@@ -147,11 +148,11 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     /* Every integer argument is a layer, a size or a value. */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a size",
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a size or layer from 0 to 2^31 - 1",
                              whit_family_functions[function].name, (long long)a[s - begin].i);
     if (whit_family_functions[function].signature[0] == 'i' && a[0].i > UINT16_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a layer", whit_family_functions[function].name,
-                         (long long)a[0].i);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a layer from 0 to 65535",
+                         whit_family_functions[function].name, (long long)a[0].i);
     int layer = (int)a[0].i;
 #define SIZE(k) ((uint32_t)a[k].i)
 #define REF(k)  ((whit_ref)a[k].i)

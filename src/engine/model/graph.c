@@ -58,7 +58,8 @@ whit_status whit_graph_finish(whit_graph *graph)
 {
     if (!graph->vector) graph->vector = graph->hidden;
     if (graph->status == WHIT_OK && !graph->output && !graph->vector)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "the graph has no output");
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "the graph has no output: call output() or vector()");
     graph->error = NULL;
     return graph->status;
 }
@@ -69,7 +70,8 @@ static bool grow_array(whit_graph *graph, void **array, uint32_t *capacity, uint
     if (used < *capacity) return true;
     uint32_t wanted = *capacity ? *capacity * 2 : 256;
     if (wanted > MAX_NODES) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_LIMIT, "the graph has more than %u operations", used);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_LIMIT, "the graph has more than %u operations, the limit", used);
         return false;
     }
     void *larger = whit_zalloc_array(graph->allocator, wanted, elem_bytes);
@@ -119,11 +121,13 @@ static bool check_pairs(whit_graph *graph, const char *name, const whit_node *no
         const whit_ref input = node->input[j];
         if (!input || graph->values[input - 1].rows != WHIT_ROWS_EXPERT) continue;
         if (!takes_pairs(node->op))
-            graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: '%s' does not take rows of experts",
-                                      name, whit_op_name((whit_op)node->op));
+            graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                      "graph: %s: '%s' does not take the rows that dispatch() returns", name,
+                                      whit_op_name((whit_op)node->op));
         else if (input < graph->dispatched)
-            graph->status =
-                whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s reads rows of an earlier dispatch", name);
+            graph->status = whit_fail(
+                graph->error, WHIT_ERROR_FORMAT,
+                "graph: %s: its input is from an earlier dispatch(), but only that of the last one can be used", name);
     }
     return graph->status == WHIT_OK;
 }
@@ -158,7 +162,8 @@ static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
 {
     if (graph->status != WHIT_OK) return 0;
     if (value == 0 || value > graph->n_values) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "graph: %s has a missing input", user);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_ARGUMENT, "graph: %s: an input is not a value of this graph", user);
         return 0;
     }
     return graph->values[value - 1].width;
@@ -192,8 +197,9 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
         return -1;
     }
     if (type->layout != layout) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is not laid out as a %s", full,
-                                  layout == WHIT_LAYOUT_PLAIN ? "vector" : "matrix");
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is not stored as a %s: convert the original again",
+                      full, layout == WHIT_LAYOUT_PLAIN ? "vector" : "matrix");
         return -1;
     }
     return index;
@@ -205,7 +211,8 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     whit_tensor_type type = {0};
     int32_t index = weight_of(graph, layer, name, 1, width, WHIT_LAYOUT_PLAIN, &type);
     if (index >= 0 && type.codec != WHIT_CODEC_F32) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "vector '%s' of layer %d is not f32", name, layer);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "vector '%s' of layer %d is not f32: convert the original again", name, layer);
         return -1;
     }
     return index;
@@ -218,8 +225,8 @@ static whit_ref rotate_blocks(whit_graph *graph, int layer, const char *name, wh
     char signs[32];
     snprintf(signs, sizeof signs, "hadamard.%u", width);
     if (graph->status == WHIT_OK && (!block || width % block))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: %u inputs are not rotated blocks of %u",
-                                  name, width, block);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: %u inputs do not divide into rotated blocks of %u", name, width, block);
     const int32_t weight = graph->hadamard_signs ? vector_of(graph, -1, signs, width) : -1;
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_HADAMARD,
@@ -336,8 +343,10 @@ whit_ref whit_graph_rope(whit_graph *graph, int layer, const char *name, whit_re
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (head_dim == 0 || width % head_dim || rotary > head_dim || rotary % 2))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "graph: %s: cannot rotate %u of %u dimensions per head", name, rotary, head_dim);
+        graph->status = whit_fail(
+            graph->error, WHIT_ERROR_FORMAT,
+            "graph: %s: RoPE cannot rotate %u of %u dimensions a head: an even number up to the latter is needed", name,
+            rotary, head_dim);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_ROPE,
                                  .input = {x},
@@ -355,9 +364,9 @@ static whit_ref attend(whit_graph *graph, int layer, const char *name, const whi
     uint32_t q_width = width_of(graph, q, name), k_width = width_of(graph, k, name), v_width = width_of(graph, v, name);
     if (graph->status == WHIT_OK &&
         (head_dim == 0 || k_width == 0 || k_width != v_width || q_width % k_width || k_width % head_dim))
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: heads of %u do not fit q, k, v of %u, %u, %u", name,
-                      head_dim, q_width, k_width, v_width);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: heads of %u elements do not divide q, k and v of %u, %u and %u elements",
+                                  name, head_dim, q_width, k_width, v_width);
     node.op = WHIT_OP_ATTENTION;
     for (int i = 0; i < 3; i++) node.input[i] = qkv[i];
     node.weight = node.bias = -1;
@@ -384,8 +393,8 @@ whit_ref whit_graph_attention_sinks(whit_graph *graph, int layer, whit_ref atten
     whit_node *node = graph->n_nodes ? &graph->nodes[graph->n_nodes - 1] : NULL;
     if (graph->status != WHIT_OK) return 0;
     if (!node || node->output != attended || node->op != WHIT_OP_ATTENTION) {
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: sinks do not belong to the preceding attention");
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: attention_sinks() must follow the attention whose result it takes");
         return 0;
     }
     node->weight = vector_of(graph, layer, weight, graph->values[attended - 1].width / node->head_dim);
@@ -400,7 +409,8 @@ whit_ref whit_graph_attention_shared(whit_graph *graph, int layer, const char *n
     for (uint32_t i = 0; graph->status == WHIT_OK && i < graph->n_nodes; i++)
         if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].layer == owner) attends = &graph->nodes[i];
     if (graph->status == WHIT_OK && !attends)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: layer %u has not attended", name, owner);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: layer %u has no attention() before it", name, owner);
     if (graph->status == WHIT_OK &&
         (attends->head_dim != head_dim || graph->values[attends->output - 1].width != width))
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its heads differ from those of layer %u",
@@ -447,7 +457,8 @@ whit_ref whit_graph_join(whit_graph *graph, int layer, const char *name, whit_re
 {
     const uint32_t width_a = width_of(graph, a, name), width_b = width_of(graph, b, name);
     if (graph->status == WHIT_OK && graph->values[a - 1].rows != graph->values[b - 1].rows)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its inputs have different rows", name);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: one input has all tokens, the other only the selected ones", name);
     return push_node(graph, layer, name, width_a + width_b,
                      (whit_node){.op = WHIT_OP_JOIN, .input = {a, b}, .weight = -1, .bias = -1});
 }
@@ -461,7 +472,8 @@ whit_ref whit_graph_softcap(whit_graph *graph, int layer, const char *name, whit
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(cap > 0))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a cap of %g is not possible", name, cap);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: the cap is %g, but must be above 0", name, cap);
     return push_node(
         graph, layer, name, width,
         (whit_node){.op = WHIT_OP_SOFTCAP, .input = {x}, .weight = -1, .bias = -1, .constant = (float)cap});
@@ -481,10 +493,11 @@ static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
     if (graph->status == WHIT_OK && width != other)
         graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s joins widths %u and %u", name, width, other);
+            whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                      "graph: %s: its inputs have %u and %u elements, but need as many", name, width, other);
     if (graph->status == WHIT_OK && graph->values[a - 1].rows != graph->values[b - 1].rows)
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                  "graph: %s joins a value of all tokens and one of the selected ones", name);
+                                  "graph: %s: one input has all tokens, the other only the selected ones", name);
     node.input[0] = a;
     node.input[1] = b;
     node.weight = node.bias = -1;
@@ -517,8 +530,8 @@ whit_ref whit_graph_temperature(whit_graph *graph, int layer, const char *name, 
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !length)
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a length of 0 tokens is not possible", name);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: the length is 0, but must be at least 1 token", name);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_TEMPERATURE,
                                  .input = {x},
@@ -539,9 +552,9 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
 {
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && (n_taps < 1 || n_taps > WHIT_CONV_TAPS_MAX || width > UINT32_MAX / n_taps))
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
-                      "graph: %s: a convolution of %u taps (1 to %d are supported)", name, n_taps, WHIT_CONV_TAPS_MAX);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                                  "graph: %s: the convolution has %u taps, but 1 to %d are supported", name, n_taps,
+                                  WHIT_CONV_TAPS_MAX);
     int32_t index = vector_of(graph, layer, weight, n_taps * width);
     return push_node(
         graph, layer, name, width,
@@ -567,7 +580,8 @@ static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_re
     }
     uint8_t rows = graph->values[mixed - 1].rows;
     if (rows != WHIT_ROWS_BATCH || graph->values[beta - 1].rows != rows || graph->values[decay - 1].rows != rows) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s reads selected tokens", name);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: recurrent layers must come before selected()", name);
         return false;
     }
     return true;
@@ -595,7 +609,7 @@ whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_r
     uint32_t width = width_of(graph, x, name);
     if (graph->status == WHIT_OK && !(limit > 0))
         graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a limit of %g is not possible", name, limit);
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: the limit is %g, but must be above 0", name, limit);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_CLAMP,
                                  .input = {x},
@@ -609,8 +623,8 @@ whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, w
 {
     uint32_t width = width_of(graph, x, name), one = width_of(graph, gate, name);
     if (graph->status == WHIT_OK && (one != 1 || graph->values[x - 1].rows != graph->values[gate - 1].rows))
-        graph->status =
-            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a gate of rows has one element for each", name);
+        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                                  "graph: %s: the gate must have one element for each row of the other input", name);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_SCALE_ROWS, .input = {x, gate}, .weight = -1, .bias = -1});
 }
@@ -621,12 +635,15 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
 {
     const uint32_t n = width_of(graph, logits, name);
     if (graph->status == WHIT_OK && (!n || n > WHIT_EXPERTS_MAX || !shape.n_used || shape.n_used > n))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: a token cannot take %u of %u experts",
-                                  name, shape.n_used, n);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                      "graph: %s: a token cannot take %u of %u experts: at least one and at most all are possible",
+                      name, shape.n_used, n);
     if (graph->status == WHIT_OK && graph->n_experts && (graph->n_experts != n || graph->n_used != shape.n_used))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
-                                  "graph: %s: %u of %u experts, where an earlier layer has %u of %u", name,
-                                  shape.n_used, n, graph->n_used, graph->n_experts);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                      "graph: %s: it takes %u of %u experts, but an earlier layer %u of %u, and all must be alike",
+                      name, shape.n_used, n, graph->n_used, graph->n_experts);
     const int32_t choice = shape.choice ? vector_of(graph, layer, shape.choice, n) : -1;
     const int32_t scales = shape.scales ? vector_of(graph, layer, shape.scales, n) : -1;
     const whit_ref route = push_node(graph, layer, name, 2 * shape.n_used,
@@ -653,7 +670,8 @@ static bool is_route(whit_graph *graph, const char *name, whit_ref route)
     if (graph->status != WHIT_OK) return false;
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].output == route && graph->nodes[i].op == WHIT_OP_ROUTE) return true;
-    graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s needs the result of route()", name);
+    graph->status =
+        whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its route must be the result of route()", name);
     return false;
 }
 
@@ -684,11 +702,13 @@ whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name
     const uint32_t k = width_of(graph, x, name);
     whit_tensor_type type = {0};
     if (graph->status == WHIT_OK && graph->values[x - 1].rows != WHIT_ROWS_EXPERT)
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s must come after dispatch()", name);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its input must come from dispatch()", name);
     if (graph->status == WHIT_OK && (!width || width % WHIT_TILE_ROWS || width > WHIT_MAX_COLS))
-        graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
-                                  "graph: %s: experts of %u rows (multiples of %d up to %d are supported)", name, width,
-                                  WHIT_TILE_ROWS, WHIT_MAX_COLS);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
+                      "graph: %s: the experts have %u rows, but only multiples of %d up to %d are supported", name,
+                      width, WHIT_TILE_ROWS, WHIT_MAX_COLS);
     const int32_t index = weight_of(graph, layer, weight, graph->n_experts * width, k, WHIT_LAYOUT_TILE16, &type),
                   bias_index =
                       bias ? weight_of(graph, layer, bias, graph->n_experts, width, WHIT_LAYOUT_TILE16, &type) : -1;
@@ -706,13 +726,14 @@ whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit
     const uint32_t width = width_of(graph, x, name);
     if (!is_route(graph, name, route)) return 0;
     if (graph->values[x - 1].rows != WHIT_ROWS_EXPERT) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s must come after dispatch()", name);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "graph: %s: its input must come from dispatch()", name);
         return 0;
     }
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].output == graph->dispatched && graph->nodes[i].input[1] != route)
             graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                                      "graph: %s has another route than the dispatch before it", name);
+                                      "graph: %s: its route must be that of the dispatch() before it", name);
     return push_node(graph, layer, name, width,
                      (whit_node){.op = WHIT_OP_COMBINE,
                                  .input = {x, route},

@@ -24,10 +24,12 @@ static whit_status set_widths(whit_config *c, const bool is_dense[WHIT_MAX_LAYER
 static whit_status check_numbers(const whit_config *c, const char *path, whit_error *error)
 {
     if (!c->n_experts || c->n_experts > WHIT_EXPERTS_MAX || !c->n_experts_used || c->n_experts_used > c->n_experts)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: a token cannot take %u of %u experts (at most %u)", path,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: a token takes %u of %u experts, but 1 to all of at most %u are supported", path,
                          c->n_experts_used, c->n_experts, WHIT_EXPERTS_MAX);
     if (!c->n_expert_ff || c->n_expert_ff > 65536)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: experts of width %u are not supported", path, c->n_expert_ff);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: experts have the width %u, but only 1 to 65536 are supported",
+                         path, c->n_expert_ff);
     return WHIT_OK;
 }
 
@@ -76,7 +78,9 @@ static whit_status read_dense(const whit_hf_document *config, const whit_config 
     uint32_t n_first = 0, step = 1, list = whit_hf_node(config, "mlp_only_layers");
     WHIT_TRY(whit_hf_read_u32(config, "num_dense_layers", false, &n_first, error));
     WHIT_TRY(whit_hf_read_u32(config, "decoder_sparse_step", false, &step, error));
-    if (!step) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: decoder_sparse_step is 0", config->path);
+    if (!step)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: field 'decoder_sparse_step' is 0, but must be at least 1",
+                         config->path);
     for (uint32_t i = 0; i < c->n_layers; i++) is_dense[i] = i < n_first || (i + 1) % step != 0;
     if (whit_json_type_of(json, list) != WHIT_JSON_ARRAY) return WHIT_OK;
     for (uint32_t at = whit_json_first(json, list); at != WHIT_JSON_NONE; at = whit_json_next(json, list, at)) {
@@ -162,8 +166,8 @@ static whit_status read_gating(const whit_gguf_keys *k, whit_config *c)
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: key '%s.expert_gating_func' is %u (1 to 3 are known)",
                          k->path, k->architecture, gating);
     if (norm && norm->type != WHIT_GGUF_BOOL)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.expert_weights_norm' is neither true nor false",
-                         k->path, k->architecture);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s.expert_weights_norm' must be true or false", k->path,
+                         k->architecture);
     if (norm) is_normalised = norm->data[0] != 0;
     c->router_sigmoid = gating == 2;
     c->router_norm = is_normalised || gating == 3;
@@ -177,7 +181,7 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *k, const whit_gguf_ar
     WHIT_TRY(whit_gguf_key_u32(k, "expert_count", false, &c->n_experts));
     if (c->n_experts && !a->experts)
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: mixtures of experts of architecture '%s' are not supported", k->path, k->architecture);
+                         "%s: mixtures of experts are not supported for architecture '%s'", k->path, k->architecture);
     if (!c->n_experts && a->experts != WHIT_GGUF_EXPERTS) return WHIT_OK;
     c->router_norm = true;
     c->expert_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate_exps.bias") != NULL;

@@ -101,7 +101,8 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     uint32_t value_dim = c->head_dim;
     WHIT_TRY(whit_gguf_key_u32(k, "attention.value_length", false, &value_dim));
     if (value_dim != c->head_dim)
-        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: keys of %u and values of %u per head are not supported",
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: keys of %u and values of %u elements a head are not supported: both must have one size",
                          k->path, c->head_dim, value_dim);
     WHIT_TRY(whit_gguf_key_u32(k, "attention.sliding_window", false, &c->window));
     if (c->window >= c->n_ctx && !a->full_interval) c->window = 0;
@@ -241,7 +242,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     WHIT_TRY(whit_import_gguf_hadamard(gguf, source, &importer->rotation, error));
     whit_config_name_family(config);
     if (config->hadamard_block && !config->program && !strstr(config->family, "-rotated"))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: rotated matrices of architecture '%s' are not supported",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: rotated matrices are not supported for architecture '%s'",
                          source->path, architecture->name);
     WHIT_TRY(whit_config_check(config, source->path, error));
     if (!config->program) WHIT_TRY(whit_import_gguf_keys(gguf, source, architecture, error));

@@ -89,7 +89,7 @@ static whit_status read_signs(const struct reading *r)
         return refuse_key(r, "sign_widths", "is not a list of one to eight widths");
     for (uint64_t i = 0; i < widths->n_elems; i++) {
         if (!whit_gguf_element_i64(widths, i, &number) || number < 1 || number > WHIT_MAX_COLS)
-            return refuse_key(r, "sign_widths", "contains a width that is below 1 or too large");
+            return refuse_key(r, "sign_widths", "contains a width that is not from 1 to 65536");
         for (uint32_t k = 0; k < rotation->n_widths; k++)
             if (rotation->widths[k] == number) return refuse_key(r, "sign_widths", "contains a width twice");
         rotation->widths[rotation->n_widths++] = (uint32_t)number;
@@ -122,7 +122,7 @@ static whit_status read_grouping(const struct reading *r, whit_config *c)
     }
     if (!is_grouped || !has_output || c->delta_heads == c->delta_key_heads) return WHIT_OK;
     if (c->delta_grouped)
-        return refuse_key(r, "gdn_v_grouped", "groups value heads that the architecture has grouped already");
+        return refuse_key(r, "gdn_v_grouped", "is true, but this architecture's value heads are grouped already");
     r->rotation->groups_heads = c->delta_grouped = true;
     return WHIT_OK;
 }

@@ -37,7 +37,8 @@ static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
     WHIT_TRY(whit_gguf_key_f64(k, "rope.scaling.yarn_log_multiplier", &all));
     if (ext != 1 && ext != -1)
         return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: yarn with an extrapolation factor of %g is not supported", k->path, ext);
+                         "%s: yarn with an extrapolation factor of %g is not supported, only with 1 and -1", k->path,
+                         ext);
     rope->magnitude = attn_factor * whit_rope_yarn_magnitude(rope->factor, 1);
     if (all != 0) rope->magnitude /= whit_rope_yarn_magnitude(rope->factor, all);
     rope->magnitude = as_float(rope->magnitude);
@@ -76,12 +77,14 @@ static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, w
         return read_yarn(k, rope);
     }
     if (kind && !is_kind(kind, n, "linear"))
-        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED, "%s: RoPE scaling '%.*s' is not supported", k->path,
+        return whit_fail(k->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: RoPE scaling '%.*s' is not supported: none, linear, yarn and longrope are", k->path,
                          (int)(n < 40 ? n : 40), kind);
     rope->length = 0;
     if (factor == 0 || factor == 1) return WHIT_OK;
     if (!(factor > 0) || factor > 1e6)
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: RoPE scaling factor %g is not in (0, 1e6]", k->path, factor);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                         "%s: the RoPE scaling factor is %g, but must be above 0 and at most 1e6", k->path, factor);
     rope->scaling = WHIT_ROPE_LINEAR;
     rope->factor = factor;
     return WHIT_OK;

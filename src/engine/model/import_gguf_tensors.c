@@ -241,9 +241,11 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     const whit_layer_kind kind_of_layer = whit_config_kind(&source->config, found->layer);
     const bool rotary = found->row && found->row->is_rotary;
     if (importer->n_tensors == importer->capacity)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has too many tensors", source->path);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has more tensors than its header says: it is damaged",
+                         source->path);
     if (file->n_dims > 2 && !(file->n_dims == 3 && row && whit_import_has_experts(row->rows)))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s' has %u dimensions, which is not supported",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: tensor '%s' has %u dimensions, but 1 and 2 are supported, and 3 for experts",
                          source->path, name, file->n_dims);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
@@ -272,8 +274,8 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
                              source->path, name, whit_ggml_kind_info(kind)->name);
         if (import->view.n_cols > WHIT_MAX_COLS)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has more than %u elements", source->path, name,
-                             WHIT_MAX_COLS);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has more than %u elements, the limit",
+                             source->path, name, WHIT_MAX_COLS);
         tensor->type =
             (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
         tensor->read_row = read_vector;

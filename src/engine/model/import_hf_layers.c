@@ -88,7 +88,8 @@ whit_status whit_import_hf_layers(const struct whit_hf_importer *importer, whit_
     struct windows windows = {0};
     uint8_t turns[WHIT_MAX_LAYERS];
     if (c->n_layers > WHIT_MAX_LAYERS)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %u layers are too many", importer->text.path, c->n_layers);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the model has %u layers, but at most %u are supported",
+                         importer->text.path, c->n_layers, WHIT_MAX_LAYERS);
     WHIT_TRY(read_windows(importer, c, &windows, error));
     WHIT_TRY(read_turning(importer, c, turns, error));
     for (uint32_t i = 0; i < c->n_layers; i++) {

@@ -132,7 +132,8 @@ static whit_status new_divisors(const struct reading *r, const char *name, uint3
         importer->divisors[i] = (struct whit_hf_divisors){name, *values, n};
         return WHIT_OK;
     }
-    return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: the model has too many RoPE scalings", r->config->path);
+    return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: the model has more than 3 RoPE scalings with lists of factors, the limit", r->config->path);
 }
 
 void whit_import_hf_free_divisors(struct whit_hf_importer *importer)
@@ -301,8 +302,9 @@ static whit_status read_dims(const struct reading *r, uint32_t *dims)
     if (share == 0) share = 1;
     for (size_t i = 0; is_read && i < COUNT(names); i++) WHIT_TRY(whit_hf_f64(r->config, names[i], &share, r->error));
     if (!(share >= 0 && share <= 1))
-        return whit_fail(r->error, WHIT_ERROR_FORMAT, "%s: RoPE cannot rotate a share of %g of each head",
-                         r->config->path, share);
+        return whit_fail(r->error, WHIT_ERROR_FORMAT,
+                         "%s: RoPE rotates a share of %g of each head, but it must be from 0 to 1", r->config->path,
+                         share);
     *dims = (uint32_t)(share * r->head_dim) / 2 * 2;
     return WHIT_OK;
 }

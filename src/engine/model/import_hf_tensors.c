@@ -359,7 +359,8 @@ static whit_status packed_projection(const struct reading *r, struct whit_hf_imp
     double factor;
     if (!r->importer->quantisation.bitnet)
         return refuse_tensor(r, "is U8, but config.json has no quantization_config that says what that means");
-    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
+    if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS)
+        return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     import->packed = (whit_packed_ternary){r->file->data, 4 * r->file->dims[0], r->file->dims[1]};
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(import->packed.n_rows, import->packed.n_cols, factor);
@@ -373,7 +374,8 @@ static whit_status i8_projection(const struct reading *r, struct whit_hf_import 
     import->codes = (const int8_t *)r->file->data;
     if (!r->importer->quantisation.bitnet)
         return refuse_tensor(r, "is I8, but config.json has no quantization_config that says what that means");
-    if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
+    if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS)
+        return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     for (uint64_t i = 0; i < r->file->size_bytes; i++)
         if (import->codes[i] < -1 || import->codes[i] > 1)
             return refuse_tensor(r, "contains I8 weights other than -1, 0 and 1");
@@ -390,9 +392,9 @@ static whit_status float_matrix(const struct reading *r, struct whit_hf_import *
         whit_codec codec;
     } codecs[] = {{WHIT_GGML_F32, WHIT_CODEC_F32}, {WHIT_GGML_F16, WHIT_CODEC_F16}, {WHIT_GGML_BF16, WHIT_CODEC_BF16}};
     if (!whit_safetensor_view(r->file, &import->view))
-        return refuse_tensor(r, "its dtype is not supported for this tensor");
+        return refuse_tensor(r, "its dtype is not supported: F32, F16 and BF16 are");
     if (import->view.n_rows > UINT32_MAX || import->view.n_cols > WHIT_MAX_COLS)
-        return refuse_tensor(r, "is too large");
+        return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     for (size_t i = 0; i < COUNT(codecs); i++)
         if (codecs[i].kind == import->view.kind) tensor->type.codec = (uint8_t)codecs[i].codec;
     tensor->type.layout = WHIT_LAYOUT_TILE16;
@@ -585,7 +587,7 @@ static whit_status add_taps(const struct reading *r, struct whit_hf_import *impo
         file.dims[0] > WHIT_MAX_COLS / WHIT_CONV_TAPS_MAX)
         return refuse_tensor(r, "is not a convolution by channel of at most 8 taps");
     if (!whit_safetensor_view(&file, &import->view))
-        return refuse_tensor(r, "its dtype is not supported for this tensor");
+        return refuse_tensor(r, "its dtype is not supported: F32, F16 and BF16 are");
     import->form = WHIT_IMPORT_TAPS;
     tensor->type =
         (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)(file.dims[0] * file.dims[1])};
@@ -598,10 +600,12 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
     if (r->file->n_dims == 2) return float_matrix(r, import, tensor);
-    if (r->file->n_dims != 1) return refuse_tensor(r, "is neither a vector nor a matrix");
+    if (r->file->n_dims != 1)
+        return refuse_tensor(r, "has more than 2 dimensions, but only vectors and matrices are supported here");
     if (!whit_safetensor_view(r->file, &import->view))
-        return refuse_tensor(r, "its dtype is not supported for this tensor");
-    if (import->view.n_cols > WHIT_MAX_COLS) return refuse_tensor(r, "is too large");
+        return refuse_tensor(r, "its dtype is not supported: F32, F16 and BF16 are");
+    if (import->view.n_cols > WHIT_MAX_COLS)
+        return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     tensor->type = (whit_tensor_type){.codec = WHIT_CODEC_F32, .n_rows = 1, .n_cols = (uint32_t)import->view.n_cols};
     tensor->read_row = read_vector;
     return WHIT_OK;
@@ -624,7 +628,8 @@ static whit_status read_tensor(whit_source *source, struct whit_hf_importer *imp
                                whit_error *error)
 {
     if (importer->n_imports == importer->capacity)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has too many tensors", source->path);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the files have more tensors than their headers say: they are damaged", source->path);
     struct whit_hf_import *import = &importer->imports[importer->n_imports++];
     struct reading r = {source, importer, file, file_name, error};
     *import = (struct whit_hf_import){.importer = importer, .file = file};

@@ -199,15 +199,15 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
 {
     static const char outer[] = "base_model.model.";
     if (strlen(tensor) >= 160 || strncmp(tensor, outer, strlen(outer)) != 0)
-        return refuse_tensor(im, tensor, "is not known in a LoRA adapter");
+        return refuse_tensor(im, tensor, "has a name that no LoRA adapter uses");
     snprintf(module, 160, "%s", tensor + strlen(outer));
     if (strstr(module, "lora_embedding_") || strstr(module, "embed_tokens"))
-        return refuse_tensor(im, tensor, "changes the embedding, which is not supported");
+        return refuse_tensor(im, tensor, "changes the embedding, which is not supported: train the adapter without it");
     if (strncmp(module, "lm_head.", 8) == 0)
-        return refuse_tensor(im, tensor, "changes the head, which is not supported");
+        return refuse_tensor(im, tensor, "changes the head, which is not supported: train the adapter without it");
     if (strstr(module, "lora_magnitude_vector")) return refuse_tensor(im, tensor, "DoRA is not supported");
     if (!cut_suffix(module, ".weight"))
-        return refuse_tensor(im, tensor, "is not a weight, and only weights are supported");
+        return refuse_tensor(im, tensor, "does not end in .weight, and only weights are supported");
     (void)cut_suffix(module, ".default"); /* the adapter's name, if the file contains it */
     *is_a = cut_suffix(module, ".lora_A");
     if (!*is_a && !cut_suffix(module, ".lora_B"))
@@ -268,7 +268,8 @@ static whit_status find_factor(const struct importer *im, const char *module, co
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g",
                          weights_name(im), tensor, (unsigned long long)rank, config_name(im), r);
     *factor = alpha / (im->by_root ? sqrt(r) : r);
-    return isfinite(*factor) ? WHIT_OK : refuse_tensor(im, tensor, "its alpha is not a number");
+    return isfinite(*factor) ? WHIT_OK
+                             : refuse_tensor(im, tensor, "its alpha divided by its rank is not a finite number");
 }
 
 static whit_status add_factor(struct importer *im, const whit_safetensor *file)
@@ -290,7 +291,7 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
         return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is for %llu %s, but the model's '%s' has %u",
                          weights_name(im), tensor, (unsigned long long)width, is_a ? "inputs" : "outputs", ours,
                          wanted);
-    if (rank > WHIT_ADAPTER_MAX_RANK) return refuse_tensor(im, tensor, "its rank is too large");
+    if (rank > WHIT_ADAPTER_MAX_RANK) return refuse_tensor(im, tensor, "its rank is above 1024, the limit");
     double factor = 1;
     if (!is_a) WHIT_TRY(find_factor(im, module, tensor, rank, &factor));
     whit_adapter_floats *pair = pair_of(im, whit_ndf_tensor_name(im->model, (uint32_t)index));
@@ -319,9 +320,12 @@ static whit_status add_factors(struct importer *im)
     for (size_t i = 0; i < im->weights->n_tensors; i++) WHIT_TRY(add_factor(im, &im->weights->tensors[i]));
     for (uint32_t i = 0; i < im->n_pairs; i++)
         if (!im->pairs[i].a || !im->pairs[i].b)
-            return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: '%s' has only one of its two factors", weights_name(im),
-                             im->pairs[i].name);
-    if (!im->n_pairs) return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: contains no factors", weights_name(im));
+            return whit_fail(im->error, WHIT_ERROR_FORMAT,
+                             "%s: '%s' has only one of its two factors (lora_A, lora_B): the file is incomplete",
+                             weights_name(im), im->pairs[i].name);
+    if (!im->n_pairs)
+        return whit_fail(im->error, WHIT_ERROR_FORMAT,
+                         "%s: contains no low-rank factors (lora_A, lora_B), so it changes nothing", weights_name(im));
     qsort(im->pairs, im->n_pairs, sizeof *im->pairs, by_name);
     return WHIT_OK;
 }

@@ -77,7 +77,8 @@ static whit_status add_tensor(whit_source *source, struct ndf_importer *importer
                          "from the original",
                          source->path, name);
     if (strlen(name) >= WHIT_VALUE_NAME_BYTES)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has too long a name", source->path, name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the name of tensor '%s' is longer than 47 bytes, the limit",
+                         source->path, name);
     whit_source_tensor *tensor = whit_source_add(source, name, error);
     if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;
     tensor->context = import;
@@ -103,8 +104,10 @@ static whit_status write_metadata(const whit_source *source, whit_ndf_writer *wr
         const char *key = whit_table_at(old, i, &value);
         bool ours = strncmp(key, "whit.", 5) == 0;
         if (ours && (size_t)snprintf(renamed, sizeof renamed, "whit.previous.%s", key + 5) >= sizeof renamed)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: converted too many times: '%s' is too long", source->path,
-                             key);
+            return whit_fail(
+                error, WHIT_ERROR_LIMIT,
+                "%s: the model was converted so often that its key '%s' is too long: start from the original",
+                source->path, key);
         whit_table_set_value(meta, ours ? renamed : key, &value);
     }
     return WHIT_OK;

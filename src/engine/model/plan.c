@@ -112,7 +112,8 @@ static whit_status mark_needed(struct compiler *c)
     }
     whit_free(c->plan->allocator, wanted, (g->n_values + 1) * sizeof *wanted);
     if (!any)
-        return whit_fail(c->error, WHIT_ERROR_ARGUMENT, "this range of the graph computes nothing that is needed");
+        return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
+                         "the nodes first_node to first_node + n_nodes compute nothing that is needed");
     return WHIT_OK;
 }
 
@@ -386,7 +387,8 @@ static whit_status check_external(const whit_plan *plan, whit_error *error)
 {
     for (uint32_t v = 0; v < plan->n_values; v++)
         if (plan->values[v].external && plan->values[v].rows == WHIT_ROWS_EXPERT)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "this range of the graph begins within a layer's experts");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "first_node lies between a layer's dispatch() and combine(), where a plan cannot begin");
     return WHIT_OK;
 }
 
@@ -398,8 +400,8 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
     c.first = options->first_node;
     c.end = options->n_nodes ? options->first_node + options->n_nodes : graph->n_nodes;
     if (c.first >= c.end || c.end > graph->n_nodes)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, not %u to %u", graph->n_nodes, c.first,
-                         c.end);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, so a plan cannot have its nodes %u to %u",
+                         graph->n_nodes, c.first, c.end);
 
     /* A node needs at most three steps (formats, product, and bias or rescoring) and two values, each of which may be
      * gathered, and at most three external values. The split product of a delta rule's input needs three steps. */

@@ -101,7 +101,8 @@ static whit_status join_parts(const whit_source *source, whit_source_tensor *ten
                              "%s: '%s' differs from the matrix of expert 0 in size or type", source->path, part->name);
     }
     if (type.n_rows > INT32_MAX / tensor->n_parts)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' is too large", source->path, tensor->name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: '%s' has more than 2^31 rows over all experts, the limit",
+                         source->path, tensor->name);
     if (has_scale) type.scale_kind = WHIT_SCALE_ROW;
     type.n_rows *= tensor->n_parts;
     tensor->type = type;
@@ -343,7 +344,7 @@ whit_status whit_source_open_as(const char *path, const whit_source_options *opt
     const whit_family_program *program = options->program;
     *source = (whit_source){.options = options, .allocator = allocator, .path = path};
     if (program && strlen(program->text) > WHIT_FAMILY_MAX_PROGRAM_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a family's program has at most %zu bytes",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has more bytes than a family's program may, %zu",
                          program->name ? program->name : "the program", WHIT_FAMILY_MAX_PROGRAM_BYTES);
     source->tokenizer.allocator = source->templates.allocator = source->notes.allocator = allocator;
     source->passed_over.allocator = allocator;

@@ -49,7 +49,8 @@ static whit_status check_options(const whit_endpoint_options *options, whit_erro
     if (!safe && strncasecmp(options->url, "http://", 7) != 0)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is not an http or https address", options->url);
     if (strchr(options->url, '@'))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "an address must not contain a user name or a password");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the address must not contain a user name or a password: give a key instead");
     if (!options->key || !*options->key) return WHIT_OK;
     if (!safe && !is_this_machine(options->url))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the key would be sent unencrypted; use https",
@@ -102,8 +103,9 @@ whit_status whit_endpoint_open(const whit_endpoint_options *options, whit_endpoi
     whit_status status = WHIT_OK;
     if (!whit_libcurl_open(&opened->api)) {
         free(opened);
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "libcurl (libcurl.so.4) is not on this machine, so whit cannot ask an endpoint: install libcurl4");
     }
     opened->curl = opened->api.easy_init();
     status = opened->curl ? prepare_request(opened, error) : whit_fail_memory(error, "a connection", 0);
@@ -247,8 +249,8 @@ whit_status whit_endpoint_post(whit_endpoint *endpoint, const char *body, size_t
         if (result == CURLE_ABORTED_BY_CALLBACK || is_cancelled(endpoint))
             return whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted");
         if (endpoint->too_long)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes", endpoint->url,
-                             endpoint->options.answer_bytes);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes, the limit",
+                             endpoint->url, endpoint->options.answer_bytes);
         if (endpoint->said.failed || result == CURLE_OUT_OF_MEMORY) return whit_fail_memory(error, "an answer", 0);
         if (!milliseconds_until(end_ns))
             return whit_fail(error, WHIT_ERROR_IO, "%.200s: the answer was not complete after %u s", endpoint->url,
@@ -299,8 +301,9 @@ whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes
     if (!is_this_machine(url))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: is not an address of this machine", url);
     if (!whit_libcurl_open(&api))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "libcurl (libcurl.so.4) is not on this machine, so it cannot ask an endpoint");
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "libcurl (libcurl.so.4) is not on this machine, so whit cannot ask an endpoint: install libcurl4");
     CURL *curl = api.easy_init();
     if (!curl) return whit_fail_memory(error, "a connection", 0);
     api.setopt(curl, CURLOPT_URL, url);
@@ -314,8 +317,11 @@ whit_status whit_endpoint_get(const char *url, uint32_t timeout_ms, size_t bytes
     api.getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
     api.easy_cleanup(curl);
     if (document.too_long)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes", url, bytes_max);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: the answer is larger than %zu bytes, the limit", url,
+                         bytes_max);
     if (body->failed) return whit_fail_memory(error, "an answer", bytes_max);
     if (result != CURLE_OK) return whit_fail(error, WHIT_ERROR_IO, "%.200s: nothing answers there", url);
-    return code == 200 ? WHIT_OK : whit_fail(error, WHIT_ERROR_IO, "%.200s: the server says %ld", url, code);
+    return code == 200
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_IO, "%.200s: the server answers with the HTTP status %ld", url, code);
 }

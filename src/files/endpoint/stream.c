@@ -44,7 +44,8 @@ static bool add_call(whit_sse *s, const json_t *piece)
     else
         i = (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
     i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
-    if (i < 0 || i >= WHIT_SSE_CALLS_MAX) return fail_stream(s, "the answer makes too many calls");
+    if (i < 0 || i >= WHIT_SSE_CALLS_MAX)
+        return fail_stream(s, "the answer makes too many calls at once: more than the limit");
     struct whit_sse_call *call = &s->calls[i];
     if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
     if (!call->id.size_bytes) append_string(&call->id, json_object_get(piece, "id"));
@@ -60,7 +61,7 @@ static bool take_event(whit_sse *s, const char *data, size_t n)
     json_t *piece;
     if (n == 6 && memcmp(data, "[DONE]", 6) == 0) return s->has_ended = s->is_done = true;
     json_t *event = json_loadb(data, n, JSON_ALLOW_NUL, &at);
-    if (!event) return fail_stream(s, "an event of the answer is not JSON");
+    if (!event) return fail_stream(s, "a line of the streamed answer is not JSON: is the endpoint OpenAI's API?");
     s->n_events++;
     const json_t *wrong = json_object_get(event, "error"), *usage = json_object_get(event, "usage");
     if (wrong && !json_is_null(wrong)) {

@@ -43,9 +43,11 @@ whit_status whit_cache_name_folder(const char *cache_dir, char folder[WHIT_CACHE
     else if (home && whit_path_is_absolute(home))
         n = snprintf(folder, WHIT_CACHE_PATH_BYTES, "%s/.cache/whit", home);
     else
-        return whit_fail(error, WHIT_ERROR_IO, "no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one of them");
     if (n <= 0 || n >= WHIT_CACHE_PATH_BYTES - 128)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the cache folder's path is too long, over 3,900 bytes: set XDG_CACHE_HOME to a shorter one");
     return WHIT_OK;
 }
 
@@ -100,7 +102,8 @@ static whit_status hash_folder(whit_hash *hash, const char *path, whit_error *er
     int n = scandir(path, &names, read_by_importer, alphasort);
     if (n < 0) return whit_fail_errno(error, path, "list");
     whit_status status = n > MAX_SOURCE_FILES
-        ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the folder has more than %d files of a model", path, MAX_SOURCE_FILES)
+        ? whit_fail(error, WHIT_ERROR_LIMIT, "%s: the folder has more than %d files of a model, the limit", path,
+                    MAX_SOURCE_FILES)
         : WHIT_OK;
     for (int i = 0; i < n; i++) {
         char file[WHIT_CACHE_PATH_BYTES];
@@ -144,7 +147,8 @@ static whit_status hash_beside(whit_hash *hash, const char *path, whit_error *er
 {
     char folder[WHIT_CACHE_PATH_BYTES];
     if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is too long", path);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %d bytes, the limit", path,
+                         WHIT_CACHE_PATH_BYTES - 1);
     return hash_model_folder(hash, dirname(folder), error);
 }
 
@@ -162,7 +166,8 @@ static whit_status hash_split(whit_hash *hash, const char *path, whit_error *err
     for (unsigned k = 1; k <= count; k++) {
         char file[WHIT_CACHE_PATH_BYTES];
         if (snprintf(file, sizeof file, "%.*s-%05u-of-%05u.gguf", (int)(n - 20), path, k, count) >= (int)sizeof file)
-            return whit_fail(error, WHIT_ERROR_IO, "%s: the path is too long", path);
+            return whit_fail(error, WHIT_ERROR_IO, "%s: the path is longer than %d bytes, the limit", path,
+                             WHIT_CACHE_PATH_BYTES - 1);
         if (k == i || access(file, F_OK) == 0) WHIT_TRY(hash_file(hash, file, error));
     }
     return WHIT_OK;
@@ -191,7 +196,8 @@ whit_status whit_cache_find(const char *cache_dir, const char *path, const char 
     text[40] = 0;
     if (snprintf(entry->path, sizeof entry->path, "%s/%s.ndf", entry->folder, text) >= (int)sizeof entry->path ||
         snprintf(entry->lock, sizeof entry->lock, "%s/%s.lock", entry->folder, text) >= (int)sizeof entry->lock)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the cache folder's path is too long, over 3,900 bytes: set XDG_CACHE_HOME to a shorter one");
     return WHIT_OK;
 }
 

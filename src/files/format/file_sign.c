@@ -52,7 +52,9 @@ whit_status whit_file_sign(const char *path, const char *key_path, whit_error *e
     char line[sizeof SIGNATURE_WORD + sizeof key_hex + sizeof hex + 2];
     message m;
     whit_buf name = {0};
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: libsodium could not be initialised", path);
+    if (sodium_init() < 0)
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: libsodium, which computes signatures, could not be started on this system", path);
     WHIT_TRY(hash_content(path, &m, error));
     WHIT_TRY(whit_sign_read_secret(key_path, seed, error));
     crypto_sign_seed_keypair(public_key, secret, seed);
@@ -93,14 +95,17 @@ whit_status whit_file_check_signed(const char *path, const uint8_t public_key[WH
     uint8_t key[WHIT_SIGN_KEY_BYTES], signature[crypto_sign_BYTES];
     message m;
     whit_buf name = {0}, text = {0};
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: libsodium could not be initialised", path);
+    if (sodium_init() < 0)
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "%s: libsodium, which computes signatures, could not be started on this system", path);
     whit_status status = beside(path, &name, error);
     if (status == WHIT_OK) status = whit_read_file(whit_chars(&name), SIG_LIMIT, &text, error);
     if (status == WHIT_OK && !whit_buf_append(&text, "", 1)) status = whit_fail_memory(error, path, text.size_bytes);
     if (status == WHIT_OK && !parse_line(whit_chars(&text), key, signature))
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: this is not a signature", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: the file is not a signature: sign the file again", path);
     if (status == WHIT_OK && memcmp(key, public_key, sizeof key) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s.sig: the signature was made with another key", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s.sig: the signature was made with another key: give the signer's public key", path);
     if (status == WHIT_OK) status = hash_content(path, &m, error);
     if (status == WHIT_OK && crypto_sign_verify_detached(signature, (const uint8_t *)&m, sizeof m, key) != 0)
         status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the signature is not valid: the file was changed", path);

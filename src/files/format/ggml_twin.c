@@ -146,7 +146,8 @@ whit_status whit_ggml_find_twin(const whit_ggml_view *view, const char *name, wh
 {
     const whit_ggml_info *info = whit_ggml_kind_info(view->kind);
     if (view->n_cols > UINT32_MAX || view->n_rows > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tensor %s: has more than 2^32 rows or columns", name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tensor %s: has more than 2^32 rows or columns, the limit",
+                         name);
     *twin = (whit_ggml_twin){.type = {.n_rows = (uint32_t)view->n_rows,
                                       .n_cols = (uint32_t)view->n_cols,
                                       .group = info->group_elems,

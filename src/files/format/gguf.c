@@ -42,7 +42,8 @@ static whit_status read_head(whit_gguf_cursor *cursor, uint32_t *version, uint64
                          "%s: byte 4: GGUF version 1 is not supported; convert the original again", path);
     if (*version && (*version & 0xFFFFu) == 0)
         return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: byte 4: is a big-endian GGUF file, which is not supported", path);
+                         "%s: byte 4: is a big-endian GGUF file, which is not supported: get the little-endian one",
+                         path);
     if (*version != 2 && *version != 3)
         return whit_fail(cursor->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: byte 4: GGUF version %u is not known (2 and 3 are)", path, *version);

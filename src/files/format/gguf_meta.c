@@ -74,7 +74,8 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
         return true;
     }
     if (type == WHIT_GGUF_ARRAY && depth == MAX_DEPTH) {
-        whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte %llu: key %.*s nests arrays too deeply", cursor->path,
+        whit_fail(cursor->error, WHIT_ERROR_FORMAT,
+                  "%s: byte %llu: key %.*s has arrays within arrays, which are not supported", cursor->path,
                   (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name);
         return false;
     }

@@ -141,7 +141,8 @@ whit_status whit_gguf_write_data(whit_gguf_writer *writer, const void *data, siz
     const uint8_t *bytes = data;
     while (n_bytes) {
         if (writer->tensor == writer->n_tensors)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "GGUF writer: data after the last tensor");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "GGUF writer: more data was added than the declared tensors have");
         uint64_t size = whit_load_u64(writer->sizes.data + 8 * writer->tensor);
         uint64_t part = size - writer->written_bytes < n_bytes ? size - writer->written_bytes : n_bytes;
         WHIT_TRY(whit_writer_append(writer->file, bytes, (size_t)part, error));

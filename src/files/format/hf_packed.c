@@ -290,7 +290,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         cols = (double)index->dims[0];
         break;
     case WHIT_HF_AWQ:
-        if (codes->dims[1] > UINT32_MAX / 8) return refuse_module(module, error, "is too large");
+        if (codes->dims[1] > UINT32_MAX / 8) return refuse_module(module, error, "has more than 2^32 rows, the limit");
         p->n_rows = 8 * codes->dims[1];
         p->bits = 4;
         cols = (double)codes->dims[0];
@@ -312,7 +312,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         break;
     }
     if (p->n_rows > UINT32_MAX || !(cols >= 1) || cols > WHIT_MAX_COLS)
-        return refuse_module(module, error, "has no columns, or too many rows or columns");
+        return refuse_module(module, error, "has no columns, more than 65536, or more than 2^32 rows: the limits");
     p->n_cols = (uint64_t)cols;
     if (p->form == WHIT_HF_COMPRESSED && !p->bits) p->bits = bits_of_words(codes->dims[1], p->n_cols);
     if (p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2) p->bits = bits_of_words(codes->dims[0], p->n_cols);

@@ -20,7 +20,9 @@ static whit_status sort_entries(whit_imatrix *m, whit_error *error)
 {
     m->entries = WHIT_ITEMS(whit_imatrix_entry, &m->memory);
     m->n = m->memory.size_bytes / sizeof *m->entries;
-    if (!m->n) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has no importances", m->path);
+    if (!m->n)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: contains no importances: make the importance matrix again",
+                         m->path);
     qsort(m->entries, m->n, sizeof *m->entries, compare_entries);
     for (size_t i = 1; i < m->n; i++)
         if (compare_entries(&m->entries[i - 1], &m->entries[i]) == 0)

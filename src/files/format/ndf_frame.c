@@ -134,7 +134,7 @@ static const char *check_commit(const whit_ndf_input *input, uint64_t offset, co
         uint8_t zeros[48], leaf[WHIT_HASH_BYTES], more_zeros[32];
     } body, right = {.commit = {.n_frames = (uint64_t)header->index + 1}};
     _Static_assert(sizeof body == 128, "what follows the header of a commit");
-    if (header->payload_bytes != sizeof body.commit) return "its length is wrong";
+    if (header->payload_bytes != sizeof body.commit) return "its length is not that of a commit";
     if (!read_at(input, &body, sizeof body, offset + sizeof *header)) return "it cannot be read";
     right.commit.end_bytes = offset + sizeof *header + sizeof body;
     if (memcmp(&body.commit, &right.commit, sizeof right.commit) != 0) return "it commits another length";

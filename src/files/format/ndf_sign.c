@@ -64,7 +64,8 @@ static whit_status read_key(const char *path, const char *word, const char *what
          sodium_hex2bin(key, WHIT_SIGN_KEY_BYTES, whit_chars(&text) + n_word, 2 * (size_t)WHIT_SIGN_KEY_BYTES, NULL,
                         &n_key, &end) != 0 ||
          n_key != WHIT_SIGN_KEY_BYTES || strspn(end, " \r\n") != strlen(end)))
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not a %s key", path, what);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: the file is not a %s key of whit ('whit sign --new-key' makes one)", path, what);
     if (text.data) sodium_memzero(text.data, text.size_bytes);
     whit_buf_free(&text);
     return status;
@@ -74,7 +75,9 @@ whit_status whit_sign_new_key(const char *path, uint8_t public_key[WHIT_SIGN_KEY
 {
     uint8_t seed[crypto_sign_SEEDBYTES], secret[crypto_sign_SECRETKEYBYTES];
     whit_buf name = {0};
-    if (sodium_init() < 0) return whit_fail(error, WHIT_ERROR_IO, "%s: the system gives no random numbers", path);
+    if (sodium_init() < 0)
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the key cannot be made, because the system gives no random numbers",
+                         path);
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(public_key, secret, seed);
     whit_status status = whit_buf_printf(&name, "%s.pub", path) && whit_buf_append(&name, "", 1)

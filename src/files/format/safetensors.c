@@ -267,7 +267,7 @@ static whit_status read_shard(whit_safetensors *set, const char *index_path, con
     whit_buf list = {.allocator = set->allocator};
     whit_status status = set->n_files < MAX_FILES
         ? add_file(set, path, NULL, 0, error)
-        : whit_fail(error, WHIT_ERROR_LIMIT, "%s: names more than %d shards", index_path, MAX_FILES);
+        : whit_fail(error, WHIT_ERROR_LIMIT, "%s: names more than %d shards, the limit", index_path, MAX_FILES);
     if (status == WHIT_ERROR_IO)
         status = whit_fail(error, status, "%s (a shard that %s names)", error ? error->message : path, index_path);
     if (status == WHIT_OK) status = read_file(set, &list, error);

@@ -70,7 +70,9 @@ whit_status whit_hub_digest_check(int fd, const char *path, const whit_hub_file 
         ssize_t n = pread(fd, chunk, CHUNK_BYTES, (off_t)at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) status = whit_fail_errno(error, path, "read");
-        if (whit_flag_is_set(cancel)) status = whit_fail(error, WHIT_ERROR_CANCELLED, "%s: interrupted", path);
+        if (whit_flag_is_set(cancel))
+            status =
+                whit_fail(error, WHIT_ERROR_CANCELLED, "%s: checking was interrupted; the same command resumes", path);
         if (n <= 0 || status != WHIT_OK) break;
         add_data(&hashing, chunk, (size_t)n);
         at += (uint64_t)n;

@@ -74,7 +74,7 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
         return whit_fail(error, WHIT_ERROR_IO, "%s: access is refused (403): the token's account may not read it",
                          what);
     if (answer->status == 404)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: not found on the hub (404); is the name right?", what);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have it (404); is the name right?", what);
     if (answer->status == 429)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub limits the rate of requests (429); try again later", what);
     return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered %ld%s%s", what, answer->status, *code ? " " : "",
@@ -94,7 +94,8 @@ static whit_status add_to_memory(void *user, const void *data, size_t n_bytes, w
 {
     whit_buf *out = user;
     if (out->limit_bytes && n_bytes > out->limit_bytes - out->size_bytes)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the hub's answer is larger than %zu MB", out->limit_bytes >> 20);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the hub's answer is larger than %zu MB, the limit",
+                         out->limit_bytes >> 20);
     return whit_buf_append(out, data, n_bytes) ? WHIT_OK
                                                : whit_fail_memory(error, "the hub's answer", out->size_bytes + n_bytes);
 }
@@ -145,7 +146,8 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     struct transfer *t = user;
     learn(t->file, answer);
     if (answer->status == 206 && answer->range_start != t->have)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the server sent another range than requested", t->what);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the server sent another part of the file than requested; try again later", t->what);
     if (answer->status != 206) {
         if (t->have) WHIT_TRY(start_over(t, error)); /* the file has changed, or the server has no range requests */
         t->end = answer->content_bytes;
@@ -170,8 +172,8 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
     uint64_t promised = t->file->size_bytes;
     if (promised != WHIT_HUB_SIZE_UNKNOWN && n_bytes > promised - t->have)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: the server sends more than the %llu bytes that the hub's listing says", t->what,
-                         (unsigned long long)promised);
+                         "%s: the server sends more than the %llu bytes that the hub's listing says; try again later",
+                         t->what, (unsigned long long)promised);
     while (n_bytes) {
         ssize_t n = pwrite(t->fd, bytes, n_bytes, (off_t)t->have);
         if (n < 0 && errno == EINTR) continue;
@@ -233,7 +235,8 @@ static whit_status open_part(struct transfer *t, whit_error *error)
     whit_buf etag = {0};
     struct stat info;
     if (snprintf(t->etag_path, sizeof t->etag_path, "%s.etag", t->part) >= (int)sizeof t->etag_path)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file name is too long", t->part);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the path is longer than %zu bytes, the limit", t->part,
+                         sizeof t->etag_path - 6);
     t->fd = open(t->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (t->fd < 0 || fstat(t->fd, &info) != 0) return whit_fail_errno(error, t->part, "create");
     t->have = (uint64_t)info.st_size;

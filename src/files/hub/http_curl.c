@@ -41,7 +41,7 @@ whit_status whit_http_open(const whit_http_options *options, whit_http **http, w
     whit_status status = WHIT_OK;
     if (!whit_libcurl_open(&opened->api))
         status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                           "libcurl (libcurl.so.4) is not on this machine, so it cannot download");
+                           "libcurl (libcurl.so.4) is not on this machine, so whit cannot download: install libcurl4");
     else if (!(opened->curl = opened->api.easy_init()))
         status = whit_fail(error, WHIT_ERROR_MEMORY, "not enough memory for a connection");
     if (status == WHIT_OK)
@@ -254,7 +254,7 @@ whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_byte
     http->sink = sink;
     http->answer = answer;
     if (snprintf(here, sizeof here, "%s", url) >= (int)sizeof here)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", url);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is longer than 4,095 bytes, the limit", url);
     for (int n_redirects = 0;; n_redirects++) {
         if (!origin_bytes(here))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%.300s: only http and https addresses are supported",
@@ -263,15 +263,18 @@ whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_byte
         if (!is_redirect(answer->status)) break;
         char *next = NULL;
         if (http->api.getinfo(http->curl, CURLINFO_REDIRECT_URL, &next) != CURLE_OK || !next)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: the server redirects without an address", here);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%.300s: the server redirects without an address; try again later", here);
         if (n_redirects == REDIRECTS_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%.300s: the server redirects more than %d times", url,
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%.300s: the server redirects more than %d times, the limit; is the address right?", url,
                              REDIRECTS_MAX);
         if (strncasecmp(here, "https:", 6) == 0 && strncasecmp(next, "https:", 6) != 0)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%.200s: the server redirects from https to %.200s, which is not encrypted", here, next);
         if (snprintf(here, sizeof here, "%s", next) >= (int)sizeof here)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is too long", next);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s...: the address is longer than 4,095 bytes, the limit",
+                             next);
     }
     answer->again = answer->status == 408 || answer->status == 429 || answer->status / 100 == 5;
     return WHIT_OK;

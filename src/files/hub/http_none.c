@@ -19,8 +19,8 @@ whit_status whit_http_get(whit_http *http, const char *url, uint64_t offset_byte
                           const whit_http_sink *sink, whit_http_answer *answer, whit_error *error)
 {
     (void)http, (void)offset_bytes, (void)if_range, (void)sink, (void)answer;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: this whit was built without libcurl, so it cannot download",
-                     url);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: this whit was built without libcurl, so it cannot download ('make deps' installs it)", url);
 }
 
 const char *whit_http_library(void)

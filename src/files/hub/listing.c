@@ -16,7 +16,8 @@ bool whit_hub_is_hex(const char *text, size_t n_bytes, size_t n_digits)
 whit_status whit_hub_listing_add(whit_hub_listing *listing, const whit_hub_file *file, whit_error *error)
 {
     if (listing->n_files >= WHIT_HUB_FILES_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the listing has more than %u files", WHIT_HUB_FILES_MAX);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the repository has more than %u files, the limit",
+                         WHIT_HUB_FILES_MAX);
     if (listing->n_files == listing->n_places) {
         size_t n_places = listing->n_places ? 2 * listing->n_places : 32;
         whit_hub_file *files = realloc(listing->files, n_places * sizeof *files);
@@ -141,7 +142,8 @@ whit_status whit_hub_listing_sort(whit_hub_listing *listing, const char *what, w
     if (listing->n_files) qsort(listing->files, listing->n_files, sizeof *listing->files, by_path);
     for (size_t i = 1; i < listing->n_files; i++)
         if (by_path(&listing->files[i - 1], &listing->files[i]) == 0)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: lists '%s' twice", what, listing->files[i].path);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the hub's listing has '%s' twice; try again later", what,
+                             listing->files[i].path);
     return WHIT_OK;
 }
 

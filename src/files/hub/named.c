@@ -36,7 +36,8 @@ whit_status whit_model_open_named(const char *name, const whit_model_options *op
     whit_hub_name parsed;
     whit_model_options own = whit_model_options_default();
     if (model) *model = NULL;
-    if (!name || !model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a name and a place for the model are needed");
+    if (!name || !model)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_model_open_named: 'name' or 'model' is NULL");
     WHIT_TRY(whit_options_read(&own, sizeof own, options, "whit_model_options", error));
     if (!strcmp(name, "tales")) return open_builtin(&own, model, error);
     if (!whit_hub_lacks_file(name) || is_path(name) || whit_hub_name_parse(name, &parsed, NULL) != WHIT_OK)
@@ -48,11 +49,11 @@ whit_status whit_model_open_named(const char *name, const whit_model_options *op
 whit_status whit_pulled_path(const char *cache_dir, const char *name, char *path, size_t size_bytes, whit_error *error)
 {
     char found[WHIT_CACHE_PATH_BYTES];
-    if (!name || !path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a name and a place for the path are needed");
+    if (!name || !path) return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_pulled_path: 'name' or 'path' is NULL");
     WHIT_TRY(whit_hub_store_path(cache_dir, name, found, error));
     const size_t n = strlen(found) + 1;
     if (n > size_bytes)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: its path has %zu bytes, more than the %zu given", name, n,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%.200s: its path needs %zu bytes, but 'path' has only %zu", name, n,
                          size_bytes);
     memcpy(path, found, n);
     return WHIT_OK;
@@ -63,7 +64,7 @@ whit_status whit_pulled_list(const char *cache_dir, whit_pulled_fn *each, void *
     char name[WHIT_HUB_FOLDER_BYTES];
     whit_hub_entry *entries;
     size_t n;
-    if (!each) return whit_fail(error, WHIT_ERROR_ARGUMENT, "a function to call is needed");
+    if (!each) return whit_fail(error, WHIT_ERROR_ARGUMENT, "whit_pulled_list: 'each' is NULL");
     WHIT_TRY(whit_hub_store_list(cache_dir, &entries, &n, error));
     bool is_wanted = true;
     for (size_t i = 0; is_wanted && i < n; i++) {

@@ -60,7 +60,10 @@ static whit_status make_url(const struct pull *pull, const char *before, const c
     if (fits) memcpy(url, text.data, text.size_bytes);
     if (fits) url[text.size_bytes] = 0;
     whit_buf_free(&text);
-    return fits ? WHIT_OK : whit_fail(error, WHIT_ERROR_LIMIT, "%s: the address is too long", pull->name->repo);
+    return fits
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_LIMIT,
+                    "%s: the address of its listing or file is longer than 4,095 bytes, the limit", pull->name->repo);
 }
 
 /* ---- the listing ---------------------------------------------------------------------------- */
@@ -107,8 +110,8 @@ static whit_status read_tree(struct pull *pull, whit_http_answer *answer, whit_e
                                "%s: its listing redirects from https to %.200s, which is not encrypted",
                                pull->name->repo, url);
         else if (n_pages == PAGES_MAX)
-            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the listing has more than %d pages", pull->name->repo,
-                               PAGES_MAX);
+            status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the hub's listing has more than %d pages, the limit",
+                               pull->name->repo, PAGES_MAX);
     }
     whit_buf_free(&text);
     return status;
@@ -210,7 +213,8 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
         known = known && size != WHIT_HUB_SIZE_UNKNOWN;
         if (size == WHIT_HUB_SIZE_UNKNOWN) continue;
         if (size > INT64_MAX - pull->progress.total_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the sizes in its listing are not possible",
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: the sizes in the hub's listing exceed 2^64 bytes together; try again later",
                              pull->name->repo);
         pull->progress.total_bytes += size;
         pull->progress.done_bytes += have;

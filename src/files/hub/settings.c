@@ -40,7 +40,8 @@ static whit_status take_token(const char *text, size_t n, const char *from, char
     bool is_plain = n < WHIT_HUB_TOKEN_BYTES;
     for (size_t i = 0; i < n; i++) is_plain = is_plain && text[i] > 32 && text[i] < 127;
     if (!is_plain)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the hub token from %s is not one word of plain letters", from);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the hub token from %s is not one word of printable ASCII characters", from);
     memcpy(token, text, n);
     token[n] = 0;
     return WHIT_OK;

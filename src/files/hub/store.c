@@ -25,7 +25,8 @@ whit_status whit_hub_entry_path(const whit_hub_entry *entry, const char *file, c
 {
     if (snprintf(path, WHIT_CACHE_PATH_BYTES, "%s/%s%s", entry->folder, file, ending) < WHIT_CACHE_PATH_BYTES)
         return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the path is too long", file);
+    return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the path in the cache folder is longer than 4,095 bytes, the limit",
+                     file);
 }
 
 bool whit_hub_entry_has(const whit_hub_entry *entry, const whit_hub_file *file)
@@ -62,7 +63,8 @@ static whit_status store_folder(const char *cache_dir, char folder[WHIT_CACHE_PA
     WHIT_TRY(whit_cache_folder(cache_dir, folder, error));
     size_t n = strlen(folder);
     if (n + sizeof "/hub" > WHIT_CACHE_PATH_BYTES)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the cache folder's path is too long, over 3,900 bytes: set XDG_CACHE_HOME to a shorter one");
     memcpy(folder + n, "/hub", sizeof "/hub");
     return WHIT_OK;
 }
@@ -76,7 +78,8 @@ whit_status whit_hub_entry_open(const char *cache_dir, const whit_hub_name *name
     WHIT_TRY(store_folder(cache_dir, store, error));
     whit_hub_name_folder(name, folder);
     if (snprintf(entry->folder, sizeof entry->folder, "%s/%s", store, folder) >= (int)sizeof entry->folder)
-        return whit_fail(error, WHIT_ERROR_IO, "the cache folder's name is too long: set XDG_CACHE_HOME");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the cache folder's path is too long, over 3,900 bytes: set XDG_CACHE_HOME to a shorter one");
     return read_record(entry, error);
 }
 

@@ -139,8 +139,9 @@ static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTE
     if (!place->n) {
         uint32_t first = (uint32_t)((b->out->size_bytes - HEAD_BYTES) / TRIPLE_BYTES);
         if (first + n > MAX_TRIPLES)
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program has more than %d triples", b->name,
-                             MAX_TRIPLES);
+            return whit_fail(b->error, WHIT_ERROR_LIMIT,
+                             "%s: the program is too large: its binary form has more than %d triples, the limit",
+                             b->name, MAX_TRIPLES);
         for (uint32_t i = 0; i < n; i++) {
             uint8_t triple[TRIPLE_BYTES] = {0};
             const uint8_t *from = b->stack.data + begin + (size_t)i * (4 + ID_BYTES);
@@ -178,7 +179,9 @@ static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t 
 {
     size_t begin = b->stack.size_bytes, k = 0;
     while (k < COUNT(kinds) && kinds[k].kind != node->kind) k++;
-    if (k == COUNT(kinds)) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "%s: a node has an unknown kind", b->name);
+    if (k == COUNT(kinds))
+        return whit_fail(b->error, WHIT_ERROR_ARGUMENT,
+                         "%s: the program has a statement that the binary form cannot store", b->name);
     bool ok = push_triple(b, IS_KIND, kinds[k].word, ID_BYTES);
     for (size_t i = 0; i < COUNT(ops) && (node->kind == NODE_UNARY || node->kind == NODE_BINARY); i++)
         if (ops[i].op == node->op) ok = ok && push_triple(b, HAS_OP, ops[i].word, ID_BYTES);
@@ -201,7 +204,8 @@ static whit_status encode_functions(struct binary *b, const lang_function *funct
     uint32_t n = 0;
     for (; function; function = function->next) {
         if (n == MOST)
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program has more than %d functions", b->name, MOST);
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program has more than %d functions, the limit",
+                             b->name, MOST);
         all[n++] = function;
     }
     while (n--) {
@@ -244,7 +248,7 @@ whit_status whit_lang_encode(const char *name, const char *text, size_t n_bytes,
 {
     struct binary b = {.name = name, .error = error, .out = out};
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes", name,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes, the limit", name,
                          WHIT_LANG_MAX_TEXT_BYTES);
     whit_status status = encode_program(&b, text, n_bytes, root);
     free_parts(&b);
@@ -288,8 +292,8 @@ static bool append_text(struct binary *b, const char *text)
 #define SAY(text)                                                                                                      \
     do {                                                                                                               \
         if (!append_text(b, text))                                                                                     \
-            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program's text is larger than %zu bytes", b->name,   \
-                             WHIT_LANG_MAX_TEXT_BYTES);                                                                \
+            return whit_fail(b->error, WHIT_ERROR_LIMIT, "%s: the program's text is larger than %zu bytes, the limit", \
+                             b->name, WHIT_LANG_MAX_TEXT_BYTES);                                                       \
     } while (0)
 
 /* Finds the first triple of a node with a predicate; false if the node has no such triple. */
@@ -581,7 +585,8 @@ static whit_status take_node(struct binary *b, uint32_t first, struct node *node
         whit_hash_add(&hash, object_at(b, i), ID_BYTES);
         if (predicate >= HAS_A && predicate <= HAS_D &&
             (!b->index.n_places || !find_node(&b->index, b->triples, object_at(b, i))->n))
-            return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: node %s is missing (triple %u names it)", b->name,
+            return whit_fail(b->error, WHIT_ERROR_FORMAT,
+                             "%s: node %s, which triple %u names, is missing: the file is damaged", b->name,
                              hex(object_at(b, i), text), i);
     }
     whit_hash_end(&hash, id);
@@ -600,13 +605,15 @@ static whit_status decode(struct binary *b, const uint8_t *bytes, size_t n_bytes
     uint32_t fields[3];
     struct node node = {0};
     if (n_bytes < HEAD_BYTES || memcmp(bytes, WHIT_LANG_BINARY_MAGIC, 4) != 0)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: is not a program in binary form", b->name);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: the file is not a program in binary form", b->name);
     memcpy(fields, bytes + 4, sizeof fields);
     if (fields[0] != VERSION)
-        return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED, "%s: the program has version %u, which is not known",
-                         b->name, fields[0]);
+        return whit_fail(b->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the program has version %u, which this whit does not know: store it again", b->name,
+                         fields[0]);
     if (!fields[1] || fields[1] > MAX_TRIPLES || n_bytes != HEAD_BYTES + (size_t)fields[1] * TRIPLE_BYTES)
-        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: its length is not that of %u triples", b->name, fields[1]);
+        return whit_fail(b->error, WHIT_ERROR_FORMAT, "%s: the file's length is not that of %u triples: it is damaged",
+                         b->name, fields[1]);
     b->triples = bytes + HEAD_BYTES;
     b->n_triples = fields[1];
     for (uint32_t i = 0; i < b->n_triples; i += node.n) TRY(take_node(b, i, &node, root));
@@ -628,9 +635,11 @@ whit_status whit_lang_decode(const char *name, const void *data, size_t n_bytes,
     WHIT_TRY(status);
     status = whit_lang_encode(name, whit_chars(text), text->size_bytes, &again, other, &inner);
     if (status != WHIT_OK)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree is not that of a program: %s", name, inner.message);
+        status =
+            whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file does not store a valid program: %s", name, inner.message);
     else if (again.size_bytes != n_bytes || memcmp(again.data, data, n_bytes) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tree differs from that of its text", name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: the file's program differs from its own text: the file is damaged", name);
     whit_buf_free(&again);
     return status;
 }

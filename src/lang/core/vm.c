@@ -205,7 +205,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
     vm->program = NULL;
     vm->n_jit_before = vm->n_jit_pages;
     if (n_bytes > WHIT_LANG_MAX_TEXT_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes", vm->name,
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes, the limit", vm->name,
                          WHIT_LANG_MAX_TEXT_BYTES);
     WHIT_TRY(lang_parse(&source, &vm->arena, &program, &functions));
     lang_function *last = functions; /* newer functions hide older ones */
@@ -220,7 +220,8 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
             s->a->type != WHIT_LANG_TEXT && s->a->type != WHIT_LANG_HOST)
             s->kind = NODE_PRINT;
     if (status == WHIT_OK && vm->options.tier >= WHIT_LANG_CLOSURES && !lang_compile(vm, program))
-        status = whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is too large", vm->name);
+        status = whit_fail(error, WHIT_ERROR_LIMIT,
+                           "%s: the compiled program is too large, or memory ran out: shorten it", vm->name);
     if (status != WHIT_OK) {
         undo(vm);
         return status;
@@ -258,8 +259,8 @@ static whit_status give_back(whit_lang *vm, whit_error *error)
     const lang_array *held = vm->lent ? vm->globals[vm->lent_slot].a : NULL;
     if (held == vm->lent) return WHIT_OK;
     if (held->n != vm->lent->n)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' has %u elements at the end, not %u", vm->name,
-                         vm->scope.globals[vm->lent_slot].name, held->n, vm->lent->n);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' has %u elements at the end, but must keep its %u",
+                         vm->name, vm->scope.globals[vm->lent_slot].name, held->n, vm->lent->n);
     memcpy(vm->lent->x, held->x, (size_t)held->n * sizeof(float));
     return WHIT_OK;
 }
@@ -301,7 +302,9 @@ static bool find_global(const whit_lang *vm, const char *name, whit_lang_type ty
 whit_status whit_lang_declare(whit_lang *vm, const char *name, whit_lang_type type, whit_error *error)
 {
     if (vm->scope.n_globals == LANG_MAX_GLOBALS || strlen(name) >= sizeof vm->scope.globals[0].name)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "'%s' cannot be declared", name);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "variable '%s': at most %d can be declared, with names of at most %zu bytes", name,
+                         LANG_MAX_GLOBALS, sizeof vm->scope.globals[0].name - 1);
     lang_global *global = &vm->scope.globals[vm->scope.n_globals++];
     snprintf(global->name, sizeof global->name, "%s", name);
     global->type = (uint8_t)type;
@@ -339,7 +342,7 @@ whit_status whit_lang_set_vec(whit_lang *vm, const char *name, const float *x, u
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
     if (setjmp(on_failure))
-        return whit_fail(error, vm->status, "there is not enough memory for '%s' (%u elements)", name, n);
+        return whit_fail(error, vm->status, "not enough memory for variable '%s' of %u elements", name, n);
     lang_array *array = vm->globals[slot].a;
     if (!array || array->refs > 1 || array->n != n) {
         lang_release(vm, array);
@@ -358,7 +361,7 @@ whit_status whit_lang_lend_vec(whit_lang *vm, const char *name, float *x, uint32
     if (!find_global(vm, name, WHIT_LANG_VEC, &slot)) return unknown(name, error);
     vm->on_failure = &on_failure;
     vm->fuel = INT64_MAX;
-    if (setjmp(on_failure)) return whit_fail(error, vm->status, "there is not enough memory for '%s'", name);
+    if (setjmp(on_failure)) return whit_fail(error, vm->status, "not enough memory for variable '%s'", name);
     if (!vm->lent) vm->lent = lang_new_head(vm, &nowhere, x, n);
     if (vm->globals[slot].a != vm->lent) lang_release(vm, vm->globals[slot].a);
     vm->globals[slot].a = vm->lent;

@@ -58,8 +58,8 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
     uint32_t n = 1; /* bytes in the window, which begins with a blank */
     bool blank = true;
     if (n_bytes > WHIT_MEMORY_MAX_TEXT)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu bytes, but at most %d are possible", n_bytes,
-                         WHIT_MEMORY_MAX_TEXT);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu bytes, but at most %d are possible: split it",
+                         n_bytes, WHIT_MEMORY_MAX_TEXT);
     whit_hyper_bundle_clear(&encoder->bundle);
     for (size_t i = 0; i <= n_bytes; i++) {
         uint8_t byte = i < n_bytes ? (uint8_t)text[i] : ' ';

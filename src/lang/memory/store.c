@@ -40,25 +40,30 @@ static whit_status open_part(const whit_ndf *ndf, uint32_t i, const whit_ndf_app
     struct head head;
     const char *path = whit_ndf_path(ndf);
     if (frame->size_bytes < sizeof head)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %u is too short for a memory: the file is damaged", path,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: frame %u is too short for a memory: the file is damaged; import its texts again", path,
                          i);
     memcpy(&head, frame->data, sizeof head);
     if (memcmp(head.magic, magic, 4) != 0 || head.version != VERSION || head.n_bits != WHIT_MEMORY_BITS ||
         head.encoder != ENCODER)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: frame %u: the memory was written by another version of whit", path, i);
+                         "%s: frame %u: the memory was written by another version of whit: import its texts again",
+                         path, i);
     if (head.n_records == 0 || head.n_records > frame->size_bytes / VECTOR_BYTES ||
         head.text_bytes > frame->size_bytes ||
         frame->size_bytes != sizeof head + head.n_records * (VECTOR_BYTES + 8) + head.text_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %u: its length does not fit its records", path, i);
+        return whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: frame %u: its length does not fit its records: the file is damaged; import its texts again", path, i);
     part->n = head.n_records;
     part->vectors = (const uint64_t *)(const void *)(frame->data + sizeof head);
     part->ends = part->vectors + head.n_records * WHIT_MEMORY_WORDS;
     part->texts = (const char *)(part->ends + head.n_records);
     for (uint64_t k = 0, before = 0; k < part->n; before = part->ends[k++])
         if (part->ends[k] < before || part->ends[k] > head.text_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: frame %u: record %llu is outside the store", path, i,
-                             (unsigned long long)k);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: frame %u: record %llu is outside it: the file is damaged; import its texts again",
+                             path, i, (unsigned long long)k);
     *text_bytes = head.text_bytes;
     return WHIT_OK;
 }
@@ -74,7 +79,7 @@ static whit_status open_parts(whit_memory *memory, whit_error *error)
         uint64_t text_bytes = 0;
         WHIT_TRY(whit_ndf_appended_at(memory->ndf, i, &frame, error));
         if (frame.type != WHIT_NDF_MEMORY)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a memory (frame %u is %s)",
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not a memory (frame %u is %s)",
                              whit_ndf_path(memory->ndf), i, whit_ndf_frame_type_name(frame.type));
         struct part *part = &memory->parts[i];
         WHIT_TRY(open_part(memory->ndf, i, &frame, part, &text_bytes, error));
@@ -229,7 +234,7 @@ whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernel
     *n_hits = 0;
     if (!k || !n_blocks) return WHIT_OK;
     if (k > WHIT_MEMORY_MAX_HITS || n_blocks > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "at most %d hits of 2^42 records can be requested",
+        return whit_fail(error, WHIT_ERROR_LIMIT, "at most %d hits can be requested, and of at most 2^42 records",
                          WHIT_MEMORY_MAX_HITS);
     size_t n_all = (size_t)n_workers * k;
     struct best *workers = whit_zalloc_array(memory->allocator, n_workers, sizeof *workers);
