@@ -35,9 +35,9 @@ static const cli_option options[] = {
      "they change is checked, shown and written one after the other.",
      1, 64},
     {"-m", CLI_FILE, AT(local), "MODEL", "A model that answers in this process: a file or a pulled name.", 0, 0},
-    {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of its random choices; -1, the default, draws one.", 0, 0},
-    {"--temp, --temperature", CLI_REAL, AT(temperature), "T", "Its temperature; 0, the default, is the likeliest.", 0,
-     100},
+    {"-s, --seed", CLI_SEED, AT(seed), "S", "Seed of the model's random choices; -1, the default, draws one.", 0, 0},
+    {"--temp, --temperature", CLI_REAL, AT(temperature), "T",
+     "Temperature; 0, the default, always takes the likeliest token.", 0, 100},
     {"--url", CLI_TEXT, AT(url), "URL",
      "The OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; without it and -m, the server that runs on "
      "this "
@@ -52,7 +52,7 @@ static const cli_option options[] = {
     {"--resume", CLI_FLAG, AT(resume), NULL,
      "Resume the project's last conversation, which is kept in the state folder where --session names no file.", 0, 0},
     {"--preview", CLI_FLAG, AT(preview), NULL,
-     "Of apply, undo and redo: show what would be written, and write nothing.", 0, 0},
+     "With apply, undo and redo: show what would be written, and write nothing.", 0, 0},
     {"--state-dir", CLI_FILE, AT(state), "FOLDER", "Where journals are kept; $XDG_STATE_HOME/whit by default.", 0, 0},
     {"--no-sandbox", CLI_FLAG, AT(no_sandbox), NULL,
      "Run commands without a sandbox, each after a question; never without one unless you say this.", 0, 0},

@@ -32,7 +32,7 @@ static const cli_option options[] = {
      "Chats to answer greedily, a line of JSON each: \"messages\" or \"prompt\", with \"tools\" and \"answer\" where "
      "wanted.",
      0, 0},
-    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer at most; 128.", 1, 1 << 20},
+    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer at most; 128 by default.", 1, 1 << 20},
     {"--chunks", CLI_COUNT, AT(n_chunks), "N", "Windows of each text at most; 0, the default, takes all.", 0, 0},
     {"--all", CLI_FLAG, AT(all), NULL, "Score whole windows; by default their second halves only.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},

@@ -49,7 +49,8 @@ static const uint32_t groups[] = {128, 32, 64, 256};
 static const cli_option options[] = {
     {"-o, --output", CLI_FILE, AT(output), "OUT", "The .ndf to write; replaced when all is written.", 0, 0},
     {"--codec", CLI_CHOICE, AT(codec), "t|b1|q2|q2-planes",
-     "Of the layers' matrices: ternary (the default), signs, four levels; q2-planes, as before 28 November 2026: two "
+     "Codec of the layers' matrices: ternary (the default), signs, four levels; q2-planes, as before 28 November 2026: "
+     "two "
      "planes of signs, larger and slower, for --act q2.",
      0, 0},
     {"--bits", CLI_REAL, AT(bits), "BITS",
@@ -83,16 +84,19 @@ static const cli_option options[] = {
      "given several times.",
      0, 0},
     {"--outliers", CLI_REAL, AT(outliers), "PERCENT",
-     "Of the weights of each matrix: kept beside the codes as bytes, 16 or 24 bits each; 0.3 at most. By default what "
+     "Share of the weights of each matrix that are kept beside the codes as bytes, 16 or 24 bits each; 0.3 at most. By "
+     "default what "
      "1.40, 1.80 or 2.30 bits (b1, t, q2) leave room for.",
      0, 0.3},
     {"--plane", CLI_REAL, AT(plane), "PERCENT",
-     "Of the columns of each matrix of signs: with a second sign. By default what the same bits leave room for, 12.5 "
+     "Share of the columns of each matrix of signs that get a second sign. By default what the same bits leave room "
+     "for, 12.5 "
      "at "
      "most.",
      0, 50},
     {"--rank", CLI_COUNT, AT(rank), "N",
-     "Of a low-rank pair; by default 16 for matrices of 1024 rows and columns or more, where the same bits have room.",
+     "Rank of the low-rank pairs; by default 16 for matrices of 1024 rows and columns or more, where the same bits "
+     "have room.",
      0, 256},
     {"--tune-tokens", CLI_COUNT, AT(n_tune_tokens), "N",
      "Then train the rounded model towards the original on so many tokens of the text: scales, norms, codes.", 0, 4e9},
@@ -101,13 +105,14 @@ static const cli_option options[] = {
     {"--tune-blocks", CLI_FLAG, AT(by_blocks), NULL,
      "Tune each layer by itself towards the original's hidden states after it, not the model towards its logits.", 0,
      0},
-    {"--tune-rate", CLI_REAL, AT(tune_rate), "X", "Its highest learning rate; 1e-4.", 0, 1},
+    {"--tune-rate", CLI_REAL, AT(tune_rate), "X", "Highest learning rate of the tuning; 1e-4 by default.", 0, 1},
     {"--group", CLI_CHOICE, AT(group), "128|32|64|256", "Columns per scale; 128 is the default.", 0, 0},
     {"--scales", CLI_CHOICE, AT(scales), "f16|u8",
-     "Of a group: f16, the default, or a byte times an f16 per row, which makes smaller groups cheap on long rows.", 0,
-     0},
+     "Scales of groups: f16, the default, or a byte times an f16 per row, which makes smaller groups cheap on long "
+     "rows.",
+     0, 0},
     {"--embedding", CLI_CHOICE, AT(embedding), "i8|i4|f16", "Codec of embedding and head; i8 is the default.", 0, 0},
-    {"--seed", CLI_SEED, AT(seed), "N", "Of the sampled text; 0 is the default.", 0, 0},
+    {"--seed", CLI_SEED, AT(seed), "N", "Seed of the sampled text; 0 by default.", 0, 0},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N",
      "Threads; 0, the default, is one per physical core. The file does not depend on it.", 0, 1024},
     {"--resume", CLI_FLAG, AT(resume), NULL,

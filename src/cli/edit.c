@@ -20,7 +20,7 @@ struct edit_values {
 static const struct edit_values defaults;
 static const cli_option options[] = {
     {"--config", CLI_FILE, offsetof(struct edit_values, config), "FILE",
-     "Read keys and settings from FILE; default $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf."},
+     "Read keys and settings from FILE; by default $XDG_CONFIG_HOME/whit/edit.conf or ~/.config/whit/edit.conf."},
     {"-m", CLI_FILE, offsetof(struct edit_values, model), "MODEL",
      "A model that answers the agent's tasks in this process, and suggests what to type where it has fill-in tokens: a "
      "file or a pulled name.",

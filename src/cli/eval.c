@@ -31,7 +31,7 @@ static const cli_option options[] = {
      "and "
      "\"answer\" where wanted.",
      0, 0},
-    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer to a chat at most; 128.", 1, 1 << 20},
+    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer to a chat at most; 128 by default.", 1, 1 << 20},
     {"--limit", CLI_COUNT, AT(limit), "N", "Questions to ask at most; 0, the default, asks all.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
     {0},

@@ -74,15 +74,16 @@ enum { CLI_SINKS = 4, CLI_SINKS_MAX = 64 };
      "Continue beyond the context: the first and the newest tokens are seen."},                                        \
     {                                                                                                                  \
         "--sinks", CLI_COUNT, (at) + offsetof(cli_session_flags, n_sinks), "N",                                        \
-            "With --endless, the first N tokens stay in sight; 4 by default.", 0, CLI_SINKS_MAX                        \
+            "With --endless, the first N tokens stay visible; 4 by default.", 0, CLI_SINKS_MAX                         \
     }
 
 /* Makes a row of the option tables of verbs that can hold the experts of a mixture within a budget. */
 #define CLI_EXPERTS_OPTION(at)                                                                                         \
     {                                                                                                                  \
         "--experts-memory", CLI_COUNT, (at) + offsetof(cli_session_flags, experts_memory_mb), "MB",                    \
-            "Memory for the experts of a mixture; the others are read when chosen. Default 0: as the system does.", 0, \
-            1 << 24                                                                                                    \
+            "Memory for the experts of a mixture; others are read when chosen. 0, the default, leaves it to the "      \
+            "system.",                                                                                                 \
+            0, 1 << 24                                                                                                 \
     }
 
 /* Sets the budget of --experts-memory on a session that was just opened. */

@@ -16,9 +16,9 @@ static const struct graph_values defaults = {.n_tokens = 1000};
 static const cli_option options[] = {
     {"--json", CLI_FLAG, offsetof(struct graph_values, json), NULL, "Print one JSON value."},
     {"--tokens", CLI_COUNT, offsetof(struct graph_values, n_tokens), "N",
-     "The most that a map may take, in tokens of about four bytes; default 1000.", 1, 10000000},
+     "The most that a map may take, in tokens of about four bytes; 1000 by default.", 1, 10000000},
     {"--cache", CLI_FILE, offsetof(struct graph_values, cache), "FOLDER",
-     "Keep the graph in FOLDER; default $XDG_CACHE_HOME/whit/graphs or ~/.cache/whit/graphs."},
+     "Keep the graph in FOLDER; by default $XDG_CACHE_HOME/whit/graphs or ~/.cache/whit/graphs."},
     {0},
 };
 

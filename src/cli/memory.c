@@ -24,14 +24,14 @@ static const struct memory_values defaults = {.n_hits = 10, .batch = BATCH_RECOR
 
 #define AT(member) offsetof(struct memory_values, member)
 static const cli_option options[] = {
-    {"-k, --hits", CLI_COUNT, AT(n_hits), "N", "Answers to a query. Default 10.", 1, WHIT_MEMORY_MAX_HITS},
+    {"-k, --hits", CLI_COUNT, AT(n_hits), "N", "Answers to a query; 10 by default.", 1, WHIT_MEMORY_MAX_HITS},
     {"--jsonl", CLI_FLAG, AT(jsonl), NULL,
      "Lines are JSON objects: {\"text\": ...}, or {\"subject\": ..., \"predicate\": ..., \"object\": ...}.", 0, 0},
     {"--embed", CLI_FILE, AT(embed), "MODEL",
      "Compare texts by their meaning, as this embedding model sees it, in place of their letters; always the same "
      "model for a store.",
      0, 0},
-    {"--batch", CLI_COUNT, AT(batch), "N", "Records that are committed together. Default 4096.", 1, 1 << 20},
+    {"--batch", CLI_COUNT, AT(batch), "N", "Records that are committed together; 4096 by default.", 1, 1 << 20},
     {"-t, --threads", CLI_COUNT, AT(n_threads), "N", "Threads; 0, the default, is one per physical core.", 0, 1024},
     {0},
 };

@@ -12,8 +12,8 @@
 const cli_option cli_program_options[] = {
     {"--limit-ms", CLI_COUNT, AT(limit_ms), "N", "Stop after N ms of processor time; 0, the default, is no limit.", 0,
      4000000000},
-    {"--limit-mb", CLI_COUNT, AT(limit_mb), "N", "Megabytes that the program's arrays may take together. Default 64.",
-     1, 1 << 20},
+    {"--limit-mb", CLI_COUNT, AT(limit_mb), "N",
+     "Megabytes that the program's arrays may take together; 64 by default.", 1, 1 << 20},
     {"--every-round", CLI_FLAG, AT(every_round), NULL, "Execute every round of a loop that has a closed form, too.", 0,
      0},
     {0},

@@ -24,7 +24,7 @@ static const struct tune_values defaults = {.rank = 16, .ce = USUAL, .kl = USUAL
 
 #define AT(member) offsetof(struct tune_values, member)
 static const cli_option options[] = {
-    {"--rank", CLI_COUNT, AT(rank), "N", "Rank of the adapter on the layers' matrices; 16; 0 is none.", 0,
+    {"--rank", CLI_COUNT, AT(rank), "N", "Rank of the adapter on the layers' matrices; 16 by default, 0 is none.", 0,
      WHIT_ADAPTER_MAX_RANK},
     {"--matrix", CLI_REPEAT, AT(matrices), "NAME", "Adapt q, k, v, o, gate, up or down only; may be given again.", 0,
      0},
@@ -32,9 +32,11 @@ static const cli_option options[] = {
     {"--scales", CLI_FLAG, AT(scales), NULL, "Tune the scales of the layers' matrices too; likewise.", 0, 0},
     {"--teacher", CLI_FILE, AT(teacher), "MODEL", "Learn this model's probabilities in place of the text's own tokens.",
      0, 0},
-    {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1 with one.", 0, 1e6},
-    {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; 1 without a teacher, else 0.", 0, 1e6},
-    {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0.", 0, 1e6},
+    {"--kl", CLI_REAL, AT(kl), "X", "Weight of the divergence from the teacher; 1 by default if there is a teacher.", 0,
+     1e6},
+    {"--ce", CLI_REAL, AT(ce), "X", "Weight of the text's own cross-entropy; by default 1 without a teacher, else 0.",
+     0, 1e6},
+    {"--hidden", CLI_REAL, AT(hidden), "X", "Weight of the difference between hidden states; 0 by default.", 0, 1e6},
     {0},
 };
 

@@ -24,7 +24,7 @@ static const cli_option options[] = {
     {"--key", CLI_FILE, AT(key), "PUB", "Ask for a signature by this public key, too."},
     {"--detached", CLI_FLAG, AT(detached), NULL, "Check any file against FILE.sig and --key (whit sign --detached)."},
     {"--replay", CLI_FLAG, AT(replay), NULL,
-     "Of a session: feed its tokens to the model again (-m, --adapter), and say whether it answers the same."},
+     "For a session: feed its tokens to the model again (-m, --adapter), and say whether it answers the same."},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object with the list \"damage\"."},
     {0},
 };

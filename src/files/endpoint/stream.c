@@ -45,7 +45,7 @@ static bool add_call(whit_sse *s, const json_t *piece)
         i = (json_int_t)(s->n_calls ? s->n_calls - 1 : 0);
     i = place_of(s, i, json_object_get(piece, "id"), json_object_get(function, "name"));
     if (i < 0 || i >= WHIT_SSE_CALLS_MAX)
-        return fail_stream(s, "the answer makes too many calls at once: more than the limit");
+        return fail_stream(s, "the answer makes too many calls at once: at most 64 are possible");
     struct whit_sse_call *call = &s->calls[i];
     if ((size_t)i >= s->n_calls) s->n_calls = (size_t)i + 1;
     if (!call->id.size_bytes) append_string(&call->id, json_object_get(piece, "id"));
