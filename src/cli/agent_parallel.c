@@ -335,7 +335,7 @@ static int read_tasks(struct parallel *p)
     const struct agent_values *values = call->values;
     int status = CLI_OK;
     p->tasks = calloc(TASKS_MAX, sizeof *p->tasks);
-    if (!p->tasks) return cli_fail(call, CLI_LIMIT, "not enough memory for tasks");
+    if (!p->tasks) return cli_fail(call, CLI_LIMIT, "not enough memory for the list of tasks");
     if (values->prompt) status = add_task(p, values->prompt);
     const bool is_file = call->n_operands == 1 && access(call->operands[0], R_OK) == 0;
     if (call->n_operands == 1 && !is_file && !strpbrk(call->operands[0], " \t\n"))

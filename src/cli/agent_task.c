@@ -186,7 +186,7 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
     const struct agent_values *values = t->call->values;
     char suffix[32];
     if (values->keep && snprintf(t->kept, sizeof t->kept, "%s", values->keep) >= (int)sizeof t->kept)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--session: the path is too long");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "--session: the path is longer than 4,095 bytes, the limit");
     if (!values->keep) WHIT_TRY(cli_tasks_path(values, t->project, t->id, t->kept, error));
     WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
     if (t->kept_lock >= 0) return WHIT_OK;
@@ -234,7 +234,7 @@ int cli_tasks_open(struct cli_tasks *t)
                               .no_sandbox = values->no_sandbox,
                               .cancel = t->cancel};
     if (whit_agent_config_load(&t->config, t->project, &error) != WHIT_OK) return cli_fail_error(t->call, &error);
-    if (!add_servers(t)) return cli_fail(t->call, CLI_LIMIT, "not enough memory for servers");
+    if (!add_servers(t)) return cli_fail(t->call, CLI_LIMIT, "not enough memory for the list of MCP servers");
     if (json_object_size(t->servers) && whit_mcp_open(t->servers, t->cancel, task_note, t, &t->mcp, &error) != WHIT_OK)
         return cli_fail_error(t->call, &error);
     int status = values->local ? open_local(t) : open_remote(t);

@@ -481,7 +481,8 @@ static bool read_logprobs(const whit_api *api, const json_t *body, whit_job *job
     job->n_top = (uint32_t)(n_more > 0 ? n_more : n_top);
     if (!whit_field_switch(body, "post_sampling_probs", &job->logs_drawn, reply)) return false;
     return !job->logs_drawn || api->options->drawn ||
-        whit_field_refuse(reply, "post_sampling_probs", "only probabilities before sampling are supported");
+        whit_field_refuse(reply, "post_sampling_probs",
+                          "only probabilities before sampling are supported: leave the field out");
 }
 
 /* Claims the memory that an answer takes until it is sent: its token ids count twice, and its log-probabilities count
@@ -568,7 +569,7 @@ static bool check_served(const json_t *body, whit_web_reply *reply)
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
         if (!kind || strcmp(kind, "text") != 0)
-            return whit_field_refuse(reply, "modalities", "only the modality text is supported");
+            return whit_field_refuse(reply, "modalities", "only the modality text is supported: leave the others out");
     }
     return whit_fields_lack(body, members, reply);
 }

@@ -185,7 +185,7 @@ static bool read_call(struct content *c, const json_t *call, size_t k, whit_web_
     }
     json_decref(id);
     free(arguments);
-    return ok || refuse_part(reply, c->i, k, "a functionCall needs a name");
+    return ok || refuse_part(reply, c->i, k, "a functionCall needs a name, a text");
 }
 
 /* Removes the first call without a result from the list and returns its id: the call with the response's id or, if the
@@ -219,7 +219,7 @@ static json_t *response_text(const json_t *response)
 static bool read_response(struct content *c, const json_t *response, size_t k, whit_web_reply *reply)
 {
     const json_t *name = whit_gemini_get(response, "name"), *id = whit_gemini_get(response, "id");
-    if (!json_is_string(name)) return refuse_part(reply, c->i, k, "a functionResponse needs a name");
+    if (!json_is_string(name)) return refuse_part(reply, c->i, k, "a functionResponse needs a name, a text");
     if (json_array_size(whit_gemini_get(response, "parts")))
         return refuse_part(reply, c->i, k,
                            "a functionResponse with parts is not supported: give its text in `response`");
@@ -313,7 +313,7 @@ static bool read_declaration(const json_t *declaration, bool strict, json_t *lis
     json_t *name = whit_gemini_get(declaration, "name"), *about = whit_gemini_get(declaration, "description");
     json_t *schema = whit_gemini_get(declaration, "parametersJsonSchema");
     const json_t *parameters = whit_gemini_get(declaration, "parameters");
-    if (!json_is_string(name)) return refuse_field(reply, "tools", "a function declaration needs a name");
+    if (!json_is_string(name)) return refuse_field(reply, "tools", "a function declaration needs a name, a text");
     json_t *function = json_pack("{s:O}", "name", name);
     if (about) json_object_set(function, "description", about);
     if (schema)
@@ -353,7 +353,7 @@ static bool read_tools(const json_t *body, json_t *chat, whit_web_reply *reply)
         const json_t *tool = json_array_get(tools, i);
         json_t *declared = whit_gemini_list(tool, "functionDeclarations");
         if (whit_gemini_get(tool, "computerUse"))
-            ok = refuse_field(reply, "tools", "computerUse needs images, which are not supported");
+            ok = refuse_field(reply, "tools", "computerUse needs images, which are not supported: leave it out");
         for (size_t k = 0; ok && k < json_array_size(declared); k++)
             ok = read_declaration(json_array_get(declared, k), !strcmp(mode, "VALIDATED"), list, reply);
         json_decref(declared);
@@ -407,7 +407,7 @@ static bool read_format(const json_t *config, json_t *chat, whit_web_reply *repl
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
         if (!kind || strcmp(kind, "TEXT") != 0)
-            return refuse_field(reply, "responseModalities", "only TEXT is supported");
+            return refuse_field(reply, "responseModalities", "only TEXT is supported: leave the others out");
     }
     if (!type || !*type || !strcmp(type, "text/plain")) return true;
     if (!strcmp(type, "text/x.enum")) return read_choices(schema ? schema : other, chat, reply);
@@ -458,7 +458,7 @@ json_t *whit_gemini_read(const json_t *body, bool *shows_thoughts, whit_web_repl
     json_t *chat = json_object(), *messages = json_array();
     bool ok = read_contents(body, messages, reply) && read_tools(body, chat, reply) && read_format(config, chat, reply);
     if (ok && n && json_integer_value(n) != 1)
-        ok = refuse_field(reply, "candidateCount", "only one candidate is supported");
+        ok = refuse_field(reply, "candidateCount", "only one candidate is supported: send 1, or leave the field out");
     if (ok && json_is_true(whit_gemini_get(config, "responseLogprobs")))
         ok = refuse_field(reply, "responseLogprobs",
                           "log-probabilities are not supported by this API; /v1/chat/completions has them");

@@ -127,5 +127,5 @@ void whit_keep_save(whit_keep *keep, whit_session *session, uint32_t i)
     if (!keep->prefix || whit_session_position(session, i) <= LEAST_TOKENS) return;
     path_of(keep, i, path);
     if (whit_keep_write(session, i, path, &n_saved, &error) != WHIT_OK)
-        complain(keep, "prefixes cannot be stored in --cache-dir", error.message);
+        complain(keep, "computed prompts cannot be stored in --cache-dir", error.message);
 }

@@ -526,8 +526,9 @@ whit_api *whit_models_acquire(whit_site *site, uint64_t key, const char *name, w
         /* another request opened the model while the lock was released */
         if (entry->api || entry->is_opening) continue;
         if (!fits) {
-            status = whit_fail(&error, WHIT_ERROR_LIMIT,
-                               "all other models are answering requests, and there is no memory for another");
+            status =
+                whit_fail(&error, WHIT_ERROR_LIMIT,
+                          "there is no memory for another model while all open ones answer requests; try again later");
             break;
         }
         entry->is_opening = true;

@@ -63,7 +63,8 @@ static whit_status map_file(const whit_ndf_input *input, const char *path, const
         whit_ndf_chain_free(&file->chain);
         whit_map_close(&file->map);
     }
-    return whit_fail(error, WHIT_ERROR_IO, "%s: another program keeps appending to it", path);
+    return whit_fail(error, WHIT_ERROR_IO,
+                     "%s: another program keeps appending to the file; try again when it has ended", path);
 }
 
 static int open_to_read(const char *path)
@@ -155,8 +156,8 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
         (const uint8_t *)(ndf->seal + 1) + ((size_t)ndf->tensors.n_entries + number - 1) * WHIT_HASH_BYTES;
     if (file->data_bytes != ndf->file_entries[number].data_bytes || file->chain.n_frames != 3 ||
         file->chain.end_bytes != file->chain.file_bytes || memcmp(sealed, file->chain.last_hash, WHIT_HASH_BYTES) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: its contents differ from those recorded in the main file",
-                         path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: its contents differ from those recorded in the main file: get both again", path);
     return WHIT_OK;
 }
 

@@ -145,7 +145,8 @@ static whit_status add_matrices(struct choosing *c)
                 is_near(c, m->options[m->n].bits / (double)m->elems))
                 m->n++;
         if (!m->n)
-            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "tensor '%s': no codec supports %u columns",
+            return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
+                             "tensor '%s': no codec supports its %u columns: leave out --bits, and choose a codec",
                              tensor->name, tensor->type.n_cols);
         double smallest = m->options[0].bits;
         for (uint32_t k = 0; k < m->n; k++) {
@@ -158,8 +159,8 @@ static whit_status add_matrices(struct choosing *c)
     }
     if (least <= budget_of(c)) return WHIT_OK;
     return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
-                     "%s: --bits %.3f cannot be met: signs alone take %.3f bits a weight of these matrices",
-                     source->path, c->b->bits, least / c->elems);
+                     "%s: --bits %.3f is too few: signs alone take %.3f bits a weight of these matrices", source->path,
+                     c->b->bits, least / c->elems);
 }
 
 /* ---- windows of the text -------------------------------------------------------------------------- */

@@ -609,11 +609,15 @@ static whit_status take_finished(void *user, whit_finished *finished, whit_error
     whit_tensor_type type;
     whit_status status = WHIT_OK;
     if (!tensor || c->finished[tensor - c->source->tensors].name[0])
-        status = whit_fail(error, WHIT_ERROR_FORMAT,
-                           "the work file has a matrix '%s' that these settings do not compress", finished->name);
+        status = whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "the work file (OUT.work) has a matrix '%s' that these settings do not compress: remove that file",
+            finished->name);
     if (status == WHIT_OK) status = whit_compress_type_of(&c->types, tensor, &type, c->error);
     if (status == WHIT_OK && memcmp(&type, &finished->tensor.type, sizeof type) != 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "the work file has another type for '%s'", finished->name);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "the work file (OUT.work) stores '%s' in another type than these settings: remove that file",
+                           finished->name);
     if (status == WHIT_OK) {
         whit_finished_spool(finished, c->folder, c->allocator);
         c->finished[tensor - c->source->tensors] = *finished;
@@ -632,13 +636,15 @@ static whit_status agree(struct compression *c, const uint8_t settings[WHIT_HASH
     memcpy(first, settings, WHIT_HASH_BYTES);
     first[WHIT_HASH_BYTES] = status != WHIT_OK;
     if (!ranks->broadcast(ranks->user, first, sizeof first))
-        return whit_fail(c->error, WHIT_ERROR_IO, "a rank has ended");
+        return whit_fail(c->error, WHIT_ERROR_IO,
+                         "the process of another rank has ended, and its machine's output says why");
     if (status == WHIT_OK && first[WHIT_HASH_BYTES])
-        return whit_fail(c->error, WHIT_ERROR_IO, "rank 0 could not open its work file");
+        return whit_fail(c->error, WHIT_ERROR_IO,
+                         "rank 0 could not open its work file, and its machine's output says why");
     if (status == WHIT_OK && memcmp(first, settings, WHIT_HASH_BYTES) != 0)
         return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
-                         "%s: rank %u has another model, text or kind of CPU than rank 0", c->source->path,
-                         ranks->rank);
+                         "%s: rank %u has another model, text or kind of CPU than rank 0: all machines need the same",
+                         c->source->path, ranks->rank);
     return status;
 }
 
@@ -711,7 +717,8 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
     uint8_t codec;
     whit_tensor_type embed_type;
     if (!embed || !whit_codec_parse(convert->embd, &codec))
-        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no embedding", c->source->path);
+        return whit_fail(c->error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has no embedding, without which it cannot be compressed", c->source->path);
     embed_type = whit_requantise_type(codec, embed->type.n_rows, embed->type.n_cols);
     uint32_t n_ctx = c->source->config.n_ctx;
     uint32_t n_tokens = LONGEST;
@@ -721,7 +728,7 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
         n_tokens = n_ctx;
     if (n_tokens > n_ctx)
         return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
-                         "windows of %u tokens are longer than the model's context of %u", n_tokens, n_ctx);
+                         "windows of %u tokens (-c) are longer than the model's context of %u", n_tokens, n_ctx);
     WHIT_TRY(whit_blas_open(&c->blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, whit_pool_size(c->pool),
                             c->allocator, c->error));
     c->blas.multiply_adds = o->multiply_adds;

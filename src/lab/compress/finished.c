@@ -40,12 +40,16 @@ static whit_status check_scales(const char *name, const whit_tensor_type *type, 
     size_t n = g.row_fields, n_levels = type->codec == WHIT_CODEC_L2 ? g.n_groups : 0;
     for (size_t i = 0; i < n_levels * n_rows; i++)
         if (!isfinite(whit_level_scale(whit_load_u16(rows->fields_u8 + 2 * i))))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of l2",
-                             name, row_begin + i / n_levels);
+            return whit_fail(
+                error, WHIT_ERROR_NUMERIC,
+                "tensor '%s': row %zu has weights too large for scales of l2, at most 65504: choose another codec",
+                name, row_begin + i / n_levels);
     for (size_t i = 0; i < n * n_rows; i++)
         if (!isfinite(fields[i]))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "tensor '%s': row %zu has weights too large for scales of f16",
-                             name, row_begin + i / n);
+            return whit_fail(
+                error, WHIT_ERROR_NUMERIC,
+                "tensor '%s': row %zu has weights too large for scales of f16, at most 65504: choose another codec",
+                name, row_begin + i / n);
     return WHIT_OK;
 }
 

@@ -101,7 +101,8 @@ static whit_status check_finite(const whit_stream *s, const whit_hessian *hessia
     if (!are_finite(hessian->lost, hessian->n_out * n)) bad = residual;
     if (!are_finite(hessian->h, n * n) || !are_finite(hessian->shift, n * n)) bad = value;
     if (!bad) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_NUMERIC, "the model's value '%s' is NaN or infinite on the calibration text",
+    return whit_fail(error, WHIT_ERROR_NUMERIC,
+                     "the model's value '%s' is NaN or infinite on the calibration text: its weights are damaged",
                      s->graph.values[bad - 1].name);
 }
 

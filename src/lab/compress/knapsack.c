@@ -72,7 +72,8 @@ whit_status whit_knapsack_solve(const whit_knapsack *k, double budget, uint8_t *
 {
     const double least_cost = choose_cheapest(k, chosen);
     if (least_cost > budget)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the cheapest options cost %g, but the budget is %g", least_cost,
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "even the smallest types take %g bits, but the budget is %g: allow more bits", least_cost,
                          budget);
     const size_t n_units = UNITS + 1;
     double *least = whit_alloc(a, n_units * sizeof *least), *before = whit_alloc(a, n_units * sizeof *before);

@@ -82,7 +82,9 @@ whit_status whit_plane_find(whit_plane_search *s, const whit_blas *blas, whit_po
         if (!s->goes_on) choose_columns(s, x.ranked);
         whit_tensor_type type = whit_plane_type(s->type, s->n_columns);
         if (!find_target(s, blas, pool, &x))
-            status = whit_fail(error, WHIT_ERROR_NUMERIC, "the Hessian of a sign plane's columns is singular");
+            status = whit_fail(
+                error, WHIT_ERROR_NUMERIC,
+                "a plane of second signs cannot be computed from this text: give more text, or leave planes out");
         whit_solve solve = {.type = &type,
                             .target = x.dh,
                             .h = x.h,

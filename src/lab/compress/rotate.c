@@ -148,7 +148,9 @@ whit_status whit_rotation_measure(const whit_rotation *r, double *error_sum, whi
         for (size_t i = 0; i < n; i++)
             errors[batch] += ((double)x[i] - (double)rounded[i]) * ((double)x[i] - (double)rounded[i]);
     }
-    if (s->ranks && !gather_errors(s, errors)) status = whit_fail(error, WHIT_ERROR_IO, "a rank has ended");
+    if (s->ranks && !gather_errors(s, errors))
+        status =
+            whit_fail(error, WHIT_ERROR_IO, "the process of another rank has ended, and its machine's output says why");
     *error_sum = 0;
     for (uint32_t i = 0; i < s->n_batches; i++) *error_sum += errors[i];
     whit_free(s->allocator, errors, s->n_batches * sizeof *errors);

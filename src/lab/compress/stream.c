@@ -70,7 +70,7 @@ static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, w
         for (uint32_t k = 0; status == WHIT_OK && k < tensor->type.n_cols; k++)
             if (!isfinite(values[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %u, column %u is not a number; the source is damaged",
+                                   "%s: tensor '%s': row %u, column %u is NaN or infinite; the source is damaged",
                                    s->source->path, tensor->name, r, k);
     }
     if (tensor->drop) tensor->drop(tensor);
@@ -89,7 +89,7 @@ static whit_status add_params(whit_stream *s, whit_error *error)
             if (tensor->type.act == WHIT_TENSOR_ACT_FIXED)
                 return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                                  "%s: tensor '%s' has fixed scales of its inputs and outputs, which compression does "
-                                 "not follow",
+                                 "not support: start from the original",
                                  s->source->path, tensor->name);
             whit_tensor_type type = {
                 .layout = tensor->type.layout, .n_rows = tensor->type.n_rows, .n_cols = tensor->type.n_cols};
@@ -148,7 +148,7 @@ static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, w
         for (uint32_t k = 0; status == WHIT_OK && k < s->n_embd; k++)
             if (!isfinite(x[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %d, column %u is not a number; the source is damaged",
+                                   "%s: tensor '%s': row %d, column %u is NaN or infinite; the source is damaged",
                                    s->source->path, job->table->name, s->ids[r], k);
         if (!job->rounds) continue;
         whit_requantise_row(job->stored, x, &stored.rows);
@@ -194,9 +194,10 @@ static whit_status cut_block(whit_stream *s, uint32_t layer, whit_error *error)
             s->input = input;
         }
     if (!one || s->graph.values[s->input - 1].width != s->n_embd)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: layer %u is not a block that reads one residual stream and adds to it", s->source->path,
-                         layer);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: layer %u is no block that reads one residual stream and adds to it, which compression needs",
+            s->source->path, layer);
     s->output = s->block.output = s->graph.nodes[last - 1].output;
     return WHIT_OK;
 }
@@ -210,8 +211,8 @@ static whit_status check_embedding(const whit_stream *s, whit_error *error)
         if (node->op != WHIT_OP_EMBED || node->output != s->input) continue;
         if (strcmp(s->params[0].items[node->weight].name, "embed") == 0) return WHIT_OK;
     }
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the layers do not begin with the table 'embed'",
-                     s->source->path);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "%s: the model does not begin with the table 'embed', which compression needs", s->source->path);
 }
 
 static size_t block_elems(const whit_stream *s)
@@ -243,9 +244,10 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
     size_t n_all = n_ids / s->n_tokens, n_windows = n_all;
     if (n_windows > max_tokens / s->n_tokens) n_windows = max_tokens / s->n_tokens;
     if (n_all && !n_windows)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "%zu tokens of calibration text are less than a window of %u; allow more, or a smaller window",
-                         max_tokens, s->n_tokens);
+        return whit_fail(
+            error, WHIT_ERROR_ARGUMENT,
+            "%zu tokens of calibration text are less than a window of %u; give more text or a smaller window",
+            max_tokens, s->n_tokens);
     if (!n_windows)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "the calibration text has %zu tokens, a window needs %u; give more text or a smaller window",

@@ -10,7 +10,8 @@ static whit_status open_tokenizer(const whit_source *source, whit_tokenizer **to
 {
     whit_tokenizer_view view;
     if (!source->tokenizer.size_bytes)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the model has no tokenizer, so it cannot read text",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: the model has no tokenizer, so it cannot read text: convert it with its tokenizer",
                          source->path);
     WHIT_TRY(whit_tokenizer_check(source->tokenizer.data, source->tokenizer.size_bytes, &view, error));
     return whit_tokenizer_open(&view, source->allocator, tokenizer, error);
@@ -23,9 +24,10 @@ static whit_status check_ids(const whit_source *source, const char *path, const 
         int32_t id;
         memcpy(&id, ids->data + i, sizeof id);
         if (id < 0 || (uint32_t)id >= source->config.n_vocab)
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: the tokenizer gives token %d, but the model has only %u tokens", path, id,
-                             source->config.n_vocab);
+            return whit_fail(
+                error, WHIT_ERROR_FORMAT,
+                "%s: the tokenizer gives token %d, but the model has only %u tokens: they do not belong together", path,
+                id, source->config.n_vocab);
     }
     return WHIT_OK;
 }

@@ -111,9 +111,10 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
     if (form) {
         type->act = WHIT_TENSOR_ACT_AUTO; /* other programs know W1.58A8 only in BitNet's architecture */
         if (!form_type(form, tensor, type))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "tensor '%s': rows of %u columns do not divide into blocks of %s or Q4_0", tensor->name,
-                             n_cols, codec);
+            return whit_fail(
+                error, WHIT_ERROR_UNSUPPORTED,
+                "tensor '%s': rows of %u columns do not divide into blocks of %s or Q4_0: choose another type",
+                tensor->name, n_cols, codec);
     } else if (!strcmp(codec, "t")) {
         type->codec = n_cols >= 128 && group >= 128 ? WHIT_CODEC_T5 : WHIT_CODEC_T2;
     } else if (!strcmp(codec, "q2") && !t->options->u8_scales) {
@@ -128,7 +129,8 @@ whit_status whit_compress_type_of(const whit_compress_types *t, const whit_sourc
         type->act = tensor->type.act;
     } else {
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "codec '%s' is neither b1, t, q2, q2-planes, i8, f16 nor a GGUF type that whit writes", codec);
+                         "codec '%s' is unknown: choose b1, t, q2, q2-planes, i8, f16 or a GGUF type that whit writes",
+                         codec);
     }
     whit_error inner;
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)

@@ -124,8 +124,7 @@ static whit_status go_on(whit_work *work, size_t *end, whit_work_fn *take, void 
     if (map.size_bytes < WHIT_WORK_HEADER_BYTES)
         status = WHIT_OK;
     else if (memcmp(map.data, magic, sizeof magic) != 0)
-        status =
-            whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of this program; move it away", work->path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of whit; move it away", work->path);
     else if (memcmp(map.data + sizeof magic, work->settings, WHIT_HASH_BYTES) != 0)
         status = whit_fail(error, WHIT_ERROR_ARGUMENT,
                            "%s: belongs to another model, text or settings, or to another version of whit; give the "

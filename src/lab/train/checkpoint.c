@@ -45,7 +45,7 @@ static whit_status check_checkpoint(const whit_map *map, const whit_progress *pr
     struct head head;
     uint64_t part_bytes = params->n_floats * sizeof(float);
     if (map->size_bytes < sizeof head || memcmp(map->data, magic, sizeof magic) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is not a checkpoint", map->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not a checkpoint: name another", map->path);
     memcpy(&head, map->data, sizeof head);
     if (memcmp(head.progress.settings, progress->settings, WHIT_HASH_BYTES) != 0 || head.n_floats != params->n_floats)
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
@@ -54,13 +54,15 @@ static whit_status check_checkpoint(const whit_map *map, const whit_progress *pr
                          "checkpoint to start again",
                          map->path);
     if (map->size_bytes != sizeof head + 3 * part_bytes + WHIT_HASH_BYTES)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is truncated", map->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is truncated: remove it to start again",
+                         map->path);
     const uint8_t *at = map->data + sizeof head;
     const uint8_t *const part[3] = {at, at + part_bytes, at + 2 * part_bytes};
     uint8_t digest[WHIT_HASH_BYTES];
     digest_of(&head, part, digest);
     if (memcmp(digest, at + 3 * part_bytes, sizeof digest) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is damaged", map->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the checkpoint is damaged: remove it to start again",
+                         map->path);
     return WHIT_OK;
 }
 

@@ -33,14 +33,15 @@ whit_status whit_params_add(whit_params *params, const char *name, const whit_te
     if (whit_tensor_type_check(type, &inner) != WHIT_OK)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "parameter '%s': %s", name, inner.message);
     if (coded && !whit_quantise_knows(type))
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "parameter '%s': training cannot round to this type", name);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "parameter '%s': training cannot round to its type: choose another codec", name);
     WHIT_TRY(grow_arrays(params, error));
     whit_param *param = &params->items[params->n];
     *param = (whit_param){.type = *type, .coded = coded, .low_a = -1, .low_b = -1};
     snprintf(param->name, sizeof param->name, "%s", name);
     if (__builtin_mul_overflow((size_t)type->n_rows, (size_t)type->n_cols, &param->n) ||
         __builtin_add_overflow(params->n_latents, param->n, &params->n_latents) || params->n_latents > SIZE_MAX / 64)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the parameters are too many");
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the model has more parameters than the address space can hold");
     param->offset = params->n_latents - param->n;
     if (coded) {
         whit_geometry g = whit_codec_geometry(type);
@@ -173,7 +174,8 @@ whit_status whit_params_load(whit_params *params, const whit_ndf *file, const wh
         whit_tensor tensor = {0};
         if (found >= 0) whit_ndf_tensor(file, (uint32_t)found, &tensor);
         if (found < 0 || tensor.type.n_rows != param->type.n_rows || tensor.type.n_cols != param->type.n_cols)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: there is no tensor '%s' of %u x %u", whit_ndf_path(file),
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: the model has no tensor '%s' of %u x %u, which training needs", whit_ndf_path(file),
                              param->name, param->type.n_rows, param->type.n_cols);
         float *latent = whit_param_latent(params, param);
         if (param->coded && whit_is_corrected(&tensor) && !memcmp(&tensor.type, &param->type, sizeof tensor.type)) {

@@ -144,7 +144,7 @@ whit_status whit_corpus_add_random(whit_corpus *corpus, const whit_model *model,
     if (!ids) return whit_fail_memory(error, "random text", n * sizeof *ids);
     whit_status status = n_vocab > 1
         ? WHIT_OK
-        : whit_fail(error, WHIT_ERROR_UNSUPPORTED, "no text can be sampled from a vocabulary of one token");
+        : whit_fail(error, WHIT_ERROR_UNSUPPORTED, "no text can be sampled: the model's vocabulary has only one token");
     for (size_t made = 0; status == WHIT_OK && made < options->n_tokens; made += n) {
         for (uint32_t i = 0; i < n; i++) ids[i] = draw_id(&rng, n_vocab, bos);
         if (first >= 0) ids[0] = first;

@@ -255,7 +255,7 @@ static whit_status check_node(const whit_graph *graph, const whit_params *params
 {
     const char *name = graph->values[node->output - 1].name;
     if (node->op != WHIT_OP_SELECT && !ops[node->op].forward)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not support the operation %s", name,
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': models with the operation %s cannot be trained", name,
                          whit_op_name((whit_op)node->op));
     const char *what = NULL;
     if (node->is_bidirectional)
@@ -269,7 +269,7 @@ static whit_status check_node(const whit_graph *graph, const whit_params *params
     else if (node->op == WHIT_OP_RMS_NORM && node->weight < 0)
         what = "norms without a weight";
     if (!what) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': training does not support %s", name, what);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "'%s': models with %s cannot be trained", name, what);
 }
 
 whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_config *config, whit_params *params,
@@ -287,10 +287,11 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
                         .pairs = {.n_experts = graph->n_experts, .n_used = graph->n_used},
                         .loops = params->loops};
     if (!options->n_sequences || !options->n_tokens || (uint64_t)options->n_sequences * options->n_tokens > 1u << 24)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch of %u times %u tokens is empty or too large",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "a batch of %u sequences of %u tokens is not possible: 1 to 2^24 tokens are",
                          options->n_sequences, options->n_tokens);
     if (config->bidirectional)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "training does not support attention to both sides");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "models whose tokens attend to later ones cannot be trained");
     for (uint32_t i = 0; i < graph->n_nodes; i++) WHIT_TRY(check_node(graph, params, &graph->nodes[i], error));
     whit_cpu cpu;
     whit_linalg_detect(&cpu);

@@ -89,7 +89,8 @@ static whit_status own_type(const char *name, const whit_tensor_type *from, whit
 {
     *type = *from;
     if (whit_codec_find(from->codec)->is_float || whit_quantise_knows(from)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "matrix '%s' has a type that training does not support", name);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                     "matrix '%s' has a type that cannot be trained: start from the original", name);
 }
 
 static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *codecs, whit_error *error)
@@ -103,7 +104,8 @@ static whit_status add_params(whit_trainee *trainee, const whit_trainee_codecs *
         bool matrix = from->layout == WHIT_LAYOUT_TILE16;
         if (from->act == WHIT_TENSOR_ACT_FIXED)
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                             "tensor '%s' has fixed scales of its inputs and outputs, which training does not follow",
+                             "tensor '%s' has fixed scales of its inputs and outputs, which cannot be trained: start "
+                             "from the original",
                              name);
         if (matrix && codecs) {
             const char *codec = strncmp(name, "layers.", 7) == 0 ? layer_codec(codecs, name) : codecs->embedding;

@@ -35,29 +35,32 @@ static whit_status check_teacher(const whit_trainer_options *o, const whit_model
                                  whit_error *error)
 {
     if (!teacher && (o->kl_weight > 0 || o->hidden_weight > 0))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a loss against a teacher needs a teacher model");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "losses against a teacher (kl_weight, hidden_weight) need a teacher model");
     if (!teacher || teacher == start) return WHIT_OK;
     const whit_config *from = &teacher->config, *to = &start->config;
     if (from->n_vocab != to->n_vocab || !same_tokenizer(start, teacher))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "teacher and student have different tokenizers");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "teacher and student have different tokenizers: both need the same");
     if (o->n_tokens > from->n_ctx)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the teacher's context of %u",
                          o->n_tokens, from->n_ctx);
     if (o->hidden_weight > 0 && (from->n_layers != to->n_layers || from->n_embd != to->n_embd))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                         "hidden states can be compared in models of one depth and width only");
+                         "a loss of hidden states needs a student with the teacher's number of layers and width");
     return WHIT_OK;
 }
 
 static whit_status check_options(const whit_trainer_options *o, const whit_model *start, whit_error *error)
 {
     if (!o->n_steps == !(o->seconds > 0))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "give either a number of steps or a time");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "give either a number of steps or a time, not both or none");
     if (!o->n_accumulate || o->n_tokens < 2 || !o->n_sequences)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a batch needs a sequence of two tokens at least");
     if ((uint64_t)o->n_sequences * o->n_accumulate > UINT32_MAX)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a step of %u times %u sequences is too large", o->n_accumulate,
-                         o->n_sequences);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "a step of %u batches of %u sequences is too large: at most 2^32 - 1 sequences are possible",
+                         o->n_accumulate, o->n_sequences);
     if (o->n_tokens > start->config.n_ctx)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
                          o->n_tokens, start->config.n_ctx);
@@ -137,7 +140,9 @@ static whit_status resume_run(whit_trainer *d, whit_error *error)
 static whit_status add_samples(whit_trainer *d, whit_error *error)
 {
     const whit_trainer_options *o = &d->options;
-    if (!d->teacher_model) return whit_fail(error, WHIT_ERROR_ARGUMENT, "no teacher is given to sample text from");
+    if (!d->teacher_model)
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "sampled text needs a teacher model that writes it: give one, or a text");
     uint32_t n_ctx = d->teacher_model->config.n_ctx, n_longest = 2 * o->n_tokens < n_ctx ? 2 * o->n_tokens : n_ctx;
     whit_sample_options sample = {o->n_sample_tokens, n_longest, o->seed, o->n_threads, o->cancel};
     return whit_corpus_add_samples(&d->text, d->teacher_model, &sample, error);
@@ -158,16 +163,18 @@ static whit_status open_text(whit_trainer *d, whit_error *error)
         WHIT_TRY(whit_corpus_add_random(&d->text, d->start, &random, error));
     }
     if (d->text.n <= o->n_tokens)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the training text has %zu tokens, a window needs %u", d->text.n,
-                         o->n_tokens + 1);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "the training text has %zu tokens, but a window needs %u: give more text or a smaller window",
+                         d->text.n, o->n_tokens + 1);
     if (!o->held_out) return WHIT_OK;
     if (o->n_tokens < 3) /* scores each token of the second half but the last */
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "a held-out window needs three tokens at least, not %u",
                          o->n_tokens);
     WHIT_TRY(whit_corpus_add_file(&d->held_out, d->start, o->held_out, o->specials, error));
     if (d->held_out.n <= o->n_tokens)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the text has %zu tokens, a window needs %u", o->held_out,
-                         d->held_out.n, o->n_tokens + 1);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the text has %zu tokens, but a window needs %u: give more text or a smaller window",
+                         o->held_out, d->held_out.n, o->n_tokens + 1);
     return WHIT_OK;
 }
 
@@ -464,7 +471,8 @@ static whit_status agree(const whit_trainer *d, struct between *now, whit_error 
     const whit_ranks *ranks = d->options.ranks;
     *now = (struct between){share_of(d), whit_flag_is_set(d->options.cancel)};
     if (ranks && !ranks->broadcast(ranks->user, now, sizeof *now))
-        return whit_fail(error, WHIT_ERROR_IO, "a rank has ended");
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the process of another rank has ended, and its machine's output says why");
     return WHIT_OK;
 }
 

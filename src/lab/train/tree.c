@@ -129,5 +129,8 @@ whit_status whit_tree_reduce(whit_tree *tree, const whit_ranks *ranks, whit_erro
     ok = ok && sum && ranks->broadcast(ranks->user, sum->losses, sizeof sum->losses) &&
         ranks->broadcast(ranks->user, sum->values, tree->n_values * sizeof *sum->values);
     tree->n_nodes = 1;
-    return ok ? WHIT_OK : whit_fail(error, WHIT_ERROR_IO, "a rank has ended, or has no memory for its gradients");
+    return ok ? WHIT_OK
+              : whit_fail(error, WHIT_ERROR_IO,
+                          "the process of another rank has ended, or lacks memory for its gradients: its machine's "
+                          "output says why");
 }

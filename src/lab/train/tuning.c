@@ -53,7 +53,8 @@ static bool has_scales(const whit_tuning *tuning, const char *name, const whit_t
 static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *weights, whit_error *error)
 {
     if (!tuning->rank && !tuning->norms && !tuning->scales)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is nothing to tune: no adapter, no norms, no scales");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "there is nothing to tune: choose a rank above 0 for an adapter, norms or scales");
     if (tuning->rank > WHIT_ADAPTER_MAX_RANK)
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "rank %u exceeds the maximum %d", tuning->rank,
                          WHIT_ADAPTER_MAX_RANK);
@@ -85,7 +86,8 @@ static whit_status add_factor(whit_params *params, const char *of, const char *w
     char name[WHIT_VALUE_NAME_BYTES];
     whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I8, n_rows, n_cols);
     if (snprintf(name, sizeof name, "%s.%s", of, which) >= (int)sizeof name)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s' has too long a name", of);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "tensor '%s' has too long a name for an adapter, over about 40 bytes",
+                         of);
     WHIT_TRY(whit_params_add(params, name, &type, true, error));
     *index = (int32_t)params->n - 1;
     params->items[*index].is_new = true;
@@ -158,7 +160,7 @@ static whit_status check_scales(whit_params *params, const char *path, const whi
         for (uint32_t r = 0; r < param->type.n_rows; r++) compare_row(params, param, r, row, &lost, &all);
         whit_free(params->allocator, row, param->type.n_cols * sizeof *row);
         if (lost > 1e-6 * all)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has levels that training does not support",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: matrix '%s' has a type whose scales cannot be tuned",
                              path, param->name);
     }
     return WHIT_OK;

@@ -340,7 +340,8 @@ static whit_status read_operator(lexer *l, char *open, size_t *n_open)
     if (i == n) return whit_fail(l->error, WHIT_ERROR_FORMAT, "unexpected character '%c'", l->source[l->at]);
     char c = operators[i].text[0];
     if (c == '(' || c == '[' || c == '{') {
-        if (*n_open == MAX_OPEN_BRACKETS) return whit_fail(l->error, WHIT_ERROR_LIMIT, "brackets nest too deeply");
+        if (*n_open == MAX_OPEN_BRACKETS)
+            return whit_fail(l->error, WHIT_ERROR_LIMIT, "brackets are nested too deeply: at most 256 are possible");
         char close = '}';
         if (c == '(')
             close = ')';

@@ -294,6 +294,8 @@ whit_status whit_tokenizer_merge_piece(const whit_tokenizer_view *view, whit_mod
     else
         WHIT_TRY(merge_many(&m, &scratch->heap, symbols, &n, error));
     if (m.by_text && scratch->steps_left == 0)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: this vocabulary takes too many steps on this text");
+        return whit_fail(
+            error, WHIT_ERROR_LIMIT,
+            "tokenizer: splitting this text into the vocabulary's tokens takes too many steps: shorten the text");
     return push_ids(view, piece, symbols, n, ids, error);
 }

@@ -81,10 +81,11 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
                                          double score, uint8_t flags, whit_error *error)
 {
     if (id < 0 || id >= builder->max_tokens)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is negative or too large", builder->name,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is outside the possible range", builder->name,
                          (long long)id);
     if (n_bytes > UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is too long", builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is longer than 2 GiB, the limit", builder->name,
+                         (long long)id);
     size_t n = n_tokens_of(builder);
     if ((size_t)id >= n && !whit_buf_append_zeros(&builder->tokens, ((size_t)id + 1 - n) * sizeof(builder_token)))
         return whit_fail_memory(error, "tokens", ((size_t)id + 1) * sizeof(builder_token));
@@ -133,7 +134,11 @@ whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_e
         if (!(token->flags & WHIT_TOKEN_IN_VOCAB)) continue;
         uint32_t hash = whit_tokenizer_hash((const uint8_t *)token->text, token->n_bytes);
         whit_token_slot *slot = find_slot(builder, token->text, token->n_bytes, hash);
-        if (!slot) return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many tokens share one hash", builder->name);
+        if (!slot)
+            return whit_fail(
+                error, WHIT_ERROR_LIMIT,
+                "%s: more tokens share one hash than the index can hold: the vocabulary is hostile or damaged",
+                builder->name);
         *slot = (whit_token_slot){.hash = hash, .id_plus_1 = (uint32_t)id + 1};
         if (token->n_bytes > builder->header.max_token_bytes) builder->header.max_token_bytes = token->n_bytes;
     }
@@ -185,7 +190,8 @@ whit_status whit_tokenizer_builder_merge(whit_tokenizer_builder *builder, const 
                                         : "form a token that is not in the vocabulary");
     }
     if (rank >= UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer has too many merges", builder->name);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer has more than 2^31 merges, the limit",
+                         builder->name);
     /* An omitted merge keeps its rank as an entry that never matches. */
     builder_merge merge = {id < 0 ? UINT32_MAX : (uint32_t)a, (uint32_t)b, (uint32_t)id};
     return append_bytes(&builder->merges, &merge, sizeof merge, error);
@@ -195,7 +201,8 @@ static whit_status add_string(whit_tokenizer_builder *builder, const char *text,
                               uint32_t *size_bytes, whit_error *error)
 {
     if (builder->strings.size_bytes + n_bytes > UINT32_MAX / 2)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer has too much text", builder->name);
+        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokenizer's texts are larger than 2 GiB together, the limit",
+                         builder->name);
     *offset_bytes = n_bytes ? (uint32_t)builder->strings.size_bytes : 0;
     *size_bytes = (uint32_t)n_bytes;
     return append_bytes(&builder->strings, text, n_bytes, error);
@@ -216,7 +223,8 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
                                         whit_error *error)
 {
     if (steps->size_bytes / sizeof step >= WHIT_TOKENIZER_MAX_STEPS)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: more than %u normalizers or pre-tokenizers in a row",
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the tokenizer has more than %u normalizers or pre-tokenizers in a row, the limit",
                          builder->name, WHIT_TOKENIZER_MAX_STEPS);
     WHIT_TRY(add_string(builder, text, text_bytes, &step.text_offset, &step.text_bytes, error));
     WHIT_TRY(add_string(builder, content, content_bytes, &step.content_offset, &step.content_bytes, error));
@@ -226,7 +234,7 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
 whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error)
 {
     if (id < 0 || id > INT32_MAX)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is negative or too large", builder->name,
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is outside the possible range", builder->name,
                          (long long)id);
     int32_t narrow = (int32_t)id;
     return append_bytes(ids, &narrow, sizeof narrow, error);
@@ -266,8 +274,8 @@ whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, cons
 {
     whit_tokenizer_header *header = &builder->header;
     if (prefix_bytes > 64 || suffix_bytes > 64)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: a subword prefix or suffix is longer than 64 bytes",
-                         builder->name);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: a prefix or suffix of subwords is longer than 64 bytes, the limit", builder->name);
     WHIT_TRY(add_string(builder, prefix, prefix_bytes, &header->prefix_offset, &header->prefix_bytes, error));
     return add_string(builder, suffix, suffix_bytes, &header->suffix_offset, &header->suffix_bytes, error);
 }
@@ -310,7 +318,7 @@ static whit_status write_tokens(whit_tokenizer_builder *builder, whit_buf *image
         WHIT_TRY(append_bytes(image, &at, sizeof at, error));
         if (i < n) offset += tokens[i].n_bytes;
         if (offset > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokens take more than 4 GiB", builder->name);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the tokens take more than 4 GiB, the limit", builder->name);
     }
     end_section(builder, image, base, WHIT_TOKENS_OFFSETS);
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_TEXT, error));
@@ -421,7 +429,10 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
             slot = &slots[at & (n_slots - 1)];
             if (slot->rank_plus_1 == 0 || (slot->left == merge->left && slot->right == merge->right)) break;
             if (probe + 1 == WHIT_TOKENIZER_MAX_PROBES)
-                return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many merges share one hash", builder->name);
+                return whit_fail(
+                    error, WHIT_ERROR_LIMIT,
+                    "%s: more merges share one hash than the index can hold: the vocabulary is hostile or damaged",
+                    builder->name);
         }
         if (slot->rank_plus_1 && builder->first_merge_counts) continue;
         *slot = (whit_merge_slot){merge->left, merge->right, (uint32_t)rank + 1, merge->id};
@@ -591,7 +602,7 @@ whit_status whit_tokenizer_builder_finish(whit_tokenizer_builder *builder, whit_
 {
     size_t base = image->size_bytes;
     if (n_tokens_of(builder) == 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the vocabulary is empty", builder->name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokenizer's vocabulary is empty", builder->name);
     builder->header.n_tokens = (uint32_t)n_tokens_of(builder);
     if (may_cut_at_space(builder)) builder->header.flags |= WHIT_TOKENIZER_CUT_AT_SPACE;
     whit_status status = write_image(builder, image, base, error);

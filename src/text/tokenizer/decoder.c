@@ -328,7 +328,9 @@ static whit_status feed_token(whit_token_decoder *decoder, size_t i, const uint8
     case WHIT_STEP_JOIN_SPACE: return decode_join(decoder, i, text, n, error);
     case WHIT_STEP_SUFFIX: return decode_suffix(decoder, i, text, n, error);
     default:
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown decoder %u", decoder->stages[i].step->kind);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: decoder %u is not known: the data is damaged, or made by a later whit",
+                         decoder->stages[i].step->kind);
     }
 }
 
@@ -422,7 +424,8 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
         if (!room || !s->text || !s->content) {
             made->n_stages = i + 1;
             whit_token_decoder_close(made);
-            return room ? whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a decoder's text is outside the data")
+            return room ? whit_fail(error, WHIT_ERROR_FORMAT,
+                                    "tokenizer: a decoder's text is outside the data, which is damaged")
                         : whit_fail_memory(error, "decoder", first_bytes);
         }
     }

@@ -31,7 +31,7 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
         int64_t integer = 0;
         bool ok = as_float ? whit_gguf_element_f64(array, i, &number) : whit_gguf_element_i64(array, i, &integer);
         if (!ok || integer < INT32_MIN || integer > INT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s[%zu] is not a number of the expected type", name, key,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s[%zu] is not a number: the file is damaged", name, key,
                              i);
         float narrow = (float)number;
         int32_t whole = (int32_t)integer;

@@ -24,7 +24,9 @@ static whit_status read_gguf(const char *path, whit_buf *image, whit_error *erro
     whit_status status = whit_tokenizer_from_gguf(gguf, path, &found, image, error);
     whit_gguf_close(gguf);
     if (status == WHIT_OK && !found)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: this file has no tokenizer", path);
+        status = whit_fail(
+            error, WHIT_ERROR_FORMAT,
+            "%s: the file has no tokenizer: name a tokenizer.json, tokenizer.model, GGUF or tiktoken file", path);
     return status;
 }
 
@@ -64,7 +66,8 @@ static whit_status file_in(folder *f, const char *path, const char *name, bool *
 {
     int n = snprintf(f->path, sizeof f->path, "%s/%s", path, name);
     if (n < 0 || (size_t)n >= sizeof f->path)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: this path is too long", path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %zu bytes, the limit", path,
+                         sizeof f->path - 1);
     *exists = access(f->path, R_OK) == 0;
     return WHIT_OK;
 }
@@ -103,7 +106,8 @@ static whit_status read_folder(folder *f, const char *path, whit_buf *image, whi
         WHIT_TRY(file_in(f, path, files[i], &exists, error));
         if (exists) return read_file(f->path, &config, image, error);
     }
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this folder has neither tokenizer.json nor tokenizer.model", path);
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: the folder has neither tokenizer.json nor tokenizer.model: download one of them there", path);
 }
 
 whit_status whit_tokenizer_from_path(const char *path, whit_buf *image, whit_error *error)

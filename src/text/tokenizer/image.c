@@ -39,7 +39,8 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
     size_t n = header->n_tokens;
     if (n == 0 || n > INT32_MAX || n_elems(header, WHIT_TOKENS_OFFSETS) != n + 1 ||
         n_elems(header, WHIT_TOKENS_FLAGS) != n)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: %u tokens do not fit its tables", header->n_tokens);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: %u tokens do not fit its tables: the data is damaged",
+                         header->n_tokens);
     size_t n_scores = n_elems(header, WHIT_TOKENS_SCORES);
     if ((n_scores && n_scores != n) || n_elems(header, WHIT_TOKENS_SYMBOLS) != 256 ||
         n_elems(header, WHIT_TOKENS_FALLBACK) != 256 || !is_power_of_two_or_zero(n_elems(header, WHIT_TOKENS_HASH)) ||
@@ -48,9 +49,11 @@ static whit_status check_counts(const whit_tokenizer_header *header, whit_error 
         n_elems(header, WHIT_TOKENS_SPLIT) > WHIT_TOKENIZER_MAX_STEPS ||
         n_elems(header, WHIT_TOKENS_DECODE) > WHIT_TOKENIZER_MAX_STEPS ||
         header->n_added_raw > n_elems(header, WHIT_TOKENS_ADDED) || header->max_word_chars > WHIT_TOKENIZER_MAX_WORD)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the size of a table is not possible");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a table has an impossible size: the data is damaged");
     if (header->model < WHIT_TOKENIZER_BPE || header->model > WHIT_TOKENIZER_WORDPIECE)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: model kind %u is not known", header->model);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: model kind %u is not known: the data is damaged, or made by a later whit",
+                         header->model);
     return WHIT_OK;
 }
 
@@ -63,7 +66,8 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     if ((uintptr_t)image % 8 != 0)
         return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is not aligned to 8 bytes");
     if (header->version != WHIT_TOKENIZER_VERSION)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: the data has version %u, but this build reads %u",
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: the data has version %u, but this whit reads %u: convert the model again",
                          header->version, WHIT_TOKENIZER_VERSION);
     if (header->size_bytes > size_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is truncated");
     for (int i = 0; i < WHIT_TOKENS_N_SECTIONS; i++) {
@@ -71,7 +75,7 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
         if (section->offset_bytes % 8 != 0 ||
             !whit_in_bounds(section->offset_bytes, section->size_bytes, header->size_bytes) ||
             section->size_bytes % section_shapes[i].elem_bytes != 0 || section->size_bytes > UINT32_MAX)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' is outside the data",
+            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: section '%s' is outside the data, which is damaged",
                              section_shapes[i].name);
     }
     WHIT_TRY(check_counts(header, error));

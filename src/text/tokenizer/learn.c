@@ -206,7 +206,7 @@ whit_status whit_learner_finish(whit_learner *learner, whit_buf *image, whit_err
 {
     const whit_learn_options *options = &learner->options;
     size_t fixed = N_OWN_SPECIALS + options->n_specials + N_BYTE_TOKENS;
-    if (!learner->words.n) return whit_fail(error, WHIT_ERROR_ARGUMENT, "there is no text to learn a vocabulary from");
+    if (!learner->words.n) return whit_fail(error, WHIT_ERROR_ARGUMENT, "the text to learn a vocabulary from is empty");
     whit_merges merges;
     struct tokens tokens = {.allocator = learner->allocator};
     whit_status status =

@@ -96,7 +96,7 @@ static whit_status encode_wordlevel(const whit_tokenizer_view *view, const whit_
     if (id < 0 || !whit_may_pick(view, scratch, id)) id = view->header->unk;
     if (id < 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "tokenizer: a word is not in the vocabulary, which has no unknown token");
+                         "tokenizer: the vocabulary has neither a word of the text nor a token for unknown ones");
     return whit_push_id(ids, id, error);
 }
 

@@ -11,7 +11,8 @@ static whit_status appended(const whit_buf *out, whit_error *error)
 {
     if (!out->failed) return WHIT_OK;
     if (out->limit_bytes)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: normalizing makes the text too long, or memory is short");
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "tokenizer: the normalized text is longer than 16 times the text, or memory ran out");
     return whit_fail_memory(error, "normalized text", out->size_bytes);
 }
 
@@ -266,7 +267,8 @@ static whit_status apply_charsmap(const uint8_t *map, size_t map_bytes, const ui
                                   whit_error *error)
 {
     if (!whit_charsmap_check(map, map_bytes))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the character map is damaged");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "tokenizer: its character map is damaged: get or make the model again");
     for (size_t i = 0, length; i < n; i += length) {
         const char *replacement;
         length = charsmap_find(map, map_bytes, text + i, n - i, &replacement);
@@ -307,6 +309,9 @@ whit_status whit_normalize(const whit_tokenizer_step *step, const uint8_t *patte
     case WHIT_STEP_CLEAN: return clean_text(text, n_bytes, out, error);
     case WHIT_STEP_SPACE_HAN: return space_han(text, n_bytes, out, error);
     case WHIT_STEP_PRECOMPILED: return apply_charsmap(pattern, step->text_bytes, text, n_bytes, out, error);
-    default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown normalizer %u", step->kind);
+    default:
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: normalizer %u is not known: the data is damaged, or made by a later whit",
+                         step->kind);
     }
 }

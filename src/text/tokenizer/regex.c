@@ -111,7 +111,8 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whi
 {
     *regex = NULL;
     if (n_bytes > MAX_PATTERN_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the regular expression is larger than 64 KiB");
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the tokenizer's regular expression is larger than 64 KiB, the limit");
     whit_buf translated = {.allocator = allocator};
     whit_regex *made = whit_zalloc(allocator, sizeof *made);
     whit_status status = WHIT_OK;
@@ -179,7 +180,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
         if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "regular expression", 0);
         if (n < 0 && n != PCRE2_ERROR_NOMATCH)
             return whit_fail(error, WHIT_ERROR_LIMIT,
-                             "the tokenizer's regular expression takes too many steps on this text");
+                             "the tokenizer's regular expression takes too many steps on this text: shorten the text");
         if (n >= 0) {
             const PCRE2_SIZE *range = pcre2_get_ovector_pointer(regex->data);
             match->start = range[0];
@@ -188,7 +189,8 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
             return WHIT_OK;
         }
         if (out_of_time(regex, n_bytes))
-            return whit_fail(error, WHIT_ERROR_LIMIT, "the tokenizer's regular expression takes too long on this text");
+            return whit_fail(error, WHIT_ERROR_LIMIT,
+                             "the tokenizer's regular expression takes too long on this text: shorten the text");
         if (last == n_bytes) return WHIT_OK;
     }
 }
@@ -256,7 +258,7 @@ whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern
     }
     if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
         if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: replacing makes the text too long");
+            return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: the text is too long after replacing");
         return whit_fail_memory(error, "text", out->size_bytes + n_bytes);
     }
     return WHIT_OK;

@@ -190,7 +190,8 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
 
 static whit_status add_minus(translator *t, class_parts *parts, const char *set)
 {
-    if (parts->n_minus == 8) return refuse_syntax(t, "a class has too many negated sets");
+    if (parts->n_minus == 8)
+        return refuse_syntax(t, "a class has more than 8 negated sets (\\D, \\S, \\W, \\P), the limit");
     parts->minus[parts->n_minus++] = set;
     return WHIT_OK;
 }
@@ -250,7 +251,7 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
 
 static whit_status read_nested_class(translator *t, class_parts *parts, int depth)
 {
-    if (depth > 4) return refuse_syntax(t, "classes are nested too deeply");
+    if (depth > 4) return refuse_syntax(t, "classes are nested more than 4 deep, the limit");
     class_parts inner = {.items = {.allocator = t->allocator}};
     bool negated;
     whit_status status = read_class(t, &inner, &negated, depth + 1);
@@ -259,7 +260,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     if (status == WHIT_OK && !negated)
         status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
-        status = refuse_syntax(t, "a class has too many negated sets");
+        status = refuse_syntax(t, "a class has more than 4 negated classes in it, the limit");
     if (status == WHIT_OK && negated)
         parts->minus_texts[parts->n_minus_texts++] = inner.items;
     else
@@ -377,7 +378,7 @@ static whit_status translate_escape(translator *t)
 static whit_status translate_group(translator *t)
 {
     const bool begins = t->at == t->branch;
-    if (t->n_groups == MAX_GROUPS) return refuse_syntax(t, "groups are nested too deeply");
+    if (t->n_groups == MAX_GROUPS) return refuse_syntax(t, "groups are nested more than 200 deep, the limit");
     t->groups[t->n_groups++] = t->out->size_bytes;
     t->option_inside[t->n_groups] = false;
     t->at++;

@@ -35,7 +35,8 @@ void whit_splitter_free(whit_splitter *splitter)
 whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, size_t n_bytes, bool at_start,
                                 whit_error *error)
 {
-    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB, the limit: split it");
     splitter->text = text;
     splitter->n_bytes = n_bytes;
     size_t limit_bytes = n_bytes * MAX_GROWTH + 65536;
@@ -279,7 +280,7 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
         add_piece(out, start, text->size_bytes);
     }
     if (text->failed)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: splitting makes the text too long, or memory is short");
+        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: the text is too long after splitting, or memory ran out");
     if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
     splitter->text_in_use = !splitter->text_in_use;
     splitter->pieces_in_use = !splitter->pieces_in_use;
@@ -357,7 +358,9 @@ static whit_status apply_metaspace(whit_splitter *splitter, const whit_tokenizer
     const whit_tokenizer_step at_marks = {
         .kind = WHIT_STEP_SPLIT, .text_bytes = step->text_bytes, .a = WHIT_SPLIT_MERGED_WITH_NEXT};
     whit_regex *none = NULL;
-    if (step->text_bytes == 0) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: Metaspace has no replacement");
+    if (step->text_bytes == 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "tokenizer: the pre-tokenizer Metaspace has no replacement: the data is damaged");
     WHIT_TRY(rewrite(splitter, step, pattern, mark_spaces, error));
     if (!(step->flags & WHIT_STEP_FLAG_SPLIT)) return WHIT_OK;
     return cut_pieces(splitter, &at_marks, pattern, &none, error);
@@ -391,7 +394,10 @@ whit_status whit_splitter_apply(whit_splitter *splitter, const whit_tokenizer_st
     case WHIT_STEP_WHITESPACE:
     case WHIT_STEP_WHITESPACE_SPLIT:
     case WHIT_STEP_CHAR_SPLIT: break;
-    default: return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "tokenizer: unknown pre-tokenizer %u", step->kind);
+    default:
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "tokenizer: pre-tokenizer %u is not known: the data is damaged, or made by a later whit",
+                         step->kind);
     }
     return cut_pieces(splitter, step, pattern, regex, error);
 }

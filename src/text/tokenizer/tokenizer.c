@@ -65,12 +65,15 @@ static whit_status prepare_steps(const whit_tokenizer_view *view, enum whit_toke
         one->text = whit_tokenizer_string(view, step->text_offset, step->text_bytes);
         one->content = whit_tokenizer_string(view, step->content_offset, step->content_bytes);
         if (!one->text || !one->content)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is outside the data");
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "tokenizer: the text of a step is outside the data, which is damaged");
         /* Text stays valid UTF-8 through all steps, which PCRE2 relies on. */
         bool valid = whit_utf8_valid_bytes(one->content, step->content_bytes) == step->content_bytes;
         if (step->kind != WHIT_STEP_PRECOMPILED)
             valid &= whit_utf8_valid_bytes(one->text, step->text_bytes) == step->text_bytes;
-        if (!valid) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: a step's text is not UTF-8");
+        if (!valid)
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "tokenizer: the text of a step is not UTF-8: the data is damaged");
     }
     return WHIT_OK;
 }
@@ -325,7 +328,7 @@ static whit_status cut_added(encoding *e, const added_set *set, const uint8_t *t
         size_t until = added ? start : n;
         if (e->out_of_steps)
             return whit_fail(e->error, WHIT_ERROR_LIMIT,
-                             "tokenizer: these added tokens take too many steps on this text");
+                             "tokenizer: finding the added tokens in this text takes too many steps: shorten the text");
         if (taken < until) {
             enum origin inside = origin;
             if (origin == ORIGIN_RAW) inside = touches_plain(e, text, taken, until) ? ORIGIN_PLAIN : ORIGIN_TEMPLATE;
@@ -418,7 +421,8 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
                   .error = error,
                   .steps_left = STEPS_ALLOWED + STEPS_PER_BYTE * (uint64_t)n_bytes};
     size_t before = ids->size_bytes, last = 0;
-    if (n_bytes >= MAX_TEXT_BYTES) return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB");
+    if (n_bytes >= MAX_TEXT_BYTES)
+        return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB, the limit: split it");
     for (size_t i = 0; i < mine.n_plain; i++) {
         if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start || mine.plain[i].end > n_bytes)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or are outside the text");

@@ -51,7 +51,8 @@ static whit_status fill_lattice(const whit_tokenizer_view *view, whit_model_scra
             node = trie_child(trie, n_nodes, node, piece[at++]);
             if (scratch->steps_left-- == 0)
                 return whit_fail(error, WHIT_ERROR_LIMIT,
-                                 "tokenizer: this vocabulary takes too many steps on this text");
+                                 "tokenizer: splitting this text into the vocabulary's tokens takes too many steps: "
+                                 "shorten the text");
             if (!node || node->id_plus_1 == 0) continue;
             int32_t id = (int32_t)((node->id_plus_1 - 1) & INT32_MAX);
             if (!whit_may_pick(view, scratch, id)) continue;
@@ -74,7 +75,7 @@ static whit_status push_segment(const whit_tokenizer_view *view, const whit_mode
     if (done) return WHIT_OK;
     if (view->header->unk < 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "tokenizer: a character is not in the vocabulary, which has no unknown token");
+                         "tokenizer: the vocabulary has neither a character of the text nor a token for unknown ones");
     return whit_push_id(ids, view->header->unk, error);
 }
 
@@ -145,6 +146,6 @@ whit_status whit_tokenizer_wordpiece(const whit_tokenizer_view *view, const whit
     ids->size_bytes = first; /* one unknown part makes the whole word unknown */
     if (header->unk < 0)
         return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "tokenizer: a word is not in the vocabulary, which has no unknown token");
+                         "tokenizer: the vocabulary has neither a word of the text nor a token for unknown ones");
     return whit_push_id(ids, header->unk, error);
 }

@@ -223,7 +223,7 @@ static whit_status add_sentencepiece_steps(whit_tokenizer_builder *builder, cons
     whit_buf *normalize = &builder->normalize, *decode = &builder->decode;
     if (v->charsmap.n_bytes) {
         if (!whit_charsmap_check((const uint8_t *)v->charsmap.data, v->charsmap.n_bytes))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the character map is damaged", v->name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the character map is damaged: get the file again", v->name);
         WHIT_TRY(whit_tokenizer_builder_step(builder, normalize, (whit_tokenizer_step){.kind = WHIT_STEP_PRECOMPILED},
                                              v->charsmap.data, v->charsmap.n_bytes, "", 0, error));
     }
@@ -263,7 +263,9 @@ static whit_status build_sentencepiece(whit_tokenizer_builder *builder, const wh
     header->flags = WHIT_TOKENIZER_BYTE_FALLBACK | WHIT_TOKENIZER_FUSE_UNK;
     header->unk = checked_id(v, v->unk);
     builder->has_scores = true;
-    if (!v->scores) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tokens have no scores", v->name);
+    if (!v->scores)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the tokens have no scores, which this kind of tokenizer needs",
+                         v->name);
     if (unigram) header->unk_score = unknown_score(v);
     WHIT_TRY(add_tokens(builder, v, error));
     WHIT_TRY(add_added(builder, v, list, error));
@@ -290,9 +292,10 @@ static whit_status build_byte_level(whit_tokenizer_builder *builder, const whit_
     whit_text pre = v->pre.data ? v->pre : (whit_text){"default", 7};
     const named_pattern *pattern = find_pattern(pre);
     if (!pattern)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: the pre-tokenizer '%.*s' is not known; its pattern is missing", v->name,
-                         (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: the pre-tokenizer '%.*s' is not known, so that text cannot be split: use the Hugging Face folder",
+            v->name, (int)(pre.n_bytes < 80 ? pre.n_bytes : 80), pre.data);
     builder->header.model = v->kind == WHIT_VOCABULARY_RANKS ? WHIT_TOKENIZER_SPM : WHIT_TOKENIZER_BPE;
     builder->header.flags = WHIT_TOKENIZER_BYTE_LEVEL;
     builder->first_merge_counts = true; /* as in llama.cpp; in `tokenizers` the last merge counts */
