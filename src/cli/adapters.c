@@ -41,7 +41,7 @@ static int open_one(cli_call *call, const char *text, const whit_model *model, c
     if (!name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of an adapter");
     int status = CLI_OK;
     if (!take_scale(name, &scale)) {
-        status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale is not a number", text);
+        status = cli_fail(call, CLI_USAGE, "--adapter %s: the scale after '=' is not a number", text);
     } else if (whit_adapter_open(model, name, &adapters->opened[adapters->n], &error) != WHIT_OK) {
         status = cli_fail_error(call, &error);
     } else {
@@ -59,7 +59,7 @@ static int open_one(cli_call *call, const char *text, const whit_model *model, c
 int cli_open_adapters(cli_call *call, const cli_adapter_flags *flags, const whit_model *model, cli_adapters *adapters)
 {
     if (flags->adapters.n > WHIT_MOUNTS_MAX)
-        return cli_fail(call, CLI_USAGE, "at most %d adapters can be mounted at once", WHIT_MOUNTS_MAX);
+        return cli_fail(call, CLI_USAGE, "--adapter: at most %d adapters can be mounted at once", WHIT_MOUNTS_MAX);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < flags->adapters.n; i++)
         status = open_one(call, flags->adapters.items[i], model, adapters);

@@ -297,7 +297,9 @@ int cli_agent_turns(cli_call *call, const char *project, const char *what, const
     if (which) {
         char *end;
         unsigned long n = strtoul(which, &end, 10);
-        if (*end || !n || n > UINT32_MAX) return cli_fail(call, CLI_USAGE, "'%s' is not the number of a turn", which);
+        if (*end || !n || n > UINT32_MAX)
+            return cli_fail(call, CLI_USAGE, "'%s' is not the number of a turn; 'whit agent log' lists the turns",
+                            which);
         number = (uint32_t)n;
     }
     if (whit_turns_open(project, values->state, &journal, &recovered, &error) != WHIT_OK)
@@ -384,7 +386,7 @@ static int run_agent(cli_call *call)
                         "--resume continues the last conversation, --session names a file: give only one of them");
     if (values->n_jobs) return run_task(call, project);
     if (values->prompt && call->n_operands)
-        return cli_fail(call, CLI_USAGE, "either -p or '%s', not both", call->operands[0]);
+        return cli_fail(call, CLI_USAGE, "give the task either by -p or as '%s', not both", call->operands[0]);
     if (!call->n_operands) return run_task(call, project);
     const char *what = call->operands[0], *which = call->n_operands > 1 ? call->operands[1] : NULL;
     if (call->n_operands <= 2 && strcmp(what, "apply") == 0) return apply_patch(call, project);

@@ -203,7 +203,9 @@ static whit_status choose_file(struct cli_tasks *t, whit_error *error)
             WHIT_TRY(whit_agent_messages_reserve(t->kept, values->state, &t->kept_lock, error));
     }
     if (t->kept_lock < 0)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "%s: too many kept conversations; remove old ones", t->kept);
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "%s: the project has 10,000 kept conversations, the limit; remove old files of this kind",
+                         t->kept);
     cli_note("another agent works in this project: this conversation is kept in %s (--session resumes it)", t->kept);
     return WHIT_OK;
 }

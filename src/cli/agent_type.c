@@ -44,12 +44,13 @@ static bool attach_file(struct cli_tasks *t, const char *path)
     else if (!there)
         cli_note("%s: there is no such file in the project", path);
     else if (content.size_bytes > room_left(t))
-        cli_note("%s: %zu bytes are too many in addition to the files already added; the model can read parts of it",
-                 path, content.size_bytes);
+        cli_note(
+            "%s: its %zu bytes are too many in addition to the files already added; the model can read parts of them",
+            path, content.size_bytes);
     else if ((kind = cli_binary_kind(whit_chars(&content), content.size_bytes)) != NULL)
         cli_note("%s: is %s, so it is not read", path, kind);
     else if (content.size_bytes && memchr(content.data, 0, content.size_bytes))
-        cli_note("%s: is not text", path);
+        cli_note("%s: is not text, so it is not read", path);
     else if (content.size_bytes && whit_guard_find_key(whit_chars(&content), content.size_bytes, &key, &key_end))
         cli_note("%s: contains a key, so it is not read", path);
     else {
@@ -85,7 +86,7 @@ static void attach_output(struct cli_tasks *t, const char *line, whit_buf *outpu
     const size_t n = output->size_bytes < most ? output->size_bytes : most, skipped = output->size_bytes - n;
     plain = malloc(WHIT_PLAIN_ROOM(n) + WHIT_PLAIN_ROOM(0));
     if (!plain) {
-        cli_note("%s; not enough memory for the text that it printed", how);
+        cli_note("%s; not enough memory for the text that the command printed", how);
         return;
     }
     size_t n_plain = n ? whit_plain_text(&state, whit_chars(output) + skipped, n, plain) : 0;
@@ -218,7 +219,7 @@ static int do_model(struct cli_tasks *t, const char *name)
              values->url);
     json_array_foreach(names, i, id) if (!*name) cli_print(t->call, "%s\n", json_string_value(id));
     json_decref(names);
-    return *name && has && !copy ? cli_fail(t->call, CLI_LIMIT, "not enough memory for a name") : CLI_OK;
+    return *name && has && !copy ? cli_fail(t->call, CLI_LIMIT, "not enough memory for the name of the model") : CLI_OK;
 }
 
 static int do_diff(struct cli_tasks *t, const char *nothing)
@@ -364,7 +365,7 @@ int cli_tasks_type(struct cli_tasks *t)
     cli_input *input = cli_input_open(true);
     int status = CLI_OK;
     bool over = false;
-    if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for lines");
+    if (!input) return cli_fail(t->call, CLI_LIMIT, "not enough memory for the lines typed");
     cli_input_words(input, command_words());
     const bool is_person = cli_input_is_terminal(input);
     if (is_person) cli_note("a task a line; /help lists commands, Ctrl-D leaves");

@@ -152,7 +152,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
            n_threads = parse_list(v->threads, WHIT_POOL_THREADS_MAX, threads);
     if (!n_depths || !n_threads) {
         const char *given = n_depths ? v->threads : v->depths;
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c takes numbers separated by commas, not '%s'",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-%c takes up to 64 numbers separated by commas, not '%s'",
                          n_depths ? 't' : 'd', given);
     }
     size_t most = b->n_models * n_depths * n_threads * 4;
@@ -221,7 +221,8 @@ static int run_ranks(struct bench *b, bench_form form, bool all)
     whit_status status = make_ranks_models(b, ranks, &error);
     if (status == WHIT_OK) status = make_tests(b, &error);
     if (status != WHIT_OK) return cli_fail_error(b->call, &error);
-    if (!b->n_tests) return cli_fail(b->call, CLI_USAGE, "there is nothing to measure: -p and -n are both 0");
+    if (!b->n_tests)
+        return cli_fail(b->call, CLI_USAGE, "there is nothing to measure: -p and -n are both 0; set one of them");
     return cli_bench_ranks(b->call, form, ranks, b->tests, b->n_tests, v->n_rounds, all);
 }
 

@@ -324,7 +324,8 @@ void cli_chat_say(cli_chat *chat, const char *text, size_t n_bytes)
         cli_chat_fail_error(chat, &error);
     } else if (!cli_chat_answer(chat)) {
         whit_conversation_keep(conversation, n_before);
-        if (!chat->over) cli_note("there is no answer: the message was removed from the conversation");
+        if (!chat->over)
+            cli_note("no answer was generated, so the message was removed from the conversation: send it again");
     }
 }
 

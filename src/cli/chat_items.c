@@ -78,7 +78,9 @@ int cli_chat_items_read(cli_call *call, const char *path, cli_chat_items *items)
         line = next ? next + 1 : end;
     }
     free(text.data);
-    if (status == CLI_OK && !items->n) status = cli_fail(call, CLI_REFUSED, "%s: has no chats", path);
+    if (status == CLI_OK && !items->n)
+        status = cli_fail(call, CLI_REFUSED,
+                          "%s: has no chats: write one a line, as JSON with \"messages\" or \"prompt\"", path);
     return status;
 }
 

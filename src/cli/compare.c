@@ -58,8 +58,10 @@ static int open_subject(cli_comparison *c, const struct compare_values *values, 
     if (status != CLI_OK) return status;
     if (whit_model_vocab_size(subject->model) != whit_model_vocab_size(c->subjects[0].model))
         return cli_fail(
-            c->call, CLI_REFUSED, "%s has %u tokens in its vocabulary, but %s has %u: the two cannot be compared", path,
-            whit_model_vocab_size(subject->model), c->subjects[0].path, whit_model_vocab_size(c->subjects[0].model));
+            c->call, CLI_REFUSED,
+            "%s has %u tokens in its vocabulary, but %s has %u: only models with the same vocabulary can be compared",
+            path, whit_model_vocab_size(subject->model), c->subjects[0].path,
+            whit_model_vocab_size(c->subjects[0].model));
     read_sketch(subject);
     whit_session_options wanted = cli_session_wanted(&values->session, WHIT_ACT_F32);
     wanted.n_ctx_tokens = c->n_ctx;
@@ -177,8 +179,9 @@ static int score_text(cli_comparison *c, const char *path, double *overlaps)
     size_t n_windows = n_ids / c->n_ctx + (c->all && n_ids % c->n_ctx > 1);
     if (c->n_chunks && n_windows > c->n_chunks) n_windows = c->n_chunks;
     if (status == CLI_OK && !n_windows)
-        status = cli_fail(c->call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", path, n_ids,
-                          c->n_ctx);
+        status = cli_fail(c->call, CLI_REFUSED,
+                          "%s: has %zu tokens, too few for a window of %u (-c): give more text or a smaller -c", path,
+                          n_ids, c->n_ctx);
     if (status == CLI_OK && !(tokens = calloc(c->n_ctx, sizeof *tokens)))
         status = cli_fail(c->call, CLI_LIMIT, "not enough memory for a window of %u tokens (-c)", c->n_ctx);
     for (size_t w = 0; status == CLI_OK && w < n_windows; w++) {

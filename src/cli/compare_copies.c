@@ -111,8 +111,9 @@ int cli_compare_copies(cli_comparison *c, const char *path, json_t *report)
     size_t n_windows = n_ids / c->n_ctx;
     if (c->n_chunks && n_windows > c->n_chunks) n_windows = c->n_chunks;
     if (status == CLI_OK && !n_windows)
-        status = cli_fail(c->call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", path, n_ids,
-                          c->n_ctx);
+        status = cli_fail(c->call, CLI_REFUSED,
+                          "%s: has %zu tokens, too few for a window of %u (-c): give more text or a smaller -c", path,
+                          n_ids, c->n_ctx);
     cli_compare_clear(c);
     for (size_t w = 0; status == CLI_OK && w < n_windows; w++) {
         status = measure_window(c, ids + w * c->n_ctx, tokens);

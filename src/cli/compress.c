@@ -458,7 +458,8 @@ static int run_compress(cli_call *call)
     struct listener listener = {.call = call, .verbose = v->verbose};
     whit_malloc_map_from(1 << 20); /* arrays of a matrix are mapped; otherwise memory grows with each layer */
     if (!v->output) return cli_fail(call, CLI_USAGE, "no output given: -o OUT.ndf");
-    if (!find_paths(v, &paths)) return cli_fail(call, CLI_USAGE, "the output's name is too long");
+    if (!find_paths(v, &paths))
+        return cli_fail(call, CLI_USAGE, "-o: the output's path is too long, over about 4,000 bytes");
     if (tuned && v->method == WHIT_COMPRESS_RTN)
         return cli_fail(call, CLI_USAGE, "rounding without a text cannot be tuned: --method gptq or full");
     if (v->by_blocks && !tuned)

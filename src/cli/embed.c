@@ -132,7 +132,8 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     const char *string = whit_json_string(&json, at, &n);
     int status = CLI_OK;
     if (string && memchr(string, 0, n))
-        status = cli_fail(call, CLI_REFUSED, "%s: the text contains a zero byte", place);
+        status =
+            cli_fail(call, CLI_REFUSED, "%s: the text contains a zero byte, which is not possible in a text", place);
     else if (string)
         *text = strndup(string, n);
     else
@@ -174,7 +175,8 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
             status = cli_fail(call, CLI_LIMIT,
                               "%s: the text has %zu tokens, but the model's context has %u: shorten the text", place,
                               made.n_ids, n_ctx);
-        if (status == CLI_OK && !made.n_ids) status = cli_fail(call, CLI_REFUSED, "%s: the text has no tokens", place);
+        if (status == CLI_OK && !made.n_ids)
+            status = cli_fail(call, CLI_REFUSED, "%s: the text has no tokens: remove this line or write a text", place);
         if (status == CLI_OK)
             status = add_text(call, texts, made, text);
         else {
@@ -183,7 +185,8 @@ static int read_texts(cli_call *call, const struct embed_values *values, const w
         }
     }
     free(all.data);
-    if (status == CLI_OK && !texts->n) status = cli_fail(call, CLI_REFUSED, "%s: contains no texts", values->file);
+    if (status == CLI_OK && !texts->n)
+        status = cli_fail(call, CLI_REFUSED, "%s: contains no texts: write one a line", values->file);
     return status;
 }
 
@@ -318,7 +321,7 @@ static int run_embed(cli_call *call)
     if (status == CLI_OK) status = cli_open_flagged_model(call, &values->model, &model);
     if (status == CLI_OK && whit_model_n_labels(model))
         status =
-            cli_fail(call, CLI_REFUSED, "%s: this model computes scores of documents, not vectors: use whit rerank",
+            cli_fail(call, CLI_REFUSED, "%s: this model computes scores of documents, not vectors: use 'whit rerank'",
                      cli_model_name(&values->model));
     const size_t width = status == CLI_OK ? whit_model_embedding_size(model) : 0;
     if (status == CLI_OK && values->n_dimensions > width)

@@ -31,7 +31,8 @@ static const cli_option options[] = {
      "and "
      "\"answer\" where wanted.",
      0, 0},
-    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer to a chat at most; 128 by default.", 1, 1 << 20},
+    {"-n, --predict", CLI_COUNT, AT(n_tokens), "N", "Tokens of an answer to a chat at most; 128 by default.", 1,
+     1 << 20},
     {"--limit", CLI_COUNT, AT(limit), "N", "Questions to ask at most; 0, the default, asks all.", 0, 0},
     {"--json", CLI_FLAG, AT(json), NULL, "Print one JSON object.", 0, 0},
     {0},
@@ -107,7 +108,8 @@ static int score_choice(struct examiner *e, const char *context, const char *cho
     if (status == CLI_OK) status = cli_tokenize(e->call, e->model, whole, strlen(whole), true, false, &ids, &n_all);
     if (status == CLI_OK && n_context && n_all < 2)
         status = cli_fail(e->call, CLI_REFUSED,
-                          "%s: the end of the context and the choice in line %zu form a single token of this model",
+                          "%s: line %zu: this model has one token for the end of the context and the choice, so the "
+                          "choice has no likelihood of its own",
                           e->task, e->line);
     if (status == CLI_OK && !n_context)
         status = cli_fail(e->call, CLI_REFUSED,
@@ -167,7 +169,8 @@ static int ask_all(struct examiner *e, const struct eval_values *v, const cli_te
         if (label) label = strchr(label, '\n') ? strchr(label, '\n') + 1 : NULL;
         cli_progress(NULL, "eval", (double)(line - task->data) / (double)task->size_bytes);
     }
-    return tally->n ? CLI_OK : cli_fail(e->call, CLI_REFUSED, "%s: has no questions", v->task);
+    return tally->n ? CLI_OK
+                    : cli_fail(e->call, CLI_REFUSED, "%s: has no questions: write one a line, as JSON", v->task);
 }
 
 static double deviation(size_t right, size_t n)

@@ -261,7 +261,7 @@ static int run_inspect(cli_call *call)
     int status;
     if (cli_inspect_session(call, call->operands[0], values->json, &status)) return status;
     if (is_memory(call->operands[0]))
-        return cli_fail(call, CLI_REFUSED, "%s: this is a memory; 'whit memory stats %s' describes its contents",
+        return cli_fail(call, CLI_REFUSED, "%s: the file is a memory; 'whit memory stats %s' describes its contents",
                         call->operands[0], call->operands[0]);
     if (cli_inspect_adapter(call, call->operands[0], values->json, &status)) return status;
     const cli_model_flags flags = {

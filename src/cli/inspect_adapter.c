@@ -50,7 +50,7 @@ bool cli_inspect_adapter(cli_call *call, const char *path, bool json, int *statu
     if (whit_ndf_appended_at(file, 0, &frame, &error) != WHIT_OK) {
         *status = cli_fail_error(call, &error);
     } else if (frame.type != WHIT_NDF_ADAPTER) {
-        *status = cli_fail(call, CLI_REFUSED, "%s: this is neither a model nor an adapter", path);
+        *status = cli_fail(call, CLI_REFUSED, "%s: the file is neither a model nor an adapter", path);
     } else {
         json_t *adapter = cli_describe_adapter(&frame);
         if (!adapter)

@@ -140,7 +140,9 @@ static whit_status read_note(const char *text, size_t n_bytes, whit_conversation
         WHIT_TRY(whit_conversation_append(conversation, text, n_bytes, error));
         is_sane = whit_conversation_leave_out(conversation, (size_t)left_out);
     }
-    return is_sane ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the session's messages are invalid");
+    return is_sane ? WHIT_OK
+                   : whit_fail(error, WHIT_ERROR_FORMAT,
+                               "the session's messages are damaged: move the file away to begin a new one");
 }
 
 int cli_keep_resume(cli_call *call, cli_keep *keep, whit_conversation *conversation)

@@ -138,7 +138,7 @@ static json_t *call_tool(const struct mcp *m, const json_t *params)
         status = search(m, query, strlen(query), &out, &error);
     else if (name && strcmp(name, "memory_add") == 0 && m->values->memory && m->values->may_add && json_is_string(text))
         status = is_blank(json_string_value(text), json_string_length(text))
-            ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "an empty text is not stored")
+            ? whit_fail(&error, WHIT_ERROR_ARGUMENT, "text: is empty, and an empty text is not stored")
             : add_text(m, json_string_value(text), json_string_length(text), &error);
     else
         wrong = whit_buf_append_str(&out, "this tool does not exist, or an argument is missing");

@@ -70,7 +70,8 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
                             (unsigned long long)s->n_lines, mistake.text);
         if (!text && n_parts && s->embedder.model) {
             json_decref(object);
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: a triple has no text, which --embed needs", s->where,
+            return cli_fail(s->call, CLI_REFUSED,
+                            "%sline %llu: a triple has no text, which --embed needs: add \"text\"", s->where,
                             (unsigned long long)s->n_lines);
         }
         if (!text && n_parts && (is_query || n_parts == 3)) {
@@ -85,8 +86,10 @@ static int encode_line(struct state *s, const char *line, size_t n_bytes, bool i
         }
         json_decref(object);
         if (!text)
-            return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not an object with a \"text\" or a triple", s->where,
-                            (unsigned long long)s->n_lines);
+            return cli_fail(
+                s->call, CLI_REFUSED,
+                "%sline %llu: expected an object with a \"text\", or with \"subject\", \"predicate\" and \"object\"",
+                s->where, (unsigned long long)s->n_lines);
     } else if (!(text = json_stringn(line, n_bytes)))
         return cli_fail(s->call, CLI_REFUSED, "%sline %llu: is not UTF-8", s->where, (unsigned long long)s->n_lines);
     *kept = text;
@@ -138,8 +141,8 @@ static bool is_blank(const char *text, size_t n)
 
 static int too_long(const struct state *s, const char *path, uint64_t line)
 {
-    return cli_fail(s->call, CLI_LIMIT, "%s: line %llu has more than %d bytes", path, (unsigned long long)line,
-                    LINE_BYTES - 1);
+    return cli_fail(s->call, CLI_LIMIT, "%s: line %llu has more than %d bytes, the limit: split it", path,
+                    (unsigned long long)line, LINE_BYTES - 1);
 }
 
 /* Calls `fn` for each line of a file ("-" is stdin) that is not blank, without its line feed; the length of a line is

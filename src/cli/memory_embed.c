@@ -22,7 +22,7 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
     whit_error error;
     int status = CLI_OK;
     if (snprintf(path, sizeof path, "%s.model", store) >= (int)sizeof path)
-        return cli_fail(call, CLI_USAGE, "%.200s: the path is too long", store);
+        return cli_fail(call, CLI_USAGE, "%.200s: the path is longer than about 4,090 bytes, the limit", store);
     const bool is_named = access(path, F_OK) == 0;
     if (!model)
         return is_named
@@ -32,8 +32,8 @@ static int check_store(cli_call *call, const whit_model *model, const char *stor
     for (size_t i = 0; i < 32; i++) snprintf(own + 2 * i, 3, "%02x", whit_model_identity(model)[i]);
     memcpy(own + 64, "\n", 2);
     if (!is_named && access(store, F_OK) == 0)
-        return cli_fail(call, CLI_USAGE, "%s: its vectors were computed without a model; --embed needs another store",
-                        store);
+        return cli_fail(call, CLI_USAGE,
+                        "%s: its vectors were computed without a model, so --embed needs another store", store);
     if (!is_named) {
         if (whit_write_file(path, own, IDENTITY_BYTES, &error) != WHIT_OK) status = cli_fail_error(call, &error);
     } else if (whit_read_file(path, 4096, &text, &error) != WHIT_OK) {
@@ -57,7 +57,8 @@ int cli_memory_embedder_open(cli_call *call, const char *path, const char *store
     if (!path) return check_store(call, NULL, store);
     int status = cli_open_model(call, path, false, &embedder->model);
     if (status == CLI_OK && whit_model_n_labels(embedder->model))
-        status = cli_fail(call, CLI_REFUSED, "%s: this model computes scores of documents, not vectors", path);
+        status = cli_fail(call, CLI_REFUSED,
+                          "%s: this model computes scores of documents, not vectors: name an embedding model", path);
     if (status == CLI_OK) status = check_store(call, embedder->model, store);
     if (status != CLI_OK) return status;
     embedder->query = whit_model_metadata(embedder->model, "embedding.prompt.query");

@@ -105,7 +105,7 @@ whit_status cli_find_model(const char *words, char path[CLI_PATH_BYTES], whit_er
     }
     /* Text that cannot be a name is opened as a path, so that the error of opening it is reported. */
     if (snprintf(path, CLI_PATH_BYTES, "%s", words) >= CLI_PATH_BYTES)
-        return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is too long", words);
+        return whit_fail(error, WHIT_ERROR_IO, "%.200s...: the path is longer than 4,095 bytes, the limit", words);
     return WHIT_OK;
 }
 

@@ -52,7 +52,7 @@ static int refuse_ending(cli_call *call, const char *path, size_t n_stem, cli_ou
     if (kind == CLI_OUTPUT_GGUF && ends_in(path, ".ndf"))
         return cli_fail(call, CLI_USAGE, "%s: %s writes %s: name it %.*s.gguf; 'whit convert SRC -o %s' writes an .ndf",
                         path, verb, what, n, path, path);
-    return cli_fail(call, CLI_USAGE, "%s: %s writes %s: name it %.*s%s", path, verb, what, n, path, proposed);
+    return cli_fail(call, CLI_USAGE, "%s: %s writes %s: name the output %.*s%s", path, verb, what, n, path, proposed);
 }
 
 int cli_check_output(cli_call *call, const char *path, cli_output_kind kind)

@@ -203,8 +203,9 @@ static int measure_windows(cli_call *call, struct subject *subject, struct subje
     plan->n_windows = n_ids / plan->n_ctx + (!values->second_half && n_ids % plan->n_ctx > 1);
     if (values->n_chunks && plan->n_windows > values->n_chunks) plan->n_windows = values->n_chunks;
     if (!plan->n_windows)
-        return cli_fail(call, CLI_REFUSED, "%s: has %zu tokens, too few for a window of %u (-c)", values->file, n_ids,
-                        plan->n_ctx);
+        return cli_fail(call, CLI_REFUSED,
+                        "%s: has %zu tokens, too few for a window of %u (-c): give more text or a smaller -c",
+                        values->file, n_ids, plan->n_ctx);
     cli_remark_context(whit_model_context_size(subject->model), plan->n_ctx);
     status = open_session(call, values, subject, plan);
     if (status == CLI_OK && base->model) status = open_session(call, values, base, plan);
@@ -239,10 +240,11 @@ static int run_perplexity(cli_call *call)
     if (status == CLI_OK && values->base)
         status = cli_open_model(call, values->base, values->model.no_cache, &base.model);
     if (status == CLI_OK && base.model && whit_model_vocab_size(base.model) != whit_model_vocab_size(subject.model))
-        status =
-            cli_fail(call, CLI_REFUSED, "%s has %u tokens in its vocabulary, but %s has %u: the two cannot be compared",
-                     values->base, whit_model_vocab_size(base.model), cli_model_name(&values->model),
-                     whit_model_vocab_size(subject.model));
+        status = cli_fail(
+            call, CLI_REFUSED,
+            "%s has %u tokens in its vocabulary, but %s has %u: only models with the same vocabulary can be compared",
+            values->base, whit_model_vocab_size(base.model), cli_model_name(&values->model),
+            whit_model_vocab_size(subject.model));
     if (status == CLI_OK && values->kv_base >= 0) {
         base.model = subject.model;
         base.is_borrowed = true;

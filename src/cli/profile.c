@@ -61,7 +61,9 @@ whit_status cli_profile_name(const char *cache_dir, const cli_machine *machine, 
     int needed = snprintf(path, WHIT_CACHE_PATH_BYTES, "%s/profile-%s-%s-%u-%u-%ug.txt", folder, cpu, machine->isa,
                           machine->n_cores, machine->n_threads, machine->memory_gb);
     if (needed < 0 || needed >= WHIT_CACHE_PATH_BYTES)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "the path of the cache folder is too long");
+        return whit_fail(
+            error, WHIT_ERROR_LIMIT,
+            "the cache folder's path is too long, over about 4,000 bytes: set XDG_CACHE_HOME to a shorter one");
     return WHIT_OK;
 }
 

@@ -14,7 +14,9 @@ int cli_split_model(cli_call *call, whit_model *model)
     whit_error error;
     const whit_ranks *joined;
     if (model->split) return CLI_OK;
-    if (have_a_model) return cli_fail(call, CLI_USAGE, "several machines can only run one model at a time");
+    if (have_a_model)
+        return cli_fail(call, CLI_USAGE,
+                        "several machines can run only one model at a time: name one, or start whit without mpirun");
     const int status_joined = cli_join_ranks(call, &joined);
     if (status_joined != CLI_OK || ranks.n_ranks <= 1) return status_joined;
     have_a_model = true;

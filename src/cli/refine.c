@@ -48,7 +48,9 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
     const size_t n_files = gguf->n_files;
     whit_gguf_close(gguf);
     if (n_files != 1)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: a split set; merge it into one file first", file->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: is a file of a split set, which refine does not read: join its files into one first",
+                         file->path);
     for (uint32_t i = 0; i < file->n_tensors; i++) {
         const whit_source_tensor *tensor = &file->tensors[i], *other = whit_source_find(original, tensor->name);
         if (strncmp(tensor->name, "layers.", 7) != 0 || !whit_levels_know(&tensor->type) || tensor->is_recoded)
@@ -57,8 +59,8 @@ static whit_status check_refinable(const whit_source *file, const whit_source *o
         n_alike += other && other->type.n_rows == tensor->type.n_rows && other->type.n_cols == tensor->type.n_cols;
     }
     if (!n_known)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: no matrix of its layers has a type that can be refined",
-                         file->path);
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                         "%s: no matrix of its layers has a type that can be refined (q2_k and the like)", file->path);
     if (n_alike < n_known)
         return whit_fail(
             error, WHIT_ERROR_UNSUPPORTED,

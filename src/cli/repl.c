@@ -151,7 +151,7 @@ static int run_repl(cli_call *call)
             continue;
         }
         if (!whit_buf_append(&r.text, line, n) || !whit_buf_append_str(&r.text, "\n")) {
-            status = cli_fail(call, CLI_LIMIT, "a statement is too long");
+            status = cli_fail(call, CLI_LIMIT, "not enough memory for a statement");
             break;
         }
         if (open_brackets(whit_chars(&r.text), r.text.size_bytes) > 0) continue;

@@ -32,7 +32,9 @@ static whit_status remove_copies(const char *words, uint64_t *freed_bytes, size_
             *freed_bytes += entries[i].size_bytes;
             ++*n_removed;
         } else if (errno == EWOULDBLOCK) { /* another process holds the lock of the copy */
-            status = whit_fail(error, WHIT_ERROR_IO, "%s: a process is about to use it; try again", entries[i].path);
+            status =
+                whit_fail(error, WHIT_ERROR_IO,
+                          "%s: another process uses the converted copy; try again when it has ended", entries[i].path);
         } else if (errno != ENOENT) { /* otherwise another process has removed the copy */
             status = whit_fail_errno(error, entries[i].path, "remove");
         }

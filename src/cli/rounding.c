@@ -28,7 +28,7 @@ whit_status cli_round(cli_rounding *rounding, const whit_source *source, whit_er
     int n = snprintf(rounding->path, sizeof rounding->path, "%s.rounded.ndf", rounding->output);
     if (n < 0 || (size_t)n + sizeof ".work" > sizeof rounding->path) {
         rounding->path[0] = '\0';
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the output's name is too long");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "-o: the output's path is too long, over about 4,000 bytes");
     }
     if (access(rounding->path, F_OK) == 0) {
         whit_fail(error, WHIT_ERROR_ARGUMENT,

@@ -279,7 +279,7 @@ static int open_model(cli_call *call, const struct serve_values *values, const c
     if (!model->name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of a model");
     bool has_alias = values->alias && served->n_models == 1;
     if (!has_alias && !is_utf8(model->name))
-        return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the model: -m NAME=FILE");
+        return cli_fail(call, CLI_USAGE, "the file's name is not UTF-8; give the model a name: -m NAME=FILE");
     for (size_t i = 0; i + 1 < served->n_models; i++)
         if (!strcmp(served->models[i].name, model->name))
             return cli_fail(call, CLI_USAGE, "two models are called %s; give each its own name: -m NAME=FILE",
@@ -321,7 +321,8 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         if (status != CLI_OK) return status;
     }
     if (values->alias && !is_utf8(values->alias)) return cli_fail(call, CLI_USAGE, "--alias: the name is not UTF-8");
-    if (values->no_cache && n > 1) return cli_fail(call, CLI_USAGE, "--no-cache is for one model");
+    if (values->no_cache && n > 1)
+        return cli_fail(call, CLI_USAGE, "--no-cache works with one model only: leave out the others or --no-cache");
     for (size_t i = 0; i < n; i++) {
         int status = open_model(call, values, values->models.n ? values->models.items[i] : NULL, served);
         if (status != CLI_OK) return status;
@@ -339,7 +340,8 @@ static int open_served(cli_call *call, const struct serve_values *values, struct
         adapter->name = name_of(values->adapters.items[i], &adapter->path);
         if (!adapter->name) return cli_fail(call, CLI_LIMIT, "not enough memory for the name of an adapter");
         if (!is_utf8(adapter->name))
-            return cli_fail(call, CLI_USAGE, "the name is not UTF-8; name the adapter: --adapter NAME=FILE");
+            return cli_fail(call, CLI_USAGE,
+                            "the file's name is not UTF-8; give the adapter a name: --adapter NAME=FILE");
         bool is_taken = false;
         for (size_t k = 0; k < i; k++) is_taken |= !strcmp(served->adapters[k].name, adapter->name);
         for (size_t k = 0; k < n; k++) is_taken |= !strcmp(served->models[k].name, adapter->name);
@@ -394,7 +396,8 @@ static whit_status store_remove(void *user, const char *name, whit_error *error)
     whit_hub_removed removed;
     for (size_t i = 0; i < served->n_models; i++)
         if (served->models[i].path && whit_hub_store_would_remove(NULL, name, served->models[i].path))
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the server was started with this model", name);
+            return whit_fail(error, WHIT_ERROR_ARGUMENT, "%.200s: the server was started with this model, so it stays",
+                             name);
     return whit_hub_store_remove(NULL, name, &removed, error);
 }
 
@@ -434,10 +437,10 @@ static int run_serve(cli_call *call)
     whit_error error;
     if (!whit_server_library())
         return cli_fail(call, CLI_REFUSED,
-                        "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so it "
-                        "cannot serve");
+                        "libmicrohttpd (libmicrohttpd.so.12) is not on this machine or not in this build, so whit "
+                        "cannot serve: install libmicrohttpd12");
     if (values->adapters.n > WHIT_SERVER_MOST_ADAPTERS)
-        return cli_fail(call, CLI_LIMIT, "at most %d adapters", WHIT_SERVER_MOST_ADAPTERS);
+        return cli_fail(call, CLI_LIMIT, "--adapter: at most %d adapters are possible", WHIT_SERVER_MOST_ADAPTERS);
     char folder[WHIT_CACHE_PATH_BYTES];
     const whit_server_store store = {.pull = store_pull,
                                      .copy = store_copy,

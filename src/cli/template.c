@@ -57,7 +57,8 @@ static int open_from_model(cli_call *call, const struct template_values *values,
     if (source)
         status = open_template(call, cli_model_name(&values->model), source, strlen(source), template);
     else
-        status = cli_fail(call, CLI_REFUSED, "%s: has no chat template", cli_model_name(&values->model));
+        status = cli_fail(call, CLI_REFUSED, "%s: has no chat template; --chat-template NAME or FILE gives one",
+                          cli_model_name(&values->model));
     whit_model_close(model);
     return status;
 }

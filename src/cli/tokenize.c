@@ -204,7 +204,7 @@ static int run_tokenize(cli_call *call)
     const struct tokenize_values *values = call->values;
     struct subject subject = {0};
     if (values->prompt && (values->jsonl || cli_was_given(call, "-f")))
-        return cli_fail(call, CLI_USAGE, "a text cannot be combined with -f or --jsonl");
+        return cli_fail(call, CLI_USAGE, "a text cannot be combined with -f or --jsonl: give only one of them");
     int status = open_subject(call, values, &subject);
     if (status == CLI_OK)
         status = values->jsonl ? cli_each_line(call, answer_line, &subject) : tokenize_text(call, values, &subject);

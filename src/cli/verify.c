@@ -59,8 +59,9 @@ static whit_status check_adapters(const whit_ndf *ndf, whit_error *error)
         if (frame.type != WHIT_NDF_ADAPTER) continue;
         WHIT_TRY(whit_adapter_check(frame.data, frame.size_bytes, frame.name, &view, error));
         if (!whit_ndf_is_loose(ndf) && memcmp(view.identity, whit_ndf_identity(ndf), WHIT_HASH_BYTES))
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: adapter '%s' belongs to another model", whit_ndf_path(ndf),
-                             frame.name);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: adapter '%s' belongs to another model: convert it again for this one",
+                             whit_ndf_path(ndf), frame.name);
     }
     return WHIT_OK;
 }
@@ -98,7 +99,7 @@ static whit_status check_chain(const char *path, const uint8_t *key, struct fact
     whit_session_record_free(&record);
     whit_ndf_log_close(&log);
     if (status == WHIT_OK && key && facts->signatures.n_signatures == 0)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: it is not signed with this key", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not signed with this key", path);
     return status;
 }
 

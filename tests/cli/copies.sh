@@ -71,7 +71,7 @@ with open(sys.argv[1], "r+") as lock:
     fcntl.flock(lock, fcntl.LOCK_EX)
     sys.exit(subprocess.run(sys.argv[2:]).returncode != 5)
 END
-one_line "about to use it"
+one_line "another process uses the converted copy"
 [ "$(find cache -name '*.ndf' | wc -l)" = 1 ] || complain "rm of a copy that is locked removed it"
 expect 0 whit rm model.gguf
 

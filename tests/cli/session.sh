@@ -154,7 +154,7 @@ expect 0 whit sign signed.ndf --key key
 expect 0 whit verify signed.ndf --key key.pub
 expect 0 whit run -m signed.ndf -p a -n 2
 expect 3 whit verify model.ndf --key key.pub
-one_line 'it is not signed with this key'
+one_line 'the file is not signed with this key'
 expect 3 whit sign model.ndf --key key.pub
 # ---- a signature beside any file
 echo "sums of a release" >sums

@@ -493,7 +493,7 @@ static void a_lost_rank_fails_a_step(void **state)
     assert_ok(whit_session_step(session, &token, 1, &error), error);
     loopback_cut(&world.all);
     assert_int_equal(whit_session_step(session, &token, 1, &error), WHIT_ERROR_IO);
-    assert_non_null(strstr(error.message, "of the model has ended"));
+    assert_non_null(strstr(error.message, "of another rank has ended"));
     assert_int_equal(whit_session_position(session, 0), 1);
     whit_session_close(session);
     close_world();

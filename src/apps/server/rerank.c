@@ -53,7 +53,7 @@ static bool read_pair(const struct ranking *r, size_t i, whit_embed_text *text, 
             whit_rerank_tokens(r->api->model, &pair, ids, capacity, &text->n_ids, &text->n_first, &error);
         /* A query that exceeds the context by itself is tokenized once, not once for each document. */
         if (status == WHIT_OK && text->n_ids > pair.n_ids_max)
-            return refuse_member(reply, "query", "has more tokens than the model's context: shorten it");
+            return refuse_member(reply, "query", "has more tokens than the context: shorten it");
         if (status == WHIT_OK)
             return text->n_ids > 0 || refuse_member(reply, r->key, "a document has no tokens: leave it out");
         free(ids);

@@ -199,7 +199,7 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
 {
     static const char outer[] = "base_model.model.";
     if (strlen(tensor) >= 160 || strncmp(tensor, outer, strlen(outer)) != 0)
-        return refuse_tensor(im, tensor, "has a name that no LoRA adapter uses");
+        return refuse_tensor(im, tensor, "is not known in a LoRA adapter");
     snprintf(module, 160, "%s", tensor + strlen(outer));
     if (strstr(module, "lora_embedding_") || strstr(module, "embed_tokens"))
         return refuse_tensor(im, tensor, "changes the embedding, which is not supported: train the adapter without it");
@@ -325,7 +325,7 @@ static whit_status add_factors(struct importer *im)
                              weights_name(im), im->pairs[i].name);
     if (!im->n_pairs)
         return whit_fail(im->error, WHIT_ERROR_FORMAT,
-                         "%s: contains no low-rank factors (lora_A, lora_B), so it changes nothing", weights_name(im));
+                         "%s: contains no factors (lora_A, lora_B), so it changes nothing", weights_name(im));
     qsort(im->pairs, im->n_pairs, sizeof *im->pairs, by_name);
     return WHIT_OK;
 }

@@ -71,10 +71,9 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
     whit_free(m->allocator, exact, bytes);
     if (isfinite(m->lost[row])) return WHIT_OK;
     /* The sum is not finite, or its rounded form is not: f16, of weights or of scales, ends at 65,504. */
-    return whit_fail(
-        error, WHIT_ERROR_NUMERIC,
-        "tensor '%s': row %u: the sum exceeds the range of %s; choose another codec, or a smaller strength",
-        source->name, row, whit_codec_find(m->type.codec)->name);
+    return whit_fail(error, WHIT_ERROR_NUMERIC,
+                     "tensor '%s': row %u: the sum is too large for %s; choose another codec, or a smaller strength",
+                     source->name, row, whit_codec_find(m->type.codec)->name);
 }
 
 /* ---- choice of matrices and codecs ---------------------------------------------------------- */

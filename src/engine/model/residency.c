@@ -60,8 +60,7 @@ whit_status whit_residency_open(const whit_plan *plan, const whit_tensor *tensor
         if (plan->steps[i].op == WHIT_PLAN_EXPERT_LINEAR && plan->steps[i].layer >= n_layers)
             n_layers = plan->steps[i].layer + 1u;
     if (!n_layers)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "the memory of experts can be limited only for a mixture of experts, and this model has none");
+        return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "the model has no experts, so their memory cannot be limited");
     whit_residency *r = whit_zalloc(a, sizeof *r);
     if (!r) return whit_fail_memory(error, "the list of experts", sizeof *r);
     *r = (whit_residency){.allocator = a,

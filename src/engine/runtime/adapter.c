@@ -34,7 +34,7 @@ static whit_status adapter_find(const whit_ndf *model, const char *name, const w
         return check_frame(&frame, name, view, error);
     }
     if (access(name, F_OK) != 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: neither a file nor an adapter in %s has this name", name,
+        return whit_fail(error, WHIT_ERROR_IO, "%s: there is no such file, and no adapter of that name in %s", name,
                          whit_ndf_path(model));
     WHIT_TRY(whit_ndf_open_loose(name, allocator, file, error));
     whit_status status = whit_ndf_appended_at(*file, 0, &frame, error);

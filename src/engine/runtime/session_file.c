@@ -160,7 +160,7 @@ static whit_status restore(whit_session_file *file, whit_error *error)
     uint64_t n = file->record.n_present;
     if (n > s->options.n_ctx_tokens)
         return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: the session has %llu tokens, but the context has %u: choose a larger one",
+                         "%s: the session has %llu tokens, but the context is %u: choose a larger one",
                          file->log.path, (unsigned long long)n, s->options.n_ctx_tokens);
     WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);

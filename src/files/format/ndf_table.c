@@ -85,8 +85,7 @@ whit_status whit_table_open(const void *data, size_t size_bytes, const char *pla
     *table = (whit_table){0};
     const whit_ndf_table_header *header = data;
     if (size_bytes < sizeof *header || header->size_bytes != size_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT,
-                         "%s: the size in its header is not that of the table: the file is damaged", place);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the table's size is wrong: the file is damaged", place);
     size_t room = size_bytes - sizeof *header;
     if (header->n_entries > room / sizeof(whit_ndf_entry) ||
         header->n_buckets > (room - header->n_entries * sizeof(whit_ndf_entry)) / sizeof(uint32_t))

@@ -214,7 +214,7 @@ static whit_status measure_files(struct pull *pull, whit_hub_pulled *pulled, whi
         if (size == WHIT_HUB_SIZE_UNKNOWN) continue;
         if (size > INT64_MAX - pull->progress.total_bytes)
             return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: the sizes in the hub's listing exceed 2^64 bytes together; try again later",
+                             "%s: the sizes in its listing are not possible (over 2^64 bytes); try again later",
                              pull->name->repo);
         pull->progress.total_bytes += size;
         pull->progress.done_bytes += have;

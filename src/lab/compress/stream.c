@@ -70,7 +70,7 @@ static whit_status read_tensor(const whit_stream *s, int32_t param, float *to, w
         for (uint32_t k = 0; status == WHIT_OK && k < tensor->type.n_cols; k++)
             if (!isfinite(values[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %u, column %u is NaN or infinite; the source is damaged",
+                                   "%s: tensor '%s': row %u, column %u is not a number; the source is damaged",
                                    s->source->path, tensor->name, r, k);
     }
     if (tensor->drop) tensor->drop(tensor);
@@ -148,7 +148,7 @@ static whit_status embed_batch(void *context, uint32_t worker, uint32_t batch, w
         for (uint32_t k = 0; status == WHIT_OK && k < s->n_embd; k++)
             if (!isfinite(x[k]))
                 status = whit_fail(error, WHIT_ERROR_NUMERIC,
-                                   "%s: tensor '%s': row %d, column %u is NaN or infinite; the source is damaged",
+                                   "%s: tensor '%s': row %d, column %u is not a number; the source is damaged",
                                    s->source->path, job->table->name, s->ids[r], k);
         if (!job->rounds) continue;
         whit_requantise_row(job->stored, x, &stored.rows);
@@ -212,7 +212,7 @@ static whit_status check_embedding(const whit_stream *s, whit_error *error)
         if (strcmp(s->params[0].items[node->weight].name, "embed") == 0) return WHIT_OK;
     }
     return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                     "%s: the model does not begin with the table 'embed', which compression needs", s->source->path);
+                     "%s: the layers do not begin with the table 'embed', which compression needs", s->source->path);
 }
 
 static size_t block_elems(const whit_stream *s)

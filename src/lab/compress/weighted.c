@@ -87,7 +87,7 @@ static whit_status round_row(void *context, uint32_t worker, uint32_t item, whit
     for (size_t j = 0; j < n; j++)
         if (!isfinite(w[j]))
             return whit_fail(error, WHIT_ERROR_NUMERIC,
-                             "%s: tensor '%s': row %u, column %zu is NaN or infinite; the source is damaged",
+                             "%s: tensor '%s': row %u, column %zu is not a number; the source is damaged",
                              job->source->path, job->tensor->name, row, j);
     round_values(job, row, w, w + n);
     return WHIT_OK;

@@ -106,7 +106,9 @@ static whit_status read_records(whit_work *work, const whit_map *map, size_t *en
             whit_finished finished;
             bool fits;
             WHIT_TRY(get_matrix(&reader, work->allocator, &finished, &fits, error));
-            if (!fits) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: is not a work file of this program", map->path);
+            if (!fits)
+                return whit_fail(error, WHIT_ERROR_FORMAT,
+                                 "%s: is not a work file of whit, or is damaged: remove it to start again", map->path);
             WHIT_TRY(take(user, &finished, error));
         }
         *end += RECORD_BYTES + length;

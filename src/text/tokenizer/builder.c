@@ -81,8 +81,8 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
                                          double score, uint8_t flags, whit_error *error)
 {
     if (id < 0 || id >= builder->max_tokens)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is outside the possible range", builder->name,
-                         (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is not in the range from 0 to %lld",
+                         builder->name, (long long)id, (long long)builder->max_tokens - 1);
     if (n_bytes > UINT32_MAX / 2)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: token %lld is longer than 2 GiB, the limit", builder->name,
                          (long long)id);
@@ -234,8 +234,8 @@ whit_status whit_tokenizer_builder_step(whit_tokenizer_builder *builder, whit_bu
 whit_status whit_tokenizer_builder_id(whit_tokenizer_builder *builder, whit_buf *ids, int64_t id, whit_error *error)
 {
     if (id < 0 || id > INT32_MAX)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is outside the possible range", builder->name,
-                         (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: token id %lld is not in the range from 0 to 2147483647",
+                         builder->name, (long long)id);
     int32_t narrow = (int32_t)id;
     return append_bytes(ids, &narrow, sizeof narrow, error);
 }
