@@ -117,7 +117,8 @@ static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes,
         if (n == 0) return WHIT_OK;
         buf->size_bytes += (size_t)n;
         if (buf->size_bytes > limit_bytes)
-            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than %zu bytes", path, limit_bytes);
+            return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than %zu bytes, the limit", path,
+                             limit_bytes);
     }
 }
 

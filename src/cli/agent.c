@@ -147,7 +147,8 @@ static void drop_unchanged(cli_call *call, whit_changes *set)
         else if (same)
             cli_note("%s: %s", c.path, state);
         else if (result->grade != WHIT_PATCH_EXACT)
-            cli_note("%s: the lines were found except for %s", c.path, whit_patch_grade_name(result->grade));
+            cli_note("%s: the patch's lines were found in the file, where they differ in %s", c.path,
+                     whit_patch_grade_name(result->grade));
     }
     whit_changes_settle(set);
     if (all) cli_print_json(call, all);

@@ -173,7 +173,7 @@ static void note_failure(const struct parallel *p, const struct task *task)
     whit_buf text = {0};
     whit_error ignored;
     snprintf(path, sizeof path, "%s/task.log", task->scratch.folder);
-    const char *line = "it said nothing";
+    const char *line = "its process printed nothing";
     if (whit_read_file(path, 1 << 20, &text, &ignored) == WHIT_OK && whit_buf_append(&text, "", 1)) {
         char *at = WHIT_ITEMS(char, &text);
         size_t n = strlen(at);
@@ -191,7 +191,7 @@ static void retry_task(struct parallel *p, struct task *task, const char *reason
 {
     const size_t number = (size_t)(task - p->tasks) + 1;
     const bool is_second = task->reason.size_bytes > 0;
-    cli_note("task %zu: %s; %s", number, reason, is_second ? "it is given up" : "it is tried again");
+    cli_note("task %zu: %s; %s", number, reason, is_second ? "the task is given up" : "the task is tried again");
     task->state = is_second || !whit_buf_append_str(&task->reason, reason) ? TASK_FAILED : TASK_WAITS;
 }
 
@@ -372,7 +372,7 @@ static int start_server(struct parallel *p)
     if (p->server_pid == 0) become((char *const *)arguments, ends[1]);
     close(ends[1]);
     FILE *said = p->server_pid > 0 ? fdopen(ends[0], "r") : NULL;
-    char line[512] = "it could not be started";
+    char line[512] = "its process could not be started";
     while (said && !p->server_url[0] && fgets(line, sizeof line, said)) {
         const char *at = strstr(line, "http://");
         if (at) snprintf(p->server_url, sizeof p->server_url, "%.*s/v1", (int)strcspn(at, " \n"), at);

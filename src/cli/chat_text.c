@@ -179,7 +179,7 @@ void cli_chat_edit(cli_chat *chat, char *nothing)
             state = "as it was";
         else if (is_blank(&text))
             state = "empty";
-        cli_note("the message is %s: nothing changes", state);
+        cli_note("the edited message is %s: nothing changes", state);
     } else
         answer_edited(chat, &text, before != NULL);
     json_decref(message);

@@ -97,7 +97,7 @@ static int write_tales(cli_call *call, const char *output)
 {
     whit_error error;
     if (cli_tales_write(output, &error) != WHIT_OK) return cli_fail_error(call, &error);
-    cli_note("%s: the built-in model as a file", output);
+    cli_note("%s: contains the built-in model, tales", output);
     return CLI_OK;
 }
 

@@ -40,6 +40,6 @@ void cli_talk_remark_system(cli_talk *talk)
     json_decref(system);
     if (is_seen) return;
     talk->told_system = true;
-    cli_note("the model's chat template leaves the system message out: the model did not see it (put it into a "
+    cli_note("the model's chat template leaves the system message out, so the model did not see it (put it into a "
              "message, or give another --template)");
 }

@@ -243,7 +243,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
     for (size_t i = 2; status == CLI_OK && i < call->n_operands; i++) {
         a.state.n_lines++;
         if (is_blank(call->operands[i], strlen(call->operands[i])))
-            status = cli_fail(call, CLI_USAGE, "an empty text is not similar to any text");
+            status = cli_fail(call, CLI_USAGE, "the query is empty: give a text to compare with");
         else
             status = query_line(&a.state, call->operands[i], strlen(call->operands[i]));
     }
@@ -259,7 +259,7 @@ static int ask_memory(cli_call *call, const struct memory_values *values)
 static int add_text(struct state *s, const char *text)
 {
     struct stat info;
-    if (is_blank(text, strlen(text))) return cli_fail(s->call, CLI_USAGE, "an empty text is not stored");
+    if (is_blank(text, strlen(text))) return cli_fail(s->call, CLI_USAGE, "an empty text is not stored: give a text");
     if (stat(text, &info) == 0 && S_ISREG(info.st_mode))
         return cli_fail(
             s->call, CLI_USAGE,

@@ -211,7 +211,7 @@ for path in (".git/config", "src/g/config", "src/../.git/x", "../outside", "src/
 done, e = run([message(None, [("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nSECRET=hidden-words\nx\n=======\ny\n>>>>>>> REPLACE\n"}),
                               ("patch_file", {"patch": ".env\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n"})]), message("done")])
 got = [m["content"] for m in e.requests[-1]["messages"] if m["role"] == "tool"]
-wanted(all("does not match the file, whose text may not be shown" in g and "hidden-words" not in g and "(file " not in g for g in got), f"a secret told by a patch: {got}")
+wanted(all("does not match the file, whose text is not shown because it may contain keys" in g and "hidden-words" not in g and "(file " not in g for g in got), f"a secret told by a patch: {got}")
 # Two edits of one file in one answer are one turn; a failing one beside it is only told.
 done, e = run([message(None, [("write", {"path": "src/b.c", "content": "int b;\n"}),
                               ("patch_file", {"patch": "*** Begin Patch\n*** Update File: src/b.c\n@@\n-int b;\n+int c;\n*** End Patch\n"}),

@@ -160,7 +160,7 @@ wanted(parallel.n_most >= N_JOBS, "at most", parallel.n_most, "requests at once"
 wanted(serial.n_most == 1, serial.n_most)
 # The first four begin together, so that the second of each pair must be done again.
 wanted(parallel.again == {2, 4}, "done again:", parallel.again)
-wanted("task 4: another task has changed a.c; it is tried again" in ended.stderr, ended.stderr)
+wanted("task 4: another task has changed a.c; the task is tried again" in ended.stderr, ended.stderr)
 wanted("task 2: with the other tasks' changes the checks fail" in ended.stderr, ended.stderr)
 wanted(ended.stderr.count("is done") >= N_TASKS, ended.stderr)
 wanted("+text 7" in ended.stdout, "changes are not shown")

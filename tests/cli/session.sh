@@ -132,7 +132,7 @@ expect 0 whit verify g.ndf
 
 # ---- several that begin one file at once: one does, the others say why not
 for i in 1 2 3 4 5 6; do
-    whit run -m model.ndf -p "the" -n 40 --session race.ndf >/dev/null 2>race.$i || grep -q "another program is writing it" race.$i ||
+    whit run -m model.ndf -p "the" -n 40 --session race.ndf >/dev/null 2>race.$i || grep -q "another program is writing the file" race.$i ||
         touch race.odd &
 done
 wait

@@ -257,7 +257,7 @@ static void refuses_what_differs(void **state)
     whit_session_file *file, *again;
     assert_ok(whit_session_mount(session, 0, mounts, 1, &error), error);
     assert_ok(whit_session_load(session, 0, path, "text", &file, &error), error);
-    refuses(session, path, "text", "another program is writing it");
+    refuses(session, path, "text", "another program is writing the file");
     whit_session_file_close(file);
     assert_ok(whit_session_load(session, 0, path, "text", &again, &error), error);
     whit_session_file_close(again);

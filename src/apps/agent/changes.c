@@ -106,7 +106,9 @@ static whit_status add_file(whit_changes *set, const char *project, const whit_p
         (whit_light_secret(project, path) || whit_change_had_key(&change) ||
          whit_guard_find_key(now_bytes ? now : "", now_bytes, &key, &key_end));
     if (is_secret) /* the error message must not quote a file with secrets */
-        status = whit_fail(error, status, "%s: the patch does not match the file, whose text may not be shown", path);
+        status = whit_fail(error, status,
+                           "%s: the patch does not match the file, whose text is not shown because it may contain keys",
+                           path);
     if (status == WHIT_OK) return add_change(set, &change, path, content, &result, error);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);

@@ -312,7 +312,9 @@ static whit_status do_task(whit_panel_agent *a, whit_error *error)
     uint32_t n_turns = r->n_turns;
     WHIT_TRY(whit_agent_run(&how, &a->model.answering, &a->messages, r, error));
     n_turns = r->n_turns - n_turns;
-    if (!r->done) return whit_fail(error, WHIT_ERROR_LIMIT, "the task is not finished after %d answers", TURNS_MAX);
+    if (!r->done)
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "the task is not finished after %d answers, the limit: ask the agent to continue", TURNS_MAX);
     snprintf(line, sizeof line, "done: %u turn%s; %s%llu tokens in, %llu out so far", n_turns, whit_plural(n_turns),
              r->tokens_are_guessed ? "about " : "", (unsigned long long)r->tokens_in,
              (unsigned long long)r->tokens_out);
@@ -327,12 +329,14 @@ static whit_status ask_plain(whit_panel_agent *a, const char *system, const char
     json_t *tools = json_array(), *got = NULL;
     json_t *messages =
         json_pack("[{s:s, s:s}, {s:s, s:s}]", "role", "system", "content", system, "role", "user", "content", question);
-    whit_status status = messages ? WHIT_OK : whit_fail(error, WHIT_ERROR_FORMAT, "the selection is not UTF-8 text");
+    whit_status status = messages
+        ? WHIT_OK
+        : whit_fail(error, WHIT_ERROR_FORMAT, "the selection is not UTF-8 text, so it cannot be sent to the model");
     if (status == WHIT_OK) status = a->model.answering.ask(a->model.answering.user, messages, tools, &got, error);
     const json_t *message = json_object_get(json_array_get(json_object_get(got, "choices"), 0), "message");
     const char *content = json_string_value(json_object_get(message, "content"));
     if (status == WHIT_OK && !content)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "the model answered without a text");
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "the model answered without a text: try again");
     if (status == WHIT_OK && !whit_buf_append_str(text, content)) status = whit_fail_memory(error, "an answer", 0);
     json_decref(got);
     json_decref(messages);

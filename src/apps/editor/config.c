@@ -172,7 +172,9 @@ static bool read_line(ed *e, char *line, char *why, size_t why_bytes)
         if (!known)
             snprintf(why, why_bytes, "there is no language '%.40s'; the status line shows their names", language);
         else
-            snprintf(why, why_bytes, *command ? "at most 16 servers can be named" : "server %.40s needs a command",
+            snprintf(why, why_bytes,
+                     *command ? "at most 16 servers can be named"
+                              : "server %.40s needs a command, as in 'server c clangd'",
                      language);
         return false;
     }

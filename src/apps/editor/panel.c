@@ -273,7 +273,8 @@ static bool begin_request(ed *e, whit_panel_request request)
 
 static bool is_there(ed *e)
 {
-    if (!e->options.panel) ed_complain(e, "no agent is attached to this editor");
+    if (!e->options.panel)
+        ed_complain(e, "this editor has no agent: start it as 'whit edit' with -m MODEL or --url URL");
     return e->options.panel != NULL;
 }
 
@@ -332,7 +333,7 @@ static void about_selection(ed *e, whit_panel_kind kind, const char *text)
     }
     size_t n = (size_t)(range.end - range.begin);
     if (!n || doc == e->panel.doc) {
-        ed_complain(e, "nothing is selected");
+        ed_complain(e, "nothing is selected: select text first");
         return;
     }
     char *selection = n < (1u << 20) ? malloc(n + 1) : NULL;

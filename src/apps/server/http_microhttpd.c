@@ -349,8 +349,9 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         return x->n_dropped < DROPPED_BYTES_MAX ? MHD_YES : MHD_NO;
     }
     if (has_odd_trailer(server, connection))
-        return refuse_framing(server, connection,
-                              "The request gives the length of its body in a trailer, which is not supported.\n");
+        return refuse_framing(
+            server, connection,
+            "The request gives the length of its body in a trailer, which is not supported: give it in a header.\n");
     if (x->refusal.status) return send_reply(server, connection, &x->refusal);
     const union MHD_ConnectionInfo *info = server->api.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     whit_web_request request = {.method = method,

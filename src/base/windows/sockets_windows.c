@@ -30,7 +30,7 @@ static void set_errno(void)
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
 {
     *fd = -1;
-    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: the program for this system serves on ports alone", path);
+    return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: whit for Windows has no Unix sockets: serve on a port", path);
 }
 
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,

@@ -206,12 +206,13 @@ static whit_status check_rope(const whit_rope *r, uint32_t i, const char *path, 
     if (r->scaling != WHIT_ROPE_PLAIN && !(r->factor >= 1e-3 && r->factor < 1e9))
         why = "its factor is not in [1e-3, 1e9)";
     if (r->scaling > WHIT_ROPE_LINEAR && !(r->length >= 1 && r->length < 1e9)) why = "its length is not in [1, 1e9)";
-    if (r->scaling == WHIT_ROPE_DYNAMIC && r->dims < 4) why = "it rotates too few dimensions";
+    if (r->scaling == WHIT_ROPE_DYNAMIC && r->dims < 4) why = "it rotates fewer than 4 dimensions";
     if (r->scaling == WHIT_ROPE_YARN &&
         !(r->beta_fast > 0 && r->beta_slow > 0 && r->beta_fast < 1e9 && r->beta_slow < 1e9 && r->theta > 1))
         why = "its ramp needs beta_fast and beta_slow in (0, 1e9) and a theta above 1";
     if (!(r->theta >= 1 && r->theta < 1e12)) why = "its theta is not in [1, 1e12)";
-    if (r->scaling == WHIT_ROPE_LONG && r->has_factors) why = "its frequencies are divided twice";
+    if (r->scaling == WHIT_ROPE_LONG && r->has_factors)
+        why = "its frequencies have two lists of factors, of which one is possible";
     return why ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: RoPE table %u: %s", path, i, why) : WHIT_OK;
 }
 
@@ -226,11 +227,11 @@ static whit_status check_kind(const whit_config *c, uint32_t i, const char *path
     else if (k->rope_dim && k->rope_dim != whit_config_rope(c, k->rope).dims)
         why = "its RoPE table rotates another number of dimensions";
     if (k->n_heads > 4096 || k->n_kv_heads > 4096 || k->head_dim > WHIT_KV_MAX_HEAD_DIM || k->n_ff > 65536)
-        why = "it is too wide";
+        why = "its heads (4096), their size or feed-forward width (65536) exceed the limits";
     else if ((uint64_t)k->n_heads * k->head_dim > 65536)
-        why = "its heads are too wide";
+        why = "its heads exceed 65536 elements together, the limit";
     if (attends && (!k->n_heads || !k->n_kv_heads || k->head_dim < 2 || k->n_heads % k->n_kv_heads))
-        why = "its key/value heads do not divide its heads";
+        why = "its number of heads is not a multiple of its key/value heads, or a head has fewer than 2 elements";
     if (k->rope_dim > k->head_dim) why = "its RoPE rotates more dimensions than a head has";
     return why ? whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer kind %u: %s", path, i, why) : WHIT_OK;
 }
@@ -241,7 +242,8 @@ whit_status whit_config_check_layers(const whit_config *c, const char *path, whi
     for (uint32_t i = 0; i < c->n_kinds; i++) WHIT_TRY(check_kind(c, i, path, error));
     for (uint32_t i = 0; c->n_kinds && i < c->n_layers; i++)
         if (c->kind_of_layer[i] >= c->n_kinds)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: layer %u is of kind %u of %u", path, i, c->kind_of_layer[i],
-                             c->n_kinds);
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s: layer %u has the kind %u, but there are %u kinds, counted from 0", path, i,
+                             c->kind_of_layer[i], c->n_kinds);
     return WHIT_OK;
 }

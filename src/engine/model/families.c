@@ -407,8 +407,9 @@ static whit_status check_sides(const whit_config *config, const whit_graph *grap
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].op == WHIT_OP_ATTENTION && graph->nodes[i].is_bidirectional != config->bidirectional)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "models of family '%s' attend to %s", config->family,
-                             config->bidirectional ? "earlier tokens only" : "both sides");
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "the file contradicts its family: in models of family '%s' tokens attend to %s",
+                             config->family, config->bidirectional ? "earlier tokens only" : "both sides");
     return WHIT_OK;
 }
 
@@ -433,9 +434,9 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
         graph->status = whit_fail(graph->error, WHIT_ERROR_UNSUPPORTED,
                                   "model family '%s' is not known (known: " WHIT_KNOWN_FAMILIES ")", config->family);
     else if (family->is_plain && whit_config_is_extended(config))
-        graph->status = whit_fail(
-            graph->error, WHIT_ERROR_FORMAT,
-            "a model of family '%s' has layers, RoPE tables or numbers that this family does not know", config->family);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT,
+                      "the file has layers, RoPE tables or numbers that its family '%s' does not use", config->family);
     else {
         /* The graph's errors are reported without a source position: the program is built in. */
         whit_status status = run_compiled(family, config, graph, &error);

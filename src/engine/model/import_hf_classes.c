@@ -156,9 +156,10 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
     WHIT_TRY(whit_hf_bool(config, "block_use_swiglu", &is_used, error));
     if (is_used) WHIT_TRY(whit_hf_bool(config, "use_pos_enc", &is_used, error));
     if (!is_used || !multiple || multiple > 65536 || !(multiplier > 0 && multiplier < 16) || c->n_ff > 1u << 20)
-        return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: an LFM2 model without SwiGLU or RoPE, or with these widths, is not supported",
-                         config->path);
+        return whit_fail(
+            error, WHIT_ERROR_UNSUPPORTED,
+            "%s: an LFM2 model without SwiGLU or RoPE, or with its block_multiple_of or block_ff_dim, is not supported",
+            config->path);
     if (adjusts) {
         c->n_ff = (uint32_t)(multiplier * (double)(2 * (uint64_t)c->n_ff / 3));
         c->n_ff = (c->n_ff + multiple - 1) / multiple * multiple;

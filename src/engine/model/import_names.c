@@ -52,8 +52,8 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     if (rows == WHIT_IMPORT_POSITIONS) {
         const uint32_t n_positions = source->config.n_positions, n_cut = tensor->type.n_rows - n_positions;
         if (tensor->type.n_rows < n_positions || tensor->type.layout == WHIT_LAYOUT_PLAIN)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows for %u positions", source->path,
-                             tensor->name, tensor->type.n_rows, n_positions);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows, but the model has %u positions",
+                             source->path, tensor->name, tensor->type.n_rows, n_positions);
         tensor->sections[0] = (whit_source_section){.n = n_positions, .begin = n_cut};
         tensor->n_sections = 1;
         tensor->type.n_rows = n_positions;
@@ -128,8 +128,9 @@ whit_status whit_import_order_heads(const whit_source *source, whit_source_tenso
     const uint32_t have = order == WHIT_IMPORT_COLUMNS || is_plain ? tensor->type.n_cols : tensor->type.n_rows;
     const uint32_t n_taps = is_plain && order == WHIT_IMPORT_MIXED ? c->conv_taps : 1;
     if (!c->delta_key_heads || have != n * n_taps)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has %u rows or columns, %u value heads need %u",
-                         source->path, tensor->name, have, c->delta_heads, n * n_taps);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: tensor '%s' has %u rows or columns, but its %u value heads need %u", source->path,
+                         tensor->name, have, c->delta_heads, n * n_taps);
     tensor->order_begin = order == WHIT_IMPORT_MIXED ? keys : 0;
     tensor->order_dim = by_head ? 1 : c->delta_value_dim;
     tensor->order_heads = c->delta_heads;

@@ -61,7 +61,8 @@ whit_source_tensor *whit_source_add_part(whit_source *source, const char *name, 
         tensor->n_parts = n_parts;
     }
     if (!tensor->parts || tensor->parts[part].name[0]) {
-        whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file has two tensors for '%s' of expert %u", source->path, name,
+        whit_fail(error, WHIT_ERROR_FORMAT,
+                  "%s: the file has two tensors for '%s' of expert %u, but only one is possible", source->path, name,
                   part);
         return NULL;
     }

@@ -384,10 +384,11 @@ whit_status whit_chain_pick(whit_chain *chain, const float *logits, uint32_t *id
     bool any_banned;
     if (!load_logits(chain, c, logits, &any_banned))
         return whit_fail(error, WHIT_ERROR_NUMERIC,
-                         "the model's logits are not finite: its weights or scales are damaged");
+                         "the model's outputs are not finite: its weights are damaged, or an adapter is too strong");
     edit_logits(chain, any_banned);
     if (whit_candidates_count(c) == 0)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "every token is banned, by logit biases or a stage");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "every token is banned, by logit biases, a grammar or a program: relax them");
     uint64_t key;
     chain->drawn.sum = 0;
     if (chain->options.temperature <= 0.0f)

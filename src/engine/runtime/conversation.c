@@ -116,7 +116,7 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
         form->stages[form->n_stages++] = &form->limit_stage;
     }
     if (is_required && !c->tools.size_bytes)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "there are no tools that could be called");
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "a call is required, but no tools are set: set tools first");
     const bool is_wanted = is_required || options->single_call || c->is_strict;
     if (!c->tools.size_bytes || !(is_wanted || is_plain)) return WHIT_OK;
     whit_call_options calls = whit_call_options_default();

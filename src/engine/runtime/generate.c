@@ -116,8 +116,8 @@ static void accept_step(const whit_session *session, whit_generation *g)
     if (session->is_damaged[g->options.sequence])
         whit_generation_fail(g,
                              whit_fail(&reason, WHIT_ERROR_NUMERIC,
-                                       "the logits of this answer are not finite: an adapter is too strong, or the "
-                                       "model's weights or scales are damaged"),
+                                       "the outputs of this answer are not finite: an adapter is too strong, or the "
+                                       "model's weights are damaged"),
                              &reason);
     else
         whit_ignore(whit_generation_accept(g, g->i_wanted, NULL)); /* whit_generation_error returns the error */

@@ -42,12 +42,13 @@ static whit_status change_logits(void *user, float *logits, uint32_t n_vocab, wh
     for (uint32_t i = 0; i < n_vocab; i++) {
         if (!(logits[i] < __builtin_inff())) /* infinite or NaN; -infinity is allowed and forbids a token */
             return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "the program makes logits that are not finite (step %lld, token %u)",
+                             "the token program sets a logit that is not finite, at step %lld for token %u",
                              (long long)program->n_generated, i);
         is_any_allowed |= logits[i] > -__builtin_inff();
     }
     if (is_any_allowed) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "the program forbids every token (step %lld)",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "the token program forbids every token at step %lld, but must leave one",
                      (long long)program->n_generated);
 }
 

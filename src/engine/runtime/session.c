@@ -333,7 +333,7 @@ whit_status whit_session_open_drafting(const whit_model *model, const whit_sessi
     WHIT_NEED(model);
     if (model->split)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: a model that is split over processes cannot have a draft model", model->path);
+                         "%s: a model that several machines run cannot have a draft model", model->path);
     return open_session(model, options, drafter, session, error);
 }
 

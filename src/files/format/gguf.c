@@ -95,8 +95,8 @@ static whit_status read_tensor(whit_gguf_cursor *cursor, uint32_t file, whit_ggu
         tensor->dims[i] = whit_load_u64(p);
         if (tensor->dims[i] == 0 || __builtin_mul_overflow(n_elems, tensor->dims[i], &n_elems) || n_elems > INT64_MAX)
             return whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                             "%s: tensor %.*s: its dimension %u is %llu, which is not possible", cursor->path, shown,
-                             tensor->name, i, (unsigned long long)tensor->dims[i]);
+                             "%s: tensor %.*s: its dimension %u is %llu, which is not possible: the file is damaged",
+                             cursor->path, shown, tensor->name, i, (unsigned long long)tensor->dims[i]);
     }
     if (!(p = whit_gguf_take(cursor, 12, "a tensor's type and offset"))) return WHIT_ERROR_FORMAT;
     tensor->id = whit_load_u32(p);
@@ -171,8 +171,8 @@ whit_status whit_gguf_index_keys(whit_gguf *gguf, whit_error *error)
     gguf->keys_by_name = sort_names(gguf->allocator, gguf->keys, gguf->n_keys, compare_keys, &twice);
     if (!gguf->keys_by_name) return whit_fail_memory(error, "key names", gguf->n_keys * sizeof(uint32_t));
     if (twice < gguf->n_keys)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s occurs twice", gguf->files[0].path,
-                         whit_gguf_shown(gguf->keys[twice].name_bytes), gguf->keys[twice].name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %.*s occurs twice: the file is damaged",
+                         gguf->files[0].path, whit_gguf_shown(gguf->keys[twice].name_bytes), gguf->keys[twice].name);
     return WHIT_OK;
 }
 
@@ -185,8 +185,8 @@ static whit_status index_tensors(whit_gguf *gguf, whit_error *error)
     if (!gguf->tensors_by_name) return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
     if (twice < gguf->n_tensors) {
         const whit_gguf_tensor *tensor = &gguf->tensors[twice];
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice", gguf->files[tensor->file].path,
-                         whit_gguf_shown(tensor->name_bytes), tensor->name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice: the file is damaged",
+                         gguf->files[tensor->file].path, whit_gguf_shown(tensor->name_bytes), tensor->name);
     }
     return WHIT_OK;
 }

@@ -45,8 +45,9 @@ bool whit_gguf_take_string(whit_gguf_cursor *cursor, const char *what, const cha
 
 static bool unknown_type(whit_gguf_cursor *cursor, const whit_gguf_key *key, uint32_t type)
 {
-    whit_fail(cursor->error, WHIT_ERROR_FORMAT, "%s: byte %llu: key %.*s has the unknown type %u", cursor->path,
-              (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name, type);
+    whit_fail(cursor->error, WHIT_ERROR_FORMAT,
+              "%s: byte %llu: key %.*s has the unknown type %u: the file is damaged, or newer than this whit",
+              cursor->path, (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name, type);
     return false;
 }
 

@@ -86,14 +86,16 @@ static whit_status read_main(whit_ndf *ndf, whit_error *error)
     whit_ndf_file_view *file = &ndf->files[0];
     const char *path = file->map.path;
     if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_PART)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is a part of a split model; open its main file", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the file is a part of a split model; open the model's main file", path);
     if (whit_ndf_chain_at(&file->chain, 0)->type >= WHIT_NDF_ADAPTER) {
         const char *what = "a frame";
         if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_ADAPTER)
             what = "an adapter";
         else if (whit_ndf_chain_at(&file->chain, 0)->type == WHIT_NDF_SESSION)
             what = "a session";
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: this is %s without a model", path, what);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: the file is %s without a model; open the model to which it belongs", path, what);
     }
     uint32_t i = 0;
     WHIT_TRY(expect_frame(file, i, WHIT_NDF_HEAD, error));
@@ -145,10 +147,12 @@ static whit_status check_part_file(const whit_ndf *ndf, uint32_t number, whit_nd
     whit_hash_add(&hash, ndf->head, ndf->head_bytes);
     whit_hash_end(&hash, set);
     if (memcmp(set, part->set, sizeof set) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is a part of another model", path);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is a part of another model: get the part of this one",
+                         path);
     if (part->file != number || part->n_files != ndf->n_files_room)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is part %" PRIu32 " of %" PRIu32, path, part->file + 1,
-                         part->n_files);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: another part belongs here: the file is part %" PRIu32 " of %" PRIu32, path,
+                         part->file + 1, part->n_files);
     WHIT_TRY(expect_frame(file, 1, WHIT_NDF_DATA, error));
     WHIT_TRY(expect_frame(file, 2, WHIT_NDF_COMMIT, error));
     take_data(file, 1);

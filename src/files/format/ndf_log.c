@@ -41,8 +41,8 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
                 continue;
             }
             if (errno == EWOULDBLOCK)
-                return whit_fail(error, WHIT_ERROR_IO, "%s: another program is writing it; try again when it is done",
-                                 path);
+                return whit_fail(error, WHIT_ERROR_IO,
+                                 "%s: another program is writing the file; try again when that has ended", path);
             if (errno != EINTR) return whit_fail_errno(error, path, "lock");
         }
         if (is_still(*fd, path)) return WHIT_OK;
@@ -279,7 +279,8 @@ static whit_status check_room(const whit_ndf_log *log, whit_error *error)
     bool is_loose = whit_ndf_chain_at(&log->chain, 0)->type >= WHIT_NDF_ADAPTER;
     uint32_t most = is_loose ? UINT32_MAX : WHIT_NDF_MAX_FRAMES;
     if (!log->can_append)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the file was opened for reading only", log->path);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "%s: the file was opened for reading only, so nothing can be appended", log->path);
     if (log->stream.n_frames > most - 2)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file has %" PRIu32 " frames, the maximum", log->path,
                          log->stream.n_frames);

@@ -151,8 +151,9 @@ static whit_status check_overlaps(const whit_safetensors_file *file, const whit_
     for (size_t i = 0; i < n; i++) {
         if (tensors[i].size_bytes == 0) continue;
         if (before && tensors[i].data < before->data + before->size_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: overlaps tensor %.*s", file->path,
-                             shown(tensors[i].name_bytes), tensors[i].name, shown(before->name_bytes), before->name);
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s: overlaps tensor %.*s: the file is damaged",
+                             file->path, shown(tensors[i].name_bytes), tensors[i].name, shown(before->name_bytes),
+                             before->name);
         before = &tensors[i];
     }
     return WHIT_OK;
@@ -162,7 +163,7 @@ static whit_status check_twice(const char *path, const whit_safetensor *tensors,
 {
     for (size_t i = 1; i < n; i++)
         if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice", path,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice: the file is damaged", path,
                              shown(tensors[i].name_bytes), tensors[i].name);
     return WHIT_OK;
 }

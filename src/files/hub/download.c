@@ -157,7 +157,8 @@ static whit_status begin_file(void *user, const whit_http_answer *answer, whit_e
     }
     uint64_t promised = t->file->size_bytes;
     if (promised != WHIT_HUB_SIZE_UNKNOWN && t->end != WHIT_HTTP_UNKNOWN && t->end != promised)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: has %llu bytes, but the hub's listing says %llu", t->what,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: has %llu bytes, but the hub's listing says %llu; try again later", t->what,
                          (unsigned long long)t->end, (unsigned long long)promised);
     /* Only a strong ETag guarantees that two parts belong to the same file. */
     if (*answer->etag != '"' || strcmp(answer->etag, t->etag) == 0) return WHIT_OK;
@@ -193,7 +194,8 @@ static whit_status add_to_file(void *user, const void *data, size_t n_bytes, whi
 
 static whit_status ends_early(const struct transfer *t, whit_error *error)
 {
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ends after %llu bytes, but the hub's listing says %llu", t->what,
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: ends after %llu bytes, but the hub's listing says %llu; try again later", t->what,
                      (unsigned long long)t->have, (unsigned long long)t->file->size_bytes);
 }
 

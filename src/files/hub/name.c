@@ -37,8 +37,9 @@ static bool is_plain(const char *text, size_t n, size_t n_parts_max)
 static whit_status take_revision(whit_hub_name *name, const char *text, size_t n, whit_error *error)
 {
     if (n >= sizeof name->revision || !is_plain(text, n, 8))
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%.*s' is not a revision (a branch, tag or commit)",
-                         (int)(n < 100 ? n : 100), text);
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "'%.*s' is not a revision: the name of a branch, a tag or a commit", (int)(n < 100 ? n : 100),
+                         text);
     memcpy(name->revision, text, n);
     name->revision[n] = 0;
     return WHIT_OK;

@@ -107,7 +107,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     if (flock(entry->lock_fd, LOCK_EX | LOCK_NB) != 0 || fstat(entry->lock_fd, &info) != 0 || info.st_nlink == 0) {
         close(entry->lock_fd);
         entry->lock_fd = -1; /* whit_hub_entry_tidy must not remove another process's lock file */
-        return whit_fail(error, WHIT_ERROR_IO, "%s: another whit is pulling or removing it; try again later",
+        return whit_fail(error, WHIT_ERROR_IO, "%s: another whit is pulling or removing this model; try again later",
                          entry->name.repo);
     }
     return read_record(entry, error);
