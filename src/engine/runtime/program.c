@@ -41,14 +41,14 @@ static whit_status change_logits(void *user, float *logits, uint32_t n_vocab, wh
     bool is_any_allowed = false;
     for (uint32_t i = 0; i < n_vocab; i++) {
         if (!(logits[i] < __builtin_inff())) /* infinite or NaN; -infinity is allowed and forbids a token */
-            return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                             "the token program sets a logit that is not finite, at step %lld for token %u",
-                             (long long)program->n_generated, i);
+            return whit_fail(
+                error, WHIT_ERROR_ARGUMENT,
+                "the token program makes logits that are not finite (step %lld, token %u): keep them finite",
+                (long long)program->n_generated, i);
         is_any_allowed |= logits[i] > -__builtin_inff();
     }
     if (is_any_allowed) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT,
-                     "the token program forbids every token at step %lld, but must leave one",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT, "the token program forbids every token (step %lld): it must leave one",
                      (long long)program->n_generated);
 }
 
