@@ -105,7 +105,8 @@ static whit_status check_name(const char *path, const char *resolved, whit_error
     size_t n = strlen(resolved), n_base = strlen(slash ? slash + 1 : resolved);
     if (!n_base)
         return whit_fail(error, WHIT_ERROR_IO, "%s: %s", path,
-                         slash ? "is the name of a folder, not of a file" : "an output needs a name");
+                         slash ? "is the name of a folder: add the name of a file"
+                               : "the name of the output is empty: give one");
     if (n_base + TEMPORARY_BYTES > NAME_MAX || n + TEMPORARY_BYTES >= PATH_MAX)
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s: the path is longer than %zu bytes or its last name than %zu, the limits", path,

@@ -31,7 +31,8 @@ static whit_status read_own(const char *path, whit_buf *image, whit_error *error
     WHIT_TRY(whit_ndf_open_loose(path, NULL, &file, error));
     whit_status status = whit_ndf_appended_at(file, 0, &frame, error);
     if (status == WHIT_OK && frame.type != WHIT_NDF_ADAPTER)
-        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not an adapter", path);
+        status = whit_fail(error, WHIT_ERROR_FORMAT,
+                           "%s: the file is not an adapter: name a LoRA folder of PEFT or an adapter's .ndf", path);
     if (status == WHIT_OK && !whit_buf_append(image, frame.data, frame.size_bytes))
         status = whit_fail_memory(error, path, frame.size_bytes);
     whit_ndf_close(file);

@@ -267,7 +267,7 @@ static const struct damage damages[] = {
     {"ct", .from = "\"quant_method\": \"compressed-tensors\"", .to = "\"quant_method\": \"gemma\"",
      .message = "is not known in a Gemma4"},
     {"ct", .from = "\"config_groups\"", .to = "\"other_groups\"",
-     .message = "has fixed scales of activations, but config.json has no quantised activations"},
+     .message = "has fixed scales of activations, but config.json says that activations are not quantised"},
     {"ct", .from = "\"model_type\": \"gemma4\",", .to = "\"model_type\": \"gemma4\", \"num_hidden_layers\": 7,",
      .message = "field 'num_hidden_layers' contradicts the same field in text_config"},
     {"ct", .from = "\"model_type\": \"gemma4\",", .to = "\"model_type\": \"gemma4\", \"num_hidden_layers\": 8,",

@@ -171,7 +171,7 @@ static void names_are_looked_at_first(void **state)
     static const char *const folders[] = {"none/", "none//", "link"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         assert_int_equal(whit_writer_open(in_folder(folders[i]), NULL, &writer, &error), WHIT_ERROR_IO);
-        assert_non_null(strstr(error.message, "is the name of a folder, not of a file"));
+        assert_non_null(strstr(error.message, "is the name of a folder: add the name of a file"));
         whit_writer_discard(&writer);
     }
     unlink(in_folder("link"));

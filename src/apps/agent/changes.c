@@ -139,7 +139,8 @@ whit_status whit_changes_patch(whit_changes *set, const char *project, const whi
         const whit_patch_file *file = whit_patch_file_at(patch, i);
         const char *name = file->path ? file->path : path;
         if (!name)
-            status = whit_fail(error, WHIT_ERROR_ARGUMENT, "the patch names no file, and no file was given with it");
+            status = whit_fail(error, WHIT_ERROR_ARGUMENT,
+                               "the patch names no file: write its name before each block, or give it by -f FILE");
         else if (file->move_to)
             status = whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                                "%s: a patch that moves a file is not applied; add the new file and delete the old one",

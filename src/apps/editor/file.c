@@ -341,7 +341,9 @@ whit_status whit_file_save(const char *path, const whit_text *text, const char *
     if (!realpath(path, real)) {
         char target[PATH_MAX];
         ssize_t n = readlink(path, target, sizeof target - 1);
-        if (n > 0) return whit_fail(error, WHIT_ERROR_IO, "%s: is a link to a file that does not exist", path);
+        if (n > 0)
+            return whit_fail(error, WHIT_ERROR_IO,
+                             "%s: is a link to a file that does not exist: remove the link, or create that file", path);
         if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real)
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %d bytes, the limit", path,
                              PATH_MAX - 1);

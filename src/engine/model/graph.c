@@ -184,7 +184,8 @@ static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_
         if (index < 0) return -1;
     }
     if (index < 0) {
-        graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is missing", full);
+        graph->status =
+            whit_fail(graph->error, WHIT_ERROR_FORMAT, "tensor '%s' is missing: the file is incomplete", full);
         return -1;
     }
     *type = *graph->resolver.type(graph->resolver.context, index);

@@ -28,7 +28,8 @@ whit_status whit_gguf_key_u32(const whit_gguf_keys *k, const char *suffix, bool 
     uint64_t number = *value;
     key_name(k, suffix, name);
     if (required && !whit_gguf_find(k->gguf, name))
-        return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' is missing", k->path, name);
+        return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                         "%s: key '%s' is missing: the file is incomplete; convert the original again", k->path, name);
     WHIT_TRY(whit_gguf_u64(k->gguf, name, &number, k->error));
     if (number > UINT32_MAX)
         return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: key '%s' must be below 2^32", k->path, name);
@@ -108,7 +109,9 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     if (c->window >= c->n_ctx && !a->full_interval) c->window = 0;
     WHIT_TRY(whit_gguf_key_f64(k, "attention.layer_norm_rms_epsilon", &c->norm_eps));
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(k->gguf, "token_embd.weight");
-    if (!embed) return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is missing", k->path);
+    if (!embed)
+        return whit_fail(k->error, WHIT_ERROR_FORMAT,
+                         "%s: tensor 'token_embd.weight' is missing: the file is incomplete", k->path);
     if (embed->n_dims != 2 || embed->dims[1] > INT32_MAX)
         return whit_fail(k->error, WHIT_ERROR_FORMAT, "%s: tensor 'token_embd.weight' is not a matrix", k->path);
     c->n_vocab = (uint32_t)embed->dims[1];
@@ -219,7 +222,9 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
     const char *name = NULL;
     size_t n = 0;
     WHIT_TRY(whit_gguf_string(gguf, "general.architecture", &name, &n, error));
-    if (!name) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing", source->path);
+    if (!name)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key 'general.architecture' is missing: the file is incomplete",
+                         source->path);
     const whit_gguf_architecture *architecture = whit_gguf_find_architecture(name, n);
     char unknown[64];
     /* The family program defines the computation of an unknown architecture. */

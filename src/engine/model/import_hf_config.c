@@ -18,7 +18,8 @@ whit_status whit_hf_read_u32(const whit_hf_document *config, const char *name, b
     if (number > UINT32_MAX)
         return whit_json_fail(&config->json, whit_hf_node(config, name), error, "%s must be below 2^32", name);
     if (required && !number)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: field '%s' is missing", config->path, name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: field '%s' is missing: get the original config.json",
+                         config->path, name);
     *value = (uint32_t)number;
     return WHIT_OK;
 }

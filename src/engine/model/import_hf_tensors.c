@@ -227,9 +227,10 @@ static whit_status read_packed(const whit_source_tensor *tensor, uint32_t row, c
 {
     const struct whit_hf_import *import = tensor->context;
     if (whit_packed_ternary_row(&import->packed, whit_source_row(tensor, row), rows->elems)) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_FORMAT,
-                     "%s: tensor '%.*s' contains the code 3, which packed ternary weights cannot have",
-                     import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
+    return whit_fail(
+        error, WHIT_ERROR_FORMAT,
+        "%s: tensor '%.*s' contains the code 3, which packed ternary weights cannot have: the file is damaged",
+        import->importer->hf->folder, (int)import->file->name_bytes, import->file->name);
 }
 
 static whit_status read_codes(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
@@ -323,7 +324,7 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     double value;
     *factor = 1;
     if (!scale && !required) return WHIT_OK;
-    if (!scale) return refuse_tensor(r, "its weight_scale is missing");
+    if (!scale) return refuse_tensor(r, "its weight_scale is missing: the folder is incomplete");
     bool one = true;
     for (uint32_t i = 0; i < scale->n_dims; i++) one &= scale->dims[i] == 1;
     if (!one) return refuse_tensor(r, "has several scales for one matrix (weight_scale), which is not supported");
@@ -358,7 +359,9 @@ static whit_status packed_projection(const struct reading *r, struct whit_hf_imp
 {
     double factor;
     if (!r->importer->quantisation.bitnet)
-        return refuse_tensor(r, "is U8, but config.json has no quantization_config that says what that means");
+        return refuse_tensor(
+            r,
+            "is U8, but config.json has no quantization_config that says how to read it: get the original config.json");
     if (r->file->dims[0] > UINT32_MAX / 4 || r->file->dims[1] > WHIT_MAX_COLS)
         return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     import->packed = (whit_packed_ternary){r->file->data, 4 * r->file->dims[0], r->file->dims[1]};
@@ -373,12 +376,14 @@ static whit_status i8_projection(const struct reading *r, struct whit_hf_import 
     double factor;
     import->codes = (const int8_t *)r->file->data;
     if (!r->importer->quantisation.bitnet)
-        return refuse_tensor(r, "is I8, but config.json has no quantization_config that says what that means");
+        return refuse_tensor(
+            r,
+            "is I8, but config.json has no quantization_config that says how to read it: get the original config.json");
     if (r->file->dims[0] > UINT32_MAX || r->file->dims[1] > WHIT_MAX_COLS)
         return refuse_tensor(r, "has more rows or columns than the limits, 2^32 and 65536");
     for (uint64_t i = 0; i < r->file->size_bytes; i++)
         if (import->codes[i] < -1 || import->codes[i] > 1)
-            return refuse_tensor(r, "contains I8 weights other than -1, 0 and 1");
+            return refuse_tensor(r, "contains I8 weights other than -1, 0 and 1: the file is damaged");
     WHIT_TRY(read_scale(r, true, &factor));
     tensor->type = ternary_type(r->file->dims[0], r->file->dims[1], factor);
     tensor->read_row = read_codes;
@@ -413,7 +418,7 @@ static whit_status latent_projection(const struct reading *r, struct whit_hf_imp
     if (!row) return whit_fail_memory(r->error, tensor->name, view->n_cols * sizeof *row);
     double mean = whit_float_absmean(view, row);
     whit_free(r->source->allocator, row, view->n_cols * sizeof *row);
-    if (isnan(mean)) return refuse_tensor(r, "contains weights that are not finite");
+    if (isnan(mean)) return refuse_tensor(r, "contains weights that are NaN or infinite: the file is damaged");
     float inverse = 1.0f / fmaxf((float)mean, 1e-5f);
     import->inverse = inverse;
     tensor->type = ternary_type(view->n_rows, view->n_cols, 1.0f / inverse);
@@ -431,8 +436,9 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
         char name[160];
         snprintf(name, sizeof name, "%s_scale", r->file_name);
         if (whit_safetensors_find(r->importer->hf->weights, name))
-            return refuse_tensor(
-                r, "has a weight_scale, but config.json has no quantization_config that says what it means");
+            return refuse_tensor(r,
+                                 "has a weight_scale, but config.json has no quantization_config that says how to use "
+                                 "it: get the original config.json");
         return WHIT_OK;
     }
     if (is_skipped(r)) return WHIT_OK;
@@ -477,7 +483,7 @@ static whit_status mlx_bits(const struct reading *r, const char *module, uint32_
     double value;
     if (own == WHIT_JSON_NONE || whit_json_get(json, own, "bits") == WHIT_JSON_NONE) return WHIT_OK;
     if (!whit_json_f64(json, whit_json_get(json, own, "bits"), &value) || !(value >= 2 && value <= 8))
-        return refuse_tensor(r, "its bits in config.json are not a number from 2 to 8");
+        return refuse_tensor(r, "its bits in config.json must be a number from 2 to 8");
     *bits = (uint32_t)value;
     return WHIT_OK;
 }
@@ -500,7 +506,8 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     WHIT_TRY(whit_hf_packed_open(r->importer->hf->weights, q->form, module, bits, &import->matrix, r->error));
     tensor->type = import->matrix.type;
     if (tensor->type.act == WHIT_TENSOR_ACT_FIXED && !q->is_fixed)
-        return refuse_tensor(r, "has fixed scales of activations, but config.json has no quantised activations");
+        return refuse_tensor(
+            r, "has fixed scales of activations, but config.json says that activations are not quantised");
     tensor->read_row = read_words;
     if (!import->matrix.exact && !r->importer->told_rounding) {
         r->importer->told_rounding = true;
@@ -529,9 +536,9 @@ static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *
     const whit_safetensor *scales = row_scales(r);
     if (r->file->n_dims != 2 || r->file->dims[1] > WHIT_MAX_COLS / WORD_CODES || r->file->dims[0] > INT32_MAX ||
         !r->file->size_bytes)
-        return refuse_tensor(r, "is not a matrix of 2-bit codes");
+        return refuse_tensor(r, "is not a matrix of 2-bit codes: the folder is damaged");
     if (!whit_safetensor_view(scales, &import->view) || import->view.n_rows * import->view.n_cols != r->file->dims[0])
-        return refuse_tensor(r, "its row_alpha is not a number for each row");
+        return refuse_tensor(r, "its row_alpha does not have a number for each row: the folder is damaged");
     import->view.n_cols *= import->view.n_rows; /* the scales become one row, whatever their dimensions */
     import->view.n_rows = 1;
     import->codes = (const int8_t *)r->file->data;
@@ -558,7 +565,8 @@ static whit_status check_floats(const struct reading *r)
     module_of(r, module);
     WHIT_TRY(whit_hf_fixed_scales(r->importer->hf->weights, r->importer->quantisation.form, module, scales, r->error));
     if (scales[0] != 0 || scales[1] != 0)
-        return refuse_tensor(r, "has fixed scales of activations, but its weights are not quantised");
+        return refuse_tensor(
+            r, "has fixed scales of activations, but its weights are not quantised: the folder is damaged");
     return WHIT_OK;
 }
 
@@ -567,7 +575,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
     if (row_scales(r)) return ternary_rows(r, import, tensor);
     if (is_packed(r)) return packed_matrix(r, import, tensor);
     WHIT_TRY(check_floats(r));
-    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse_tensor(r, "is not a matrix");
+    if (r->file->n_dims != 2 || !r->file->size_bytes) return refuse_tensor(r, "is not a matrix: the folder is damaged");
     if (r->file->dtype == WHIT_DTYPE_U8) return packed_projection(r, import, tensor);
     if (r->file->dtype == WHIT_DTYPE_I8) return i8_projection(r, import, tensor);
     return float_projection(r, import, tensor);
@@ -782,7 +790,7 @@ static whit_status add_dense(whit_source *source, struct whit_hf_importer *impor
         static const char file_name[] = "linear.weight";
         const whit_safetensor *file = whit_safetensors_find(importer->modules.dense[i], file_name);
         if (!file || file->n_dims != 2)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: matrix '%s' is missing",
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: matrix '%s' is missing: the folder is incomplete",
                              importer->modules.dense_config[i].path, file_name);
         whit_source_tensor *tensor = whit_source_add(source, i ? "dense_2" : "dense_1", error);
         if (!tensor) return error ? error->status : WHIT_ERROR_FORMAT;

@@ -205,7 +205,8 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
         return refuse_tensor(im, tensor, "changes the embedding, which is not supported: train the adapter without it");
     if (strncmp(module, "lm_head.", 8) == 0)
         return refuse_tensor(im, tensor, "changes the head, which is not supported: train the adapter without it");
-    if (strstr(module, "lora_magnitude_vector")) return refuse_tensor(im, tensor, "DoRA is not supported");
+    if (strstr(module, "lora_magnitude_vector"))
+        return refuse_tensor(im, tensor, "DoRA is not supported: train the adapter without use_dora");
     if (!cut_suffix(module, ".weight"))
         return refuse_tensor(im, tensor, "does not end in .weight, and only weights are supported");
     (void)cut_suffix(module, ".default"); /* the adapter's name, if the file contains it */
@@ -222,7 +223,7 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
                 snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, projections[i].ours);
                 return WHIT_OK;
             }
-    return refuse_tensor(im, tensor, "does not name a matrix of the layers");
+    return refuse_tensor(im, tensor, "does not name a matrix of the layers, and only these can be adapted");
 }
 
 /* ---- factors -------------------------------------------------------------------------------- */
@@ -248,8 +249,9 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     for (size_t i = 0; i < n; i++) {
         values[i] = (float)((double)values[i] * factor);
         if (isfinite(values[i])) continue;
-        whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' contains numbers that are not finite",
-                  weights_name(im), tensor);
+        whit_fail(im->error, WHIT_ERROR_FORMAT,
+                  "%s: tensor '%s' contains numbers that are NaN or infinite: the file is damaged", weights_name(im),
+                  tensor);
         whit_free(im->allocator, values, n * sizeof *values);
         return NULL;
     }
@@ -265,8 +267,9 @@ static whit_status find_factor(const struct importer *im, const char *module, co
     WHIT_TRY(pattern_value(im, "rank_pattern", module, &r));
     WHIT_TRY(pattern_value(im, "alpha_pattern", module, &alpha));
     if (r != (double)rank)
-        return whit_fail(im->error, WHIT_ERROR_FORMAT, "%s: tensor '%s' has rank %llu, but %s says %g",
-                         weights_name(im), tensor, (unsigned long long)rank, config_name(im), r);
+        return whit_fail(im->error, WHIT_ERROR_FORMAT,
+                         "%s: tensor '%s' has rank %llu, but %s says %g: the folder is inconsistent", weights_name(im),
+                         tensor, (unsigned long long)rank, config_name(im), r);
     *factor = alpha / (im->by_root ? sqrt(r) : r);
     return isfinite(*factor) ? WHIT_OK
                              : refuse_tensor(im, tensor, "its alpha divided by its rank is not a finite number");
@@ -281,7 +284,8 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     WHIT_TRY(find_place(im, tensor, module, ours, &is_a));
     int64_t index = whit_ndf_find(im->model, ours);
     const whit_tensor_type *type = index >= 0 ? whit_ndf_tensor_type(im->model, (uint32_t)index) : NULL;
-    if (!type || !whit_adapter_may_change(ours, type)) return refuse_tensor(im, tensor, "the model has no such matrix");
+    if (!type || !whit_adapter_may_change(ours, type))
+        return refuse_tensor(im, tensor, "the model has no such matrix: the adapter is for another model");
     if (file->n_dims != 2 || !whit_safetensor_view(file, &view))
         return refuse_tensor(im, tensor, "is not a matrix of F32, F16 or BF16");
     uint64_t rank = is_a ? view.n_rows : view.n_cols;
@@ -295,9 +299,9 @@ static whit_status add_factor(struct importer *im, const whit_safetensor *file)
     double factor = 1;
     if (!is_a) WHIT_TRY(find_factor(im, module, tensor, rank, &factor));
     whit_adapter_floats *pair = pair_of(im, whit_ndf_tensor_name(im->model, (uint32_t)index));
-    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse_tensor(im, tensor, "occurs twice");
+    if (is_a ? pair->a != NULL : pair->b != NULL) return refuse_tensor(im, tensor, "occurs twice: the file is damaged");
     if (pair->rank && pair->rank != rank)
-        return refuse_tensor(im, tensor, "its rank differs from that of the other factor");
+        return refuse_tensor(im, tensor, "its rank differs from that of the other factor: the file is damaged");
     pair->n_rows = type->n_rows;
     pair->n_cols = type->n_cols;
     pair->rank = (uint32_t)rank;

@@ -51,7 +51,8 @@ static whit_status check_tensor(void *context, const char *tensor, uint32_t n, w
     if (type && type->codec == WHIT_CODEC_F32 && type->layout == WHIT_LAYOUT_PLAIN && type->n_rows == 1 &&
         type->n_cols == n)
         return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%s' is missing or not a vector of %u elements", check->path,
+    return whit_fail(error, WHIT_ERROR_FORMAT,
+                     "%s: tensor '%s' is missing or not a vector of %u elements: the file is incomplete", check->path,
                      tensor, n);
 }
 

@@ -185,7 +185,8 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
         whit_gguf_tensor *tensor = &gguf->tensors[place->tensor];
         uint64_t data_bytes = file->size_bytes > file->data_start_bytes ? file->size_bytes - file->data_start_bytes : 0;
         if (place->offset_bytes % file->alignment_bytes)
-            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "its offset is not aligned as the file says");
+            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
+                           "its offset is not aligned as the file says: the file is damaged");
         if (place->offset_bytes >= data_bytes)
             return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
                            "begins after the end of the file: the file is damaged or truncated");
@@ -193,7 +194,8 @@ static whit_status measure_rooms(const whit_gguf *gguf, struct place *places, wh
         place->last = i + 1 == gguf->n_tensors || places[i + 1].file != place->file;
         place->room_bytes = (place->last ? data_bytes : places[i + 1].offset_bytes) - place->offset_bytes;
         if (place->room_bytes == 0)
-            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error, "has the same offset as another tensor");
+            return fail_at(gguf, tensor, WHIT_ERROR_FORMAT, error,
+                           "has the same offset as another tensor: the file is damaged");
     }
     return WHIT_OK;
 }

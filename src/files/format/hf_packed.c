@@ -268,7 +268,8 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
 {
     const whit_safetensor *codes = p->codes, *index = find_part(weights, module, ".g_idx");
     double cols = 0, rows = 0;
-    if (codes->n_dims != 2 || !codes->size_bytes) return refuse_module(module, error, "its codes are not a matrix");
+    if (codes->n_dims != 2 || !codes->size_bytes)
+        return refuse_module(module, error, "its codes are not a matrix: the folder is damaged");
     switch (p->form) {
     case WHIT_HF_COMPRESSED: {
         p->n_rows = codes->dims[0];
@@ -280,12 +281,14 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
         const whit_safetensor *shape = find_part(weights, module, ".weight_shape");
         if (!shape || !whit_safetensor_f64(shape, 0, &rows) || !whit_safetensor_f64(shape, 1, &cols) || !(cols > 0) ||
             rows != (double)codes->dims[0])
-            return refuse_module(module, error, "its weight_shape is missing or does not match the matrix");
+            return refuse_module(module, error,
+                                 "its weight_shape is missing or does not match the matrix: the folder is damaged");
         break;
     }
     case WHIT_HF_GPTQ:
     case WHIT_HF_GPTQ_V2:
-        if (!index || index->n_dims != 1) return refuse_module(module, error, "its g_idx is missing");
+        if (!index || index->n_dims != 1)
+            return refuse_module(module, error, "its g_idx is missing: the folder is incomplete");
         p->n_rows = codes->dims[1];
         cols = (double)index->dims[0];
         break;
@@ -317,7 +320,7 @@ static whit_status read_shape(const whit_safetensors *weights, const char *modul
     if (p->form == WHIT_HF_COMPRESSED && !p->bits) p->bits = bits_of_words(codes->dims[1], p->n_cols);
     if (p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2) p->bits = bits_of_words(codes->dims[0], p->n_cols);
     if (p->bits != 2 && p->bits != 4 && p->bits != 8)
-        return refuse_module(module, error, "its codes are not of 2, 4 or 8 bits");
+        return refuse_module(module, error, "its codes are not of 2, 4 or 8 bits, and others are not supported");
     return WHIT_OK;
 }
 
@@ -328,32 +331,35 @@ static whit_status read_groups(const whit_safetensors *weights, const char *modu
     bool transposed = p->form == WHIT_HF_GPTQ || p->form == WHIT_HF_GPTQ_V2 || p->form == WHIT_HF_AWQ;
     const whit_safetensor *scales = p->scales;
     if (!scales || scales->n_dims != 2 || !scales->size_bytes)
-        return refuse_module(module, error, "its scales are missing");
+        return refuse_module(module, error, "its scales are missing: the folder is incomplete");
     uint64_t n_groups = scales->dims[transposed ? 0 : 1], per_word = 32 / p->bits;
     if (scales->dims[transposed ? 1 : 0] != p->n_rows || n_groups > p->n_cols)
-        return refuse_module(module, error, "its scales do not match the matrix");
+        return refuse_module(module, error, "its scales do not match the matrix: the folder is damaged");
     p->group_rows = 1;
     p->group_cols = p->n_cols / n_groups;
     bool power = (p->group_cols & (p->group_cols - 1)) == 0 && p->group_cols >= 16 && p->group_cols <= 256;
     if (p->n_cols % n_groups || (n_groups > 1 && !power))
-        return refuse_module(module, error, "its groups are not of 16, 32, 64, 128 or 256 columns");
+        return refuse_module(module, error,
+                             "its groups are not of 16, 32, 64, 128 or 256 columns, and others are not supported");
     if (scales->dtype != WHIT_DTYPE_F16 && scales->dtype != WHIT_DTYPE_BF16 && scales->dtype != WHIT_DTYPE_F32)
-        return refuse_module(module, error, "its scales are not floats of 16 or 32 bits");
+        return refuse_module(module, error, "its scales are not floats of 16 or 32 bits, and others are not supported");
     double scale;
     for (uint64_t i = 0; i < p->n_rows * n_groups; i++)
         if (!whit_safetensor_f64(scales, i, &scale) || !isfinite(scale))
-            return refuse_module(module, error, "its scales are not finite numbers");
+            return refuse_module(module, error, "its scales are not finite numbers: the folder is damaged");
     if (p->form == WHIT_HF_MLX) {
         if (!has_shape(p->zeros, p->n_rows, n_groups) || p->zeros->dtype != scales->dtype)
-            return refuse_module(module, error, "its biases are missing or differ from its scales in shape or type");
+            return refuse_module(
+                module, error,
+                "its biases are missing or differ from its scales in shape or type: the folder is damaged");
     } else if (p->zeros) {
         bool fits = p->form == WHIT_HF_COMPRESSED ? has_shape(p->zeros, (p->n_rows + per_word - 1) / per_word, n_groups)
                                                   : has_shape(p->zeros, n_groups, p->n_rows / per_word);
         if (!fits || (p->zeros->dtype != WHIT_DTYPE_I32 && p->zeros->dtype != WHIT_DTYPE_U32) ||
             (transposed && p->n_rows % per_word))
-            return refuse_module(module, error, "its zero points do not fit its scales");
+            return refuse_module(module, error, "its zero points do not fit its scales: the folder is damaged");
     } else if (transposed) {
-        return refuse_module(module, error, "its qzeros are missing");
+        return refuse_module(module, error, "its qzeros are missing: the folder is incomplete");
     }
     const whit_safetensor *index = find_part(weights, module, transposed ? ".g_idx" : ".weight_g_idx");
     double group;
@@ -374,8 +380,8 @@ whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form f
             (tensor->size_bytes != whit_dtype_bytes(tensor->dtype) || !whit_safetensor_f64(tensor, 0, &value) ||
              !(value >= 0) || !isfinite(value)))
             return refuse_module(module, error,
-                                 i ? "the scale of its outputs is not one positive number"
-                                   : "the scale of its inputs is not one positive number");
+                                 i ? "the scale of its outputs is not one positive number: the folder is damaged"
+                                   : "the scale of its inputs is not one positive number: the folder is damaged");
         scales[i] = (float)value;
     }
     return WHIT_OK;
@@ -385,12 +391,14 @@ whit_status whit_hf_fixed_scales(const whit_safetensors *weights, whit_hf_form f
 static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error *error)
 {
     const whit_safetensor *scales = p->scales;
-    if (!scales) return refuse_module(module, error, "its weight_scale or weight_scale_inv is missing");
+    if (!scales)
+        return refuse_module(module, error,
+                             "its weight_scale or weight_scale_inv is missing: the folder is incomplete");
     uint64_t n = scales->size_bytes / whit_dtype_bytes(scales->dtype);
     double value;
     for (uint64_t i = 0; i < n; i++)
         if (!whit_safetensor_f64(scales, i, &value) || !isfinite(value))
-            return refuse_module(module, error, "its scales are not finite numbers");
+            return refuse_module(module, error, "its scales are not finite numbers: the folder is damaged");
     p->group_rows = p->n_rows, p->group_cols = p->n_cols;
     if (n == 1) return WHIT_OK;
     if (scales->n_dims == 2 && scales->dims[0] && scales->dims[1]) {
@@ -400,7 +408,9 @@ static whit_status read_blocks(const char *module, whit_hf_packed *p, whit_error
             (p->n_cols + p->group_cols - 1) / p->group_cols == scales->dims[1])
             return WHIT_OK;
     }
-    return refuse_module(module, error, "its scales are neither one, nor one per row, nor one per block of 128 x 128");
+    return refuse_module(
+        module, error,
+        "its scales are neither one, nor one per row or block of 128 x 128, and others are not supported");
 }
 
 whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form form, const char *module, uint32_t bits,
@@ -410,7 +420,7 @@ whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form fo
     *packed = (whit_hf_packed){.form = form};
     packed->codes = find_by_role(weights, form, module, PART_CODES);
     if (!packed->codes || !whit_hf_is_packed(form, packed->codes))
-        return refuse_module(module, error, "its packed weights are missing");
+        return refuse_module(module, error, "its packed weights are missing: the folder is incomplete");
     packed->scales = find_by_role(weights, form, module, PART_SCALES);
     packed->zeros = find_by_role(weights, form, module, PART_ZEROS);
     WHIT_TRY(read_shape(weights, module, bits, packed, error));
@@ -419,8 +429,9 @@ whit_status whit_hf_packed_open(const whit_safetensors *weights, whit_hf_form fo
     WHIT_TRY(whit_hf_fixed_scales(weights, form, module, scales, error));
     if (scales[0] == 0 && scales[1] == 0) return WHIT_OK;
     if (packed->type.scale_kind != WHIT_SCALE_ROW || packed->zeros)
-        return refuse_module(module, error,
-                             "fixed scales of activations need weights with one scale per row and no zero points");
+        return refuse_module(
+            module, error,
+            "fixed scales of activations are supported only for weights with one scale per row and no zero points");
     packed->type.act = WHIT_TENSOR_ACT_FIXED;
     packed->type.scale = scales[0];
     packed->type.scale_b = scales[1];

@@ -26,7 +26,7 @@ static whit_status sort_entries(whit_imatrix *m, whit_error *error)
     qsort(m->entries, m->n, sizeof *m->entries, compare_entries);
     for (size_t i = 1; i < m->n; i++)
         if (compare_entries(&m->entries[i - 1], &m->entries[i]) == 0)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %.*s: occurs twice", m->path,
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: entry %.*s: occurs twice: the file is damaged", m->path,
                              whit_gguf_shown(m->entries[i].name_bytes), m->entries[i].name);
     return WHIT_OK;
 }
@@ -77,7 +77,8 @@ static whit_status read_binary(whit_imatrix *m, whit_gguf_cursor *c, whit_error 
         (void)whit_gguf_take(c, n, "the text's name");
     }
     if (c->at < c->size_bytes)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte %llu: %llu bytes follow the importances", m->path,
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: byte %llu: %llu bytes follow the importances: the file is damaged", m->path,
                          (unsigned long long)c->at, (unsigned long long)(c->size_bytes - c->at));
     return WHIT_OK;
 }
@@ -194,8 +195,9 @@ whit_status whit_imatrix_means(const whit_imatrix *m, const whit_imatrix_entry *
     for (uint32_t i = 0; i < n; i++) {
         means[i] = (float)((double)whit_load_f32(entry->sums + (size_t)i * 4) / entry->count);
         if (!(means[i] >= 0) || !isfinite(means[i]))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: %.*s: importance %u is not a mean of squares", m->path,
-                             shown, entry->name, i);
+            return whit_fail(error, WHIT_ERROR_NUMERIC,
+                             "%s: %.*s: importance %u is negative or not finite: the file is damaged", m->path, shown,
+                             entry->name, i);
     }
     return WHIT_OK;
 }

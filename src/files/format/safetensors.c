@@ -128,7 +128,9 @@ static whit_status read_header(whit_safetensors_file *file, const whit_allocator
     if (whit_is_lfs_pointer(file->data, file->size_bytes))
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: " WHIT_LFS_REASON, file->path);
     if (file->size_bytes < 8)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: is not a safetensors file: too short", file->path);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: byte 0: is not a safetensors file, because it is too short: download it again",
+                         file->path);
     uint64_t header_bytes = whit_load_u64(file->data);
     if (header_bytes > file->size_bytes - 8 || header_bytes > MAX_HEADER_BYTES)
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: byte 0: claims a header of %llu bytes, %s", file->path,

@@ -92,7 +92,8 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
     builder_token *token = &tokens_of(builder)[id];
     if (token->flags & WHIT_TOKEN_PRESENT &&
         (token->n_bytes != n_bytes || (n_bytes && memcmp(token->text, text, n_bytes) != 0)))
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tokens have the id %lld", builder->name, (long long)id);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: two tokens have the id %lld: the file is damaged",
+                         builder->name, (long long)id);
     flags |= token->flags & WHIT_TOKEN_IN_VOCAB;
     if (token->flags & WHIT_TOKEN_PRESENT) score = token->score;
     *token = (builder_token){

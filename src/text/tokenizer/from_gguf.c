@@ -25,7 +25,8 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
     *present = array != NULL;
     if (!array) return WHIT_OK;
     if (array->type != WHIT_GGUF_ARRAY || array->n_elems != n)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s does not have one number for each token", name, key);
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "%s: %s does not have one number for each token: the file is damaged", name, key);
     for (size_t i = 0; i < n; i++) {
         double number = 0;
         int64_t integer = 0;

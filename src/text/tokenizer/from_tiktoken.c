@@ -54,8 +54,8 @@ static whit_status add_rank(ranks *r, const char *line, size_t n_base64, size_t 
     uint8_t spelling[4 * 256];
     size_t n = 0;
     if (r->bytes.size_bytes > 256)
-        return whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: line %zu: the token has more than 256 bytes", r->name,
-                         rank + 1);
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "%s: line %zu: the token has more than 256 bytes, the limit",
+                         r->name, rank + 1);
     for (size_t i = 0; i < r->bytes.size_bytes; i++)
         n += whit_utf8_encode(whit_byte_symbol(r->bytes.data[i]), spelling + n);
     return add_token(r, spelling, n, -(float)rank, WHIT_TOKEN_NORMAL);

@@ -62,14 +62,16 @@ whit_status whit_tokenizer_check(const void *image, size_t size_bytes, whit_toke
     *view = (whit_tokenizer_view){0};
     const whit_tokenizer_header *header = image;
     if (size_bytes < sizeof *header || memcmp(header->magic, WHIT_TOKENIZER_MAGIC, 8) != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is not a tokenizer in whit's format");
+        return whit_fail(error, WHIT_ERROR_FORMAT,
+                         "tokenizer: the data is not a tokenizer in whit's format: convert the model again");
     if ((uintptr_t)image % 8 != 0)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is not aligned to 8 bytes");
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data must be aligned to 8 bytes in memory");
     if (header->version != WHIT_TOKENIZER_VERSION)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "tokenizer: the data has version %u, but this whit reads %u: convert the model again",
                          header->version, WHIT_TOKENIZER_VERSION);
-    if (header->size_bytes > size_bytes) return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is truncated");
+    if (header->size_bytes > size_bytes)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "tokenizer: the data is truncated: get or make the model again");
     for (int i = 0; i < WHIT_TOKENS_N_SECTIONS; i++) {
         const whit_section *section = &header->sections[i];
         if (section->offset_bytes % 8 != 0 ||

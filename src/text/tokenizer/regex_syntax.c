@@ -126,12 +126,12 @@ static whit_status translate_property(translator *t, whit_buf *out)
     bool negated = t->pattern[t->at] == 'P';
     t->at++;
     if (peek(t, 0) != '{') {
-        if (t->at >= t->n) return refuse_syntax(t, "a property has no name");
+        if (t->at >= t->n) return refuse_syntax(t, "a property has no name: write \\p{L} and the like");
         return need_memory(t, whit_buf_printf(out, "\\%c%c", negated ? 'P' : 'p', t->pattern[t->at++]));
     }
     const uint8_t *name = t->pattern + t->at + 1;
     const uint8_t *end = memchr(name, '}', t->n - t->at - 1);
-    if (!end || end - name > 64) return refuse_syntax(t, "a property's name is not closed");
+    if (!end || end - name > 64) return refuse_syntax(t, "a property's name lacks its }");
     size_t n = (size_t)(end - name);
     t->at += n + 2;
     if (n && name[0] == '^') {
@@ -162,7 +162,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     bool ok;
     if (c == 'p' || c == 'P') return translate_property(t, out);
     if (c == 'u') {
-        if (t->n - t->at < 5) return refuse_syntax(t, "\\u needs four digits");
+        if (t->n - t->at < 5) return refuse_syntax(t, "\\u needs four hexadecimal digits");
         ok = whit_buf_printf(out, "\\x{%.4s}", (const char *)t->pattern + t->at + 1);
         t->at += 5;
         return need_memory(t, ok);
@@ -171,7 +171,7 @@ static whit_status translate_common_escape(translator *t, whit_buf *out)
     if (c == 'v') return need_memory(t, whit_buf_append_str(out, "\\x0B"));
     if (c >= 0x80 || c == 'Q' || c == 'E' || c == 'y' || c == 'Y' || c == 'i' || c == 'I' || c == 'j')
         return need_memory(t, whit_buf_append(out, &c, 1)); /* such an escape means the letter itself */
-    if (c == 'C' || c == 'g' || c == 'M') return refuse_syntax(t, "this escape is not supported");
+    if (c == 'C' || c == 'g' || c == 'M') return refuse_syntax(t, "this escape is not supported by whit");
     whit_buf_append(out, "\\", 1);
     return need_memory(t, whit_buf_append(out, &c, 1));
 }
@@ -202,7 +202,7 @@ static whit_status read_class_escape(translator *t, class_parts *parts)
         char letter;
         const char *set;
     } sets[] = {{'s', SPACE}, {'w', WORD}, {'h', HEX}};
-    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends in a backslash");
+    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends after a backslash, which escapes nothing");
     uint8_t c = t->pattern[t->at];
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         if ((c | 0x20) != sets[i].letter || !((c | 0x20) >= 'a')) continue;
@@ -234,7 +234,7 @@ static whit_status read_posix_class(translator *t, class_parts *parts)
     };
     const uint8_t *name = t->pattern + t->at + 2, *stop = t->pattern + t->n;
     const uint8_t *end = memmem(name, (size_t)(stop - name), ":]", 2);
-    if (!end) return refuse_syntax(t, "a POSIX class is not closed");
+    if (!end) return refuse_syntax(t, "a POSIX class lacks its :]");
     const bool negated = *name == '^';
     name += negated;
     const size_t n = (size_t)(end - name);
@@ -256,7 +256,7 @@ static whit_status read_nested_class(translator *t, class_parts *parts, int dept
     bool negated;
     whit_status status = read_class(t, &inner, &negated, depth + 1);
     if (status == WHIT_OK && (inner.n_minus || inner.n_minus_texts))
-        status = refuse_syntax(t, "a negated set in a nested class is not supported");
+        status = refuse_syntax(t, "a negated set within a nested class is not supported");
     if (status == WHIT_OK && !negated)
         status = need_memory(t, whit_buf_append(&parts->items, inner.items.data, inner.items.size_bytes));
     if (status == WHIT_OK && negated && parts->n_minus_texts == 4)
@@ -276,7 +276,7 @@ static whit_status read_class(translator *t, class_parts *parts, bool *negated, 
     *negated = peek(t, 0) == '^';
     t->at += *negated;
     for (bool first = true;; first = false) {
-        if (t->at >= t->n) return refuse_syntax(t, "a class is not closed");
+        if (t->at >= t->n) return refuse_syntax(t, "a class lacks its ]");
         uint8_t c = t->pattern[t->at];
         if (c == ']' && !first) break;
         if (c == '\\') {
@@ -365,7 +365,7 @@ static whit_status translate_escape(translator *t)
         {'b', "(?:(?<=[" WORD "])(?![" WORD "])|(?<![" WORD "])(?=[" WORD "]))"},
         {'B', "(?:(?<=[" WORD "])(?=[" WORD "])|(?<![" WORD "])(?![" WORD "]))"},
     };
-    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends in a backslash");
+    if (++t->at >= t->n) return refuse_syntax(t, "the pattern ends after a backslash, which escapes nothing");
     t->atom = t->out->size_bytes;
     for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++)
         if (t->pattern[t->at] == (uint8_t)escapes[i].letter) {
@@ -397,10 +397,14 @@ static whit_status translate_group(translator *t)
         t->branch++; /* after the mark or the name */
         return need_memory(t, whit_buf_append(t->out, "<", 1));
     }
-    if (!c || !strchr("imx-", c)) return refuse_syntax(t, "this kind of group is not supported");
+    if (!c || !strchr("imx-", c))
+        return refuse_syntax(t,
+                             "this kind of group is not supported: (...), (?:...), (?=...), (?!...) and options are");
     for (; (c = peek(t, 0)) && strchr("imx-", c); t->at++)
         whit_buf_append(t->out, c == 'm' ? "s" : (const char *)&c, 1);
-    if (c != ':' && c != ')') return refuse_syntax(t, "this kind of group is not supported");
+    if (c != ':' && c != ')')
+        return refuse_syntax(t,
+                             "this kind of group is not supported: (...), (?:...), (?=...), (?!...) and options are");
     if (c == ')' && !begins) t->option_inside[t->n_groups - 1] = true;
     if (c == ':' || begins) t->branch = t->at + 1;
     return need_memory(t, !t->out->failed);

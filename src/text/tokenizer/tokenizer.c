@@ -425,7 +425,8 @@ whit_status whit_tokenizer_encode(whit_tokenizer *tokenizer, const char *text, s
         return whit_fail(error, WHIT_ERROR_LIMIT, "the text is larger than 1 GiB, the limit: split it");
     for (size_t i = 0; i < mine.n_plain; i++) {
         if (mine.plain[i].start < last || mine.plain[i].end < mine.plain[i].start || mine.plain[i].end > n_bytes)
-            return whit_fail(error, WHIT_ERROR_ARGUMENT, "ranges of user text overlap or are outside the text");
+            return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                             "whit_tokenize: the ranges of user text overlap, or are outside the text");
         last = mine.plain[i].end;
     }
     whit_model_scratch_begin(&tokenizer->scratch, n_bytes);

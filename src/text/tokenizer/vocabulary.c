@@ -278,7 +278,9 @@ static whit_status add_merges(whit_tokenizer_builder *builder, const whit_vocabu
     for (size_t i = 0; i < v->n_merges; i++) {
         const whit_text *merge = &v->merges[i];
         const char *space = merge->n_bytes > 1 ? memchr(merge->data + 1, ' ', merge->n_bytes - 1) : NULL;
-        if (!space) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu does not have two sides", v->name, i);
+        if (!space)
+            return whit_fail(error, WHIT_ERROR_FORMAT, "%s: merge %zu does not have two sides: the file is damaged",
+                             v->name, i);
         size_t left = (size_t)(space - merge->data);
         WHIT_TRY(whit_tokenizer_builder_merge(builder, merge->data, left, space + 1, merge->n_bytes - left - 1, false,
                                               error));
