@@ -29,7 +29,7 @@ whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *all
     if (!name) return whit_fail_memory(error, "a file name", strlen(path) + 1);
     void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (data == MAP_FAILED) {
-        whit_status status = whit_fail_errno(error, path, "map into memory");
+        whit_status status = whit_fail_errno(error, path, "map it into memory");
         whit_free(allocator, name, strlen(name) + 1);
         return status;
     }

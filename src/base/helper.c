@@ -11,7 +11,7 @@ whit_status whit_helper_start(const char *name, whit_helper_fn *serve, void *use
     int ends[2];
     *fd = -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return whit_fail_errno(error, name, "make a socket for");
+        return whit_fail_errno(error, name, "open a socket");
     const pid_t child = fork();
     if (child < 0) {
         const whit_status status = whit_fail_errno(error, name, "start");

@@ -48,7 +48,7 @@ static whit_status add_node(parser *p, whit_json_node node)
     if (n_nodes_of(p->json) >= WHIT_JSON_NONE - 1)
         return fail_at(p->json, node.start, p->error, "the text has more than 2^32 values, the limit");
     if (!whit_buf_append(&p->json->nodes, &node, sizeof node))
-        return whit_fail_memory(p->error, "JSON", p->json->nodes.size_bytes + sizeof node);
+        return whit_fail_memory(p->error, "the JSON text", p->json->nodes.size_bytes + sizeof node);
     return WHIT_OK;
 }
 
@@ -100,7 +100,7 @@ static whit_status read_escape(parser *p)
         return fail_at(p->json, start, p->error, "this escape is not known in JSON");
     }
     if (!whit_buf_append(&p->json->strings, bytes, n_bytes))
-        return whit_fail_memory(p->error, "JSON strings", p->json->strings.size_bytes + n_bytes);
+        return whit_fail_memory(p->error, "the strings of a JSON text", p->json->strings.size_bytes + n_bytes);
     return WHIT_OK;
 }
 
@@ -117,7 +117,7 @@ static whit_status read_string(parser *p)
         if (c < 0x20) return fail_at(json, p->at, p->error, "a string must not contain a control character: escape it");
         if (c == '\\') {
             if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
-                return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
+                return whit_fail_memory(p->error, "the strings of a JSON text", json->strings.size_bytes);
             p->at++;
             node.escaped = true;
             WHIT_TRY(read_escape(p));
@@ -133,7 +133,7 @@ static whit_status read_string(parser *p)
     }
     if (node.escaped) {
         if (!whit_buf_append(&json->strings, p->text + run, p->at - run))
-            return whit_fail_memory(p->error, "JSON strings", json->strings.size_bytes);
+            return whit_fail_memory(p->error, "the strings of a JSON text", json->strings.size_bytes);
         if (json->strings.size_bytes > UINT32_MAX)
             return fail_at(json, quote, p->error, "the strings of the text take more than 4 GiB, the limit");
         node.start = (uint32_t)decoded;

@@ -41,7 +41,7 @@ whit_status whit_listen_unix(const char *path, int *fd, whit_error *error)
         ok = stale && unlink(path) == 0 && bind(*fd, (struct sockaddr *)&address, sizeof address) == 0;
         if (!stale) errno = failure;
     }
-    if (!ok || listen(*fd, 128) != 0) return whit_fail_errno(error, path, "listen on");
+    if (!ok || listen(*fd, 128) != 0) return whit_fail_errno(error, path, "listen on this address");
     return WHIT_OK;
 }
 
@@ -64,7 +64,7 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
     errno = failure;
     if (!ok && failure == EADDRINUSE)
         return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; %s", name, option);
-    if (!ok) return whit_fail_errno(error, name, "listen on");
+    if (!ok) return whit_fail_errno(error, name, "listen on this address");
     struct sockaddr_storage own;
     socklen_t n = sizeof own;
     char digits[16] = "";

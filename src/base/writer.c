@@ -236,7 +236,7 @@ whit_status whit_writer_open_private(const char *path, const whit_allocator *all
     WHIT_TRY(whit_writer_open(path, allocator, writer, error));
     writer->is_new = true;
     if (fchmod(writer->fd, 0600) == 0) return WHIT_OK;
-    whit_status status = whit_fail_errno(error, path, "make private");
+    whit_status status = whit_fail_errno(error, path, "set its mode to 0600");
     whit_writer_discard(writer);
     return status;
 }
@@ -355,7 +355,7 @@ whit_status whit_writer_beside(const char *path, char *resolved, char *beside, w
 
 whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error)
 {
-    if (rename(beside, resolved) != 0) return whit_fail_errno(error, resolved, "rename the finished file to");
+    if (rename(beside, resolved) != 0) return whit_fail_errno(error, resolved, "rename the finished file to this name");
     sync_folder(resolved);
     return WHIT_OK;
 }
@@ -366,7 +366,7 @@ static whit_status copy_to_special(const whit_writer *writer, whit_error *error)
     for (uint64_t offset = 0;;) {
         ssize_t n = pread(writer->fd, bytes, sizeof bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return whit_fail_errno(error, writer->path, "read back what goes to");
+        if (n < 0) return whit_fail_errno(error, writer->path, "read back what was written");
         if (n == 0) return WHIT_OK;
         offset += (uint64_t)n;
         for (ssize_t done = 0, m; done < n; done += m) {
@@ -381,7 +381,7 @@ static whit_status finish_file(whit_writer *writer, whit_error *error)
 {
     WHIT_TRY(write_pending(writer, error));
     if (writer->is_special) return copy_to_special(writer, error);
-    if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush to disk");
+    if (fsync(writer->fd) != 0) return whit_fail_errno(error, writer->path, "flush it to the disk");
     int failed;
     if (writer->unnamed)
         failed = name_it(writer);
@@ -390,7 +390,7 @@ static whit_status finish_file(whit_writer *writer, whit_error *error)
     else
         failed = rename(writer->temporary, writer->path);
     if (!failed && !writer->unnamed && writer->is_new) unlink(writer->temporary);
-    return failed ? whit_fail_errno(error, writer->path, "rename the finished file to") : WHIT_OK;
+    return failed ? whit_fail_errno(error, writer->path, "rename the finished file to this name") : WHIT_OK;
 }
 
 static void close_files(whit_writer *writer)

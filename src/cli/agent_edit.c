@@ -42,7 +42,7 @@ static whit_status write_copies(struct copies *copies, const whit_changes *stage
         *end = 0;
         int made = mkdir(copies->paths[i], 0700);
         *end = '/';
-        if (made != 0) return whit_fail_errno(error, copies->paths[i], "make");
+        if (made != 0) return whit_fail_errno(error, copies->paths[i], "create this folder");
         WHIT_TRY(whit_write_file(copies->paths[i], whit_or_empty(c->after), c->after_bytes, error));
     }
     return WHIT_OK;

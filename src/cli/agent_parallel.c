@@ -157,7 +157,7 @@ static whit_status start_task(struct parallel *p, struct task *task, whit_error 
         setenv("XDG_STATE_HOME", state, 1);
         become((char *const *)arguments, fd);
     }
-    const whit_status status = task->pid > 0 ? WHIT_OK : whit_fail_errno(error, log, "start a task with");
+    const whit_status status = task->pid > 0 ? WHIT_OK : whit_fail_errno(error, log, "start the process of a task");
     if (fd >= 0) close(fd);
     whit_buf_free(&prompt);
     WHIT_TRY(status);

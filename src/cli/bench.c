@@ -158,7 +158,7 @@ static whit_status make_tests(struct bench *b, whit_error *error)
     size_t most = b->n_models * n_depths * n_threads * 4;
     b->tests = calloc(most, sizeof *b->tests);
     b->results = calloc(most, sizeof *b->results);
-    if (!b->tests || !b->results) return whit_fail_memory(error, "the tests", most);
+    if (!b->tests || !b->results) return whit_fail_memory(error, "the list of tests", most);
     for (size_t i = 0; i < most; i++) {
         size_t rest = i / 4;
         bool is_decode = i / 2 % 2, stolen = i % 2;

@@ -62,7 +62,7 @@ int cli_bench_ranks(cli_call *call, bench_form form, const whit_ranks *ranks, co
     whit_model *model = NULL;
     bench_network network;
     bench_together *results = calloc(n_tests, sizeof *results);
-    whit_status status = results ? WHIT_OK : whit_fail_memory(&error, "the tests", n_tests * sizeof *results);
+    whit_status status = results ? WHIT_OK : whit_fail_memory(&error, "the list of tests", n_tests * sizeof *results);
     for (size_t i = 0; status == WHIT_OK && i < n_tests; i++)
         results[i] = (bench_together){.test = &tests[i], .network = &network, .n_ranks = ranks->n_ranks};
     if (status == WHIT_OK) status = whit_model_open(tests->model->path, NULL, &model, &error);

@@ -52,7 +52,7 @@ static whit_status write_after(const whit_model *model, const int32_t *ids, size
     whit_sampler_close(sampler);
     whit_session_close(session);
     *text = own_text(&written);
-    if (status == WHIT_OK && !*text) status = whit_fail_memory(error, "a sample", WRITTEN);
+    if (status == WHIT_OK && !*text) status = whit_fail_memory(error, "the sampled text", WRITTEN);
     return status;
 }
 
@@ -70,7 +70,7 @@ static whit_status text_of(const whit_model *model, const int32_t *ids, size_t n
     }
     whit_detokenizer_close(detokenizer);
     *out = own_text(&text);
-    return status == WHIT_OK && !*out ? whit_fail_memory(error, "a sample", n) : status;
+    return status == WHIT_OK && !*out ? whit_fail_memory(error, "the sampled text", n) : status;
 }
 
 whit_status cli_compress_page_sample(cli_compress_page *page, const whit_model *original, const whit_model *compressed,

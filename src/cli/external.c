@@ -18,7 +18,7 @@ whit_status cli_editor_folder(char folder[PATH_MAX], whit_error *error)
 {
     const char *place = getenv("TMPDIR");
     snprintf(folder, PATH_MAX, "%s/whit-edit-XXXXXX", place && whit_path_is_absolute(place) ? place : "/tmp");
-    return mkdtemp(folder) ? WHIT_OK : whit_fail_errno(error, folder, "make");
+    return mkdtemp(folder) ? WHIT_OK : whit_fail_errno(error, folder, "create this folder");
 }
 
 void cli_editor_remove(const char *folder)

@@ -77,7 +77,7 @@ static whit_status add_change(whit_changes *set, whit_change *change, const char
     free(own);
     whit_buf_free(&content[0]);
     whit_buf_free(&content[1]);
-    return whit_fail_memory(error, "changes", sizeof *change);
+    return whit_fail_memory(error, "the list of changes", sizeof *change);
 }
 
 static whit_status add_file(whit_changes *set, const char *project, const whit_patch *patch,
@@ -201,7 +201,7 @@ whit_status whit_changes_replace(whit_changes *set, size_t i, whit_buf *content,
     if (whit_buf_append(&set->contents, content, sizeof *content)) return WHIT_OK;
     whit_buf_free(content);
     c->after_bytes = 0;
-    return whit_fail_memory(error, "changes", sizeof *content);
+    return whit_fail_memory(error, "the list of changes", sizeof *content);
 }
 
 bool whit_changes_copy(whit_changes *set, const whit_change *change)

@@ -150,7 +150,7 @@ whit_status whit_commit_turn(const char *project, const whit_change *changes, si
     struct turn t = {.project = project, .message = message, .changes = changes, .n = n};
     const whit_apart how = whit_run_apart(commit_changes, &t, &t.outcome, sizeof t.outcome, PATIENCE_MS);
     *made = false;
-    if (how == WHIT_APART_FAILED) return whit_fail_errno(error, project, "start a process for");
+    if (how == WHIT_APART_FAILED) return whit_fail_errno(error, project, "start a process in this folder");
     if (how == WHIT_APART_LATE)
         return whit_fail(error, WHIT_ERROR_IO, "%s: git did not answer within %d s: a file that it reads may be a pipe",
                          WHIT_COMMITS_REF, PATIENCE_MS / 1000);

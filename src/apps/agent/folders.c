@@ -32,7 +32,7 @@ whit_status whit_agent_make_folders(char *path, whit_error *error)
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash) *slash = 0;
         bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        whit_status status = failed ? whit_fail_errno(error, path, "make the folder") : WHIT_OK;
+        whit_status status = failed ? whit_fail_errno(error, path, "create this folder") : WHIT_OK;
         if (slash) *slash = '/';
         if (status != WHIT_OK || !slash) return status;
     }

@@ -49,13 +49,14 @@ static whit_status write_diff(const whit_change *c, whit_buf *out, whit_buf *spa
     write_name("a/", c->path, c->was, &names[0]);
     write_name("b/", c->path, c->is, &names[1]);
     whit_status status = WHIT_OK;
-    if (names[0].failed || names[1].failed) status = whit_fail_memory(error, "a difference", strlen(c->path));
+    if (names[0].failed || names[1].failed)
+        status = whit_fail_memory(error, "the difference of two texts", strlen(c->path));
     if (status == WHIT_OK)
         status = whit_diff_hunks(whit_chars(&names[0]), c->before, c->before_bytes, whit_chars(&names[1]), c->after,
                                  c->after_bytes, out, spans, error);
     if (status == WHIT_OK && out->size_bytes == begin &&
         !whit_buf_printf(out, "--- %s\n+++ %s\n", whit_chars(&names[0]), whit_chars(&names[1])))
-        status = whit_fail_memory(error, "a difference", out->size_bytes);
+        status = whit_fail_memory(error, "the difference of two texts", out->size_bytes);
     whit_buf_free(&names[0]);
     whit_buf_free(&names[1]);
     return status;
@@ -66,7 +67,7 @@ whit_status whit_change_show(const whit_change *change, whit_buf *out, whit_erro
     whit_buf diff = {0}, spans = {0};
     whit_status status = write_diff(change, &diff, &spans, error);
     if (status == WHIT_OK && !whit_plain_show(whit_chars(&diff), diff.size_bytes, WHIT_PLAIN_LINES, out))
-        status = whit_fail_memory(error, "a difference", diff.size_bytes);
+        status = whit_fail_memory(error, "the difference of two texts", diff.size_bytes);
     whit_buf_free(&diff);
     whit_buf_free(&spans);
     return status;
@@ -87,7 +88,7 @@ static whit_status add_change(whit_hunks *hunks, const whit_change *c, whit_erro
         (WHIT_ITEMS(whit_diff_hunk, &hunks->spans) + n_before)->text_begin = begin;
     }
     ok = ok && whit_buf_append(&hunks->counts, &n, sizeof n) && !hunks->texts.failed;
-    return ok ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
+    return ok ? WHIT_OK : whit_fail_memory(error, "the hunks of a patch", hunks->texts.size_bytes);
 }
 
 /* Writes the text of each hunk as it is shown to a person. */
@@ -116,14 +117,14 @@ whit_status whit_hunks_make(whit_hunks *hunks, const char *project, const whit_c
     for (size_t i = 0; i < n_changes; i++) WHIT_TRY(add_change(hunks, whit_changes_at(staged, i), error));
     hunks->n = hunks->spans.size_bytes / sizeof(whit_diff_hunk);
     hunks->list = calloc(hunks->n + 1, sizeof *hunks->list);
-    if (!hunks->list) return whit_fail_memory(error, "hunks", hunks->n * sizeof *hunks->list);
+    if (!hunks->list) return whit_fail_memory(error, "the hunks of a patch", hunks->n * sizeof *hunks->list);
     const size_t *counts = WHIT_ITEMS(const size_t, &hunks->counts);
     for (size_t i = 0, k = 0; i < n_changes; i++) {
         const whit_change *c = whit_changes_at(staged, i);
         const char *reason = whit_light_red(project, c);
         for (size_t last = k + counts[i]; k < last; k++) hunks->list[k] = (whit_hunk){c->path, reason, "", 0};
     }
-    return show_texts(hunks) ? WHIT_OK : whit_fail_memory(error, "hunks", hunks->texts.size_bytes);
+    return show_texts(hunks) ? WHIT_OK : whit_fail_memory(error, "the hunks of a patch", hunks->texts.size_bytes);
 }
 
 whit_status whit_hunks_keep(const whit_hunks *hunks, const uint8_t *taken, whit_changes *staged, whit_error *error)

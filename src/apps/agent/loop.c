@@ -46,7 +46,7 @@ static whit_status run_loop(loop *l, const char *task, whit_error *error);
 
 static whit_status no_memory(whit_error *error)
 {
-    return whit_fail_memory(error, "messages", 0);
+    return whit_fail_memory(error, "the messages", 0);
 }
 
 /* Fails once the person has ended the task. No later call of the same answer is made then, and no staged change is

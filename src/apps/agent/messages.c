@@ -32,7 +32,7 @@ static const char system_text[] =
 
 static whit_status no_memory(whit_error *error)
 {
-    return whit_fail_memory(error, "messages", 0);
+    return whit_fail_memory(error, "the messages", 0);
 }
 
 static json_t *text_value(const char *text, size_t n)
@@ -202,7 +202,7 @@ static whit_status resolve_name(const char *path, char result[PATH_MAX], whit_er
     else if (slash)
         folder = linked;
     if (slash) *slash = 0;
-    if (!realpath(folder, result)) return whit_fail_errno(error, path, "find the folder of");
+    if (!realpath(folder, result)) return whit_fail_errno(error, path, "find its folder");
     size_t n = strlen(result);
     if (snprintf(result + n, PATH_MAX - n, "/%s", name) >= (int)(PATH_MAX - n))
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: the path is longer than %d bytes, the limit", path,
@@ -235,7 +235,8 @@ whit_status whit_agent_messages_save(const whit_agent_messages *messages, const 
     if (!text) return no_memory(error);
     whit_writer writer;
     whit_status status = whit_writer_open(path, NULL, &writer, error);
-    if (status == WHIT_OK && fchmod(writer.fd, 0600) != 0) status = whit_fail_errno(error, path, "set the mode of");
+    if (status == WHIT_OK && fchmod(writer.fd, 0600) != 0)
+        status = whit_fail_errno(error, path, "set its mode to 0600");
     if (status == WHIT_OK) status = whit_writer_append(&writer, text, strlen(text), error);
     if (status == WHIT_OK)
         status = whit_writer_commit(&writer, error);

@@ -53,7 +53,7 @@ static whit_status split_lines(whit_buf *spans, const char *text, size_t n_bytes
                              MAX_FILE_LINES);
         span line = {text + at, (uint32_t)n, end != NULL};
         if (end && n && text[at + n - 1] == '\r') line.n_bytes--, line.n_end++;
-        if (!whit_buf_append(spans, &line, sizeof line)) return whit_fail_memory(error, "lines", n_bytes);
+        if (!whit_buf_append(spans, &line, sizeof line)) return whit_fail_memory(error, "the lines of a file", n_bytes);
         at += n + (end != NULL);
     }
     return WHIT_OK;
@@ -560,7 +560,8 @@ whit_status whit_patch_apply(const whit_patch *patch, const whit_patch_file *fil
         next->size_bytes = 0;
         status = apply_hunk(&j, hunk, i, place, grade, next);
         if (status == WHIT_OK && !whit_buf_reserve(next, 1)) status = whit_fail_memory(error, "the new text", 1);
-        if (status == WHIT_OK && !mark_added(&j, hunk, place)) status = whit_fail_memory(error, "lines", n_spans(&j));
+        if (status == WHIT_OK && !mark_added(&j, hunk, place))
+            status = whit_fail_memory(error, "the lines of a file", n_spans(&j));
         j.content = whit_chars(next);
         j.n_bytes = next->size_bytes;
         if (grade > result->grade) result->grade = grade;

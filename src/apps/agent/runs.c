@@ -88,7 +88,7 @@ static whit_status add_unsaved(const whit_runner *runner, const whit_changes *st
     for (size_t i = 0; i < 2 && status == WHIT_OK; i++)
         if (sets[i] && sets[i]->changes.size_bytes &&
             !whit_buf_append(&all->changes, sets[i]->changes.data, sets[i]->changes.size_bytes))
-            status = whit_fail_memory(error, "changes", sets[i]->changes.size_bytes);
+            status = whit_fail_memory(error, "the list of changes", sets[i]->changes.size_bytes);
     return status;
 }
 

@@ -291,7 +291,7 @@ static bool visit(void *user, const char *path)
           fstatat(folder, name, &copy, AT_SYMLINK_NOFOLLOW) == 0));
     /* A file that has disappeared or cannot be read is left out of the copy; a full disk ends the update. */
     if (!ok && (errno == ENOSPC || errno == EDQUOT || errno == EROFS))
-        u->status = whit_fail_errno(u->error, u->scratch->tree, "copy into");
+        u->status = whit_fail_errno(u->error, u->scratch->tree, "copy files into this folder");
     if (ok) {
         now = stamp_of(&own, &copy);
         add_line(u, path, &now);
@@ -385,7 +385,7 @@ static whit_status put_staged(struct update *u, const whit_changes *staged)
             whit_agent_remove_all(folder, name);
         /* A new file is added to the list, so that the next update removes it. */
         if (ok && c->is && !c->was) add_line(u, c->path, &(struct stamp){0});
-        whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "put into the copy");
+        whit_status status = ok ? WHIT_OK : whit_fail_errno(u->error, c->path, "copy this file into the agent's copy");
         if (folder >= 0) close(folder);
         WHIT_TRY(status);
     }
@@ -463,8 +463,9 @@ whit_status whit_scratch_open(const char *project, const char *cache_dir, const 
     int home = ok ? whit_agent_open_folder(AT_FDCWD, scratch->home) : -1;
     if (home >= 0) close(home);
     if (scratch->tree_fd >= 0) return WHIT_OK;
-    whit_status status = !ok && errno == ECANCELED ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
-                                                   : whit_fail_errno(error, scratch->folder, "use the scratch copy");
+    whit_status status = !ok && errno == ECANCELED
+        ? whit_fail(error, WHIT_ERROR_CANCELLED, "interrupted")
+        : whit_fail_errno(error, scratch->folder, "use this folder for the agent's copy");
     whit_scratch_close(scratch);
     return status;
 }
@@ -517,7 +518,7 @@ whit_status whit_scratch_begin_pass(whit_scratch *scratch, char number[WHIT_PASS
                          "%s: this folder of a copy of the project cannot be emptied for the checks; remove the folder",
                          scratch->home);
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return whit_fail_errno(error, scratch->folder, "draw a random number for a run in");
+        return whit_fail_errno(error, scratch->folder, "draw a random number");
     snprintf(number, WHIT_PASS_BYTES, "%016" PRIx64, random);
     scratch->removes_strangers = true;
     return write_pass(scratch, number, "", error);

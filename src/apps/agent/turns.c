@@ -196,7 +196,7 @@ static whit_status make_folders(char *full, size_t n_project, whit_buf *made, wh
     for (char *slash = strchr(full + n_project + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         const bool is_made = mkdir(full, 0777) == 0;
-        whit_status status = is_made || errno == EEXIST ? WHIT_OK : whit_fail_errno(error, full, "make the folder");
+        whit_status status = is_made || errno == EEXIST ? WHIT_OK : whit_fail_errno(error, full, "create this folder");
         char *kept = is_made && made ? strdup(full) : NULL;
         if (kept && !whit_buf_append(made, &kept, sizeof kept)) free(kept);
         *slash = '/';
@@ -290,7 +290,7 @@ static whit_status flush_file(const whit_turns *journal, const char *path, whit_
     WHIT_TRY(resolve_path(journal->project, path, full, NULL, error));
     int fd = open(full, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return WHIT_OK; /* the file was removed */
-    whit_status status = fd >= 0 && fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, full, "flush to disk");
+    whit_status status = fd >= 0 && fsync(fd) == 0 ? WHIT_OK : whit_fail_errno(error, full, "flush it to the disk");
     if (fd >= 0) close(fd);
     return status;
 }
@@ -301,7 +301,7 @@ static whit_status flush_files(const whit_turns *journal, const whit_change *cha
 {
     int fd = open(journal->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool ok = fd >= 0 && syncfs(fd) == 0, is_lacking = fd >= 0 && !ok && errno == ENOSYS;
-    whit_status status = ok || is_lacking ? WHIT_OK : whit_fail_errno(error, journal->project, "flush to disk");
+    whit_status status = ok || is_lacking ? WHIT_OK : whit_fail_errno(error, journal->project, "flush it to the disk");
     if (fd >= 0) close(fd);
     for (size_t i = 0; is_lacking && status == WHIT_OK && i < n; i++)
         status = flush_file(journal, changes[i].path, error);
@@ -434,7 +434,8 @@ static whit_status split_frame(const whit_turns *journal, uint32_t frame, loaded
             whit_buf_append(&l->paths, "", 1);
             whit_buf_append(&l->changes, &change, sizeof change);
         }
-        if (pass == 0 && !whit_buf_reserve(&l->paths, n_paths + 1)) return whit_fail_memory(error, "paths", n_paths);
+        if (pass == 0 && !whit_buf_reserve(&l->paths, n_paths + 1))
+            return whit_fail_memory(error, "the list of paths", n_paths);
     }
     if (at != l->data.size_bytes) return bad_frame(journal, frame, error);
     return l->changes.failed ? whit_fail_memory(error, "a turn", l->data.size_bytes) : WHIT_OK;
@@ -588,7 +589,7 @@ whit_status whit_turns_open(const char *project, const char *state_dir, whit_tur
     whit_turns *journal = calloc(1, sizeof *journal);
     if (!journal) return whit_fail_memory(error, "a journal", sizeof *journal);
     whit_status status = WHIT_OK;
-    if (!(journal->project = realpath(project, NULL))) status = whit_fail_errno(error, project, "resolve the project");
+    if (!(journal->project = realpath(project, NULL))) status = whit_fail_errno(error, project, "find this folder");
     if (status == WHIT_OK) status = whit_agent_state_path(journal->project, state_dir, "agent", ".ndf", path, error);
     if (status == WHIT_OK && !(journal->path = strdup(path))) status = whit_fail_memory(error, "a name", PATH_MAX);
     if (status == WHIT_OK) status = open_log(journal, error);

@@ -189,7 +189,7 @@ static whit_status ask_hunks(whit_panel_agent *a, const whit_panel_hunk *hunks, 
 static whit_status on_choose(void *user, const whit_hunks *hunks, uint8_t *taken, whit_error *error)
 {
     whit_panel_hunk *shown = calloc(hunks->n + 1, sizeof *shown);
-    if (!shown) return whit_fail_memory(error, "hunks", hunks->n);
+    if (!shown) return whit_fail_memory(error, "the hunks of a patch", hunks->n);
     for (size_t i = 0; i < hunks->n; i++)
         shown[i] =
             (whit_panel_hunk){hunks->list[i].path, hunks->list[i].reason, hunks->list[i].text, hunks->list[i].n_bytes};
@@ -236,7 +236,7 @@ static whit_status texts_list(void *user, whit_buf *paths, whit_error *error)
     if (!wait_answer(a, EVENT_LIST, "")) return whit_fail(error, WHIT_ERROR_CANCELLED, "stopped");
     return whit_buf_append(paths, a->answer.data, a->answer.size_bytes)
         ? WHIT_OK
-        : whit_fail_memory(error, "paths", a->answer.size_bytes);
+        : whit_fail_memory(error, "the list of paths", a->answer.size_bytes);
 }
 
 static whit_status texts_read(void *user, const char *path, whit_buf *content, bool *is, whit_error *error)
@@ -395,7 +395,7 @@ static whit_status ask_rewrite(whit_panel_agent *a, whit_changes *staged, whit_e
     whit_hunks hunks = {0};
     whit_status status = whit_hunks_make(&hunks, a->project, staged, error);
     uint8_t *taken = status == WHIT_OK ? calloc(hunks.n + 1, 1) : NULL;
-    if (status == WHIT_OK && !taken) status = whit_fail_memory(error, "hunks", hunks.n);
+    if (status == WHIT_OK && !taken) status = whit_fail_memory(error, "the hunks of a patch", hunks.n);
     if (status == WHIT_OK) status = on_choose(a, &hunks, taken, error);
     if (status == WHIT_OK) status = whit_hunks_keep(&hunks, taken, staged, error);
     if (status == WHIT_OK && whit_changes_count(staged))
@@ -578,7 +578,7 @@ static whit_status panel_begin(void *user, const whit_panel_request *request, wh
         (!a->model.is_open && !keep_wish(a, &request->wish)))
         return whit_fail_memory(error, "a task", request->selection_bytes);
     if (first) {
-        if (!whit_system_pipe(a->pipe)) return whit_fail_errno(error, "a pipe", "make");
+        if (!whit_system_pipe(a->pipe)) return whit_fail_errno(error, "the agent", "open a pipe");
         sigset_t all, before; /* signals are left to the editor's thread */
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, &before);

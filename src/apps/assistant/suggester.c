@@ -304,7 +304,7 @@ whit_status whit_model_suggester_open(const whit_assistant_options *options, whi
     pthread_cond_init(&s->asked, NULL);
     int ends[2] = {-1, -1};
     const bool ok = whit_system_pipe(ends);
-    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, "suggestions", "open a pipe of");
+    whit_status status = ok ? WHIT_OK : whit_fail_errno(error, "suggestions", "open a pipe");
     s->callbacks = (whit_suggester){s, ends[0], ask_suggestion, cancel, take_suggestion};
     s->woken = ends[1];
     if (ok) return WHIT_OK;

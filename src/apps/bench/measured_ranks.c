@@ -40,7 +40,7 @@ static whit_status measure_network(const whit_ranks *ranks, bench_network *netwo
     *network = (bench_network){.bytes_per_s = INFINITY};
     if (ranks->n_ranks == 1) return WHIT_OK;
     void *memory = calloc(1, size_bytes);
-    if (!memory) return whit_fail_memory(error, "the exchanges", size_bytes);
+    if (!memory) return whit_fail_memory(error, "the measured exchanges", size_bytes);
     const double small_s = time_exchange(ranks, memory, SMALL_BYTES, N_SMALL);
     const double large_s = small_s < 0 ? -1 : time_exchange(ranks, memory, LARGE_BYTES, N_LARGE);
     free(memory);
@@ -159,7 +159,7 @@ whit_status bench_measure_alone(const whit_ranks *ranks, const whit_model *model
     if (ranks->rank) return WHIT_OK;
     double *seconds = calloc(n_rounds, sizeof *seconds);
     const whit_status status = seconds ? run_alone(model, results, n, n_rounds, seconds, error)
-                                       : whit_fail_memory(error, "the tests", n_rounds);
+                                       : whit_fail_memory(error, "the list of tests", n_rounds);
     free(seconds);
     return status;
 }
@@ -169,7 +169,7 @@ whit_status bench_measure_together(const whit_model *model, uint32_t n_rounds, b
 {
     double *seconds = calloc(n_rounds, sizeof *seconds);
     const whit_status status = seconds ? run_together(model, results, n, n_rounds, seconds, error)
-                                       : whit_fail_memory(error, "the tests", n_rounds);
+                                       : whit_fail_memory(error, "the list of tests", n_rounds);
     free(seconds);
     return status;
 }

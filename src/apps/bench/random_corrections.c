@@ -48,7 +48,7 @@ static whit_status random_outliers(const whit_tensor_type *type, float size, whi
              col += 1 + whit_rng_below(rng, 2 * MEAN_GAP))
             list[n++] = (whit_outlier){row, (uint32_t)col, (int8_t)whit_rng_next(rng)};
     whit_status status = list && scales ? whit_outliers_build(type, list, n, scales, part, error)
-                                        : whit_fail_memory(error, "outliers", most * sizeof *list);
+                                        : whit_fail_memory(error, "the outliers of a matrix", most * sizeof *list);
     free(list);
     free(scales);
     return status;
@@ -65,7 +65,7 @@ static whit_status random_plane(const whit_tensor_type *type, float size, whit_r
         columns[j] = (uint16_t)(j * PLANE_SHARE + whit_rng_below(rng, PLANE_SHARE));
     whit_status status = columns && random_rows(&plane, size / 4, rng, &rows)
         ? whit_plane_build(type, columns, n, &rows, NULL, part, error)
-        : whit_fail_memory(error, "a sign plane", n);
+        : whit_fail_memory(error, "a matrix's plane of second signs", n);
     free(columns);
     free_rows(&rows);
     return status;
@@ -79,7 +79,7 @@ static whit_status random_pair(const whit_tensor_type *type, float size, whit_rn
     whit_status status = random_rows(&a, size / 127, rng, &a_rows) && random_rows(&b, 0.1f / 127, rng, &b_rows)
         ? whit_low_rank_build(type, RANK, &a_rows, &b_rows, NULL, &parts[WHIT_PART_FACTOR_A],
                               &parts[WHIT_PART_FACTOR_B], error)
-        : whit_fail_memory(error, "a low-rank pair", RANK);
+        : whit_fail_memory(error, "a matrix's low-rank pair", RANK);
     free_rows(&a_rows);
     free_rows(&b_rows);
     return status;

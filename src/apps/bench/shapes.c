@@ -358,7 +358,7 @@ static whit_status pack_tile(const whit_tensor_type *tile, int code, uint8_t *co
     rows.fields_u8 = (uint8_t *)levels;
     whit_status status = WHIT_OK;
     if (!rows.elems || !rows.fields || !levels) {
-        status = whit_fail_memory(error, "a tile", n);
+        status = whit_fail_memory(error, "a tile of a matrix", n);
     } else {
         float scale = (float)(1 / sqrt(code_power(tile->codec) * tile->n_cols));
         memset(rows.elems, code, n);
@@ -391,7 +391,7 @@ static whit_status make_pattern(const whit_tensor_type *type, struct pattern *p,
     p->low[1] = whit_alloc(NULL, p->low_bytes + 64);
     p->row_scales = whit_alloc(NULL, p->row_bytes + 64);
     if (!p->least || !p->largest || !p->low[0] || !p->low[1] || !p->row_scales)
-        return whit_fail_memory(error, "a tile", p->tile_bytes);
+        return whit_fail_memory(error, "a tile of a matrix", p->tile_bytes);
     WHIT_TRY(pack_tile(&tile, codec->code_min, p->least, p->low[0], p->row_scales, error));
     WHIT_TRY(pack_tile(&tile, codec->code_max, p->largest, p->low[1], p->row_scales, error));
     for (int i = 0; i < 256; i++) {
@@ -462,7 +462,7 @@ static whit_status write_codes(struct maker *m, uint32_t tensor, const whit_tens
     whit_status status = make_pattern(type, &p, m->error);
     uint32_t n_tiles = whit_codec_geometry(type).n_tiles;
     uint8_t *tile = status == WHIT_OK ? malloc(p.tile_bytes + p.low_bytes) : NULL;
-    if (status == WHIT_OK && !tile) status = whit_fail_memory(m->error, "a tile", p.tile_bytes);
+    if (status == WHIT_OK && !tile) status = whit_fail_memory(m->error, "a tile of a matrix", p.tile_bytes);
     for (uint32_t i = 0; status == WHIT_OK && i < n_tiles; i++) {
         random_tile(m, type, &p, tile);
         status = add_part(m, tensor, WHIT_PART_CODES, tile, p.tile_bytes);

@@ -68,11 +68,11 @@ whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit
 {
     int down[2], up[2];
     *worker = (bench_worker){.test = test, .pid = -1, .to = -1, .from = -1};
-    if (pipe(down) != 0) return whit_fail_errno(error, "pipe", "make");
+    if (pipe(down) != 0) return whit_fail_errno(error, "bench", "open a pipe");
     if (pipe(up) != 0) {
         close(down[0]);
         close(down[1]);
-        return whit_fail_errno(error, "pipe", "make");
+        return whit_fail_errno(error, "bench", "open a pipe");
     }
     fflush(NULL);
     worker->pid = whit_fork_bound(SIGKILL);
@@ -88,7 +88,7 @@ whit_status bench_worker_open(const bench_test *test, bench_worker *worker, whit
     close(up[1]);
     if (worker->pid < 0) {
         bench_worker_close(worker);
-        return whit_fail_errno(error, "a process", "start");
+        return whit_fail_errno(error, "bench", "start a process");
     }
     if (!receive_all(worker->from, &worker->facts, sizeof worker->facts)) return report_loss(worker, error);
     if (worker->facts.status != WHIT_OK) return whit_fail(error, worker->facts.status, "%s", worker->facts.message);

@@ -108,7 +108,7 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
         free(all);
         free(named);
         free(n_mentions);
-        return whit_fail_memory(error, "a map", counts.n_symbols * sizeof *all);
+        return whit_fail_memory(error, "the map of the code", counts.n_symbols * sizeof *all);
     }
     size_t n = 0, budget = n_tokens * TOKEN_BYTES, used = 0, n_chosen = 0;
     whit_graph_symbol symbol;
@@ -159,5 +159,5 @@ whit_status whit_graph_map(const whit_graph *graph, const char *folder, size_t n
     free(all);
     free(named);
     free(n_mentions);
-    return out->failed ? whit_fail_memory(error, "a map", budget) : WHIT_OK;
+    return out->failed ? whit_fail_memory(error, "the map of the code", budget) : WHIT_OK;
 }

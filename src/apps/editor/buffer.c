@@ -502,11 +502,11 @@ whit_status whit_buffer_open(const char *path, const char *folder, whit_buffer *
 {
     whit_buffer *made = new_buffer();
     *buffer = NULL;
-    if (!made) return whit_fail_memory(error, "a buffer", sizeof *made);
+    if (!made) return whit_fail_memory(error, "a buffer of the file", sizeof *made);
     whit_status status = WHIT_OK;
     made->name = strdup(path ? path : "unnamed");
     made->path = path ? whit_buffer_full_path(path) : NULL;
-    if (!made->name || (path && !made->path)) status = whit_fail_memory(error, "a buffer", PATH_MAX);
+    if (!made->name || (path && !made->path)) status = whit_fail_memory(error, "a buffer of the file", PATH_MAX);
     if (status == WHIT_OK && path) status = whit_file_open(made->path, &made->file, error);
     if (status == WHIT_OK) status = begin_text(made, whit_file_text(&made->file), error);
     if (status != WHIT_OK) {
@@ -552,7 +552,7 @@ bool whit_buffer_is_conflicting(const whit_buffer *buffer)
 static whit_status read_again(whit_buffer *buffer, whit_error *error)
 {
     whit_buffer *reread = new_buffer();
-    if (!reread) return whit_fail_memory(error, "a buffer", sizeof *reread);
+    if (!reread) return whit_fail_memory(error, "a buffer of the file", sizeof *reread);
     whit_status status = whit_file_open(buffer->path, &reread->file, error);
     if (status == WHIT_OK) status = begin_text(reread, whit_file_text(&reread->file), error);
     if (status == WHIT_OK) {

@@ -39,10 +39,10 @@ static whit_status begin_direct(whit_display *display, whit_error *error)
     if (!type || !*type || !strcmp(type, "dumb"))
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                          "the terminal '%s' cannot show a screen: set TERM, for example to xterm", whit_or_empty(type));
-    if (tcgetattr(display->in, &display->settings)) return whit_fail_errno(error, "the terminal", "ask");
+    if (tcgetattr(display->in, &display->settings)) return whit_fail_errno(error, "the terminal", "read its settings");
     struct termios raw = display->settings;
     cfmakeraw(&raw);
-    if (tcsetattr(display->in, TCSADRAIN, &raw)) return whit_fail_errno(error, "the terminal", "set");
+    if (tcsetattr(display->in, TCSADRAIN, &raw)) return whit_fail_errno(error, "the terminal", "change its settings");
     display->is_raw = display->direct = true;
     display->has_plain = getenv("NO_COLOR") && whit_theme_named("plain", &display->plain);
     send_text(display, "\033[?1049h");

@@ -138,7 +138,7 @@ static whit_status map_it(int fd, const char *path, whit_file *file, whit_error 
     uint64_t size_bytes = file->identity.size_bytes;
     if (!whit_system_replaces_mapped()) return read_copy(fd, path, file, error);
     uint8_t *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) return whit_fail_errno(error, path, "map");
+    if (data == MAP_FAILED) return whit_fail_errno(error, path, "map it into memory");
     file->guard = guard_take(data, size_bytes);
     if (file->guard < 0) {
         munmap(data, size_bytes);
@@ -159,7 +159,7 @@ whit_status whit_file_open(const char *path, whit_file *file, whit_error *error)
     struct stat about;
     whit_status status = WHIT_OK;
     if (fstat(fd, &about)) {
-        status = whit_fail_errno(error, path, "look at");
+        status = whit_fail_errno(error, path, "read its properties");
     } else if (!S_ISREG(about.st_mode)) {
         status = whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: %s", path,
                            S_ISDIR(about.st_mode) ? "a folder cannot be edited; M-T (:Ex) shows the project's files"

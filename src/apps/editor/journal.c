@@ -37,7 +37,7 @@ bool whit_journal_folder(char *folder, size_t room_bytes, whit_error *error)
         *at = '/';
     }
     if (mkdir(folder, 0700) == 0 || errno == EEXIST) return true;
-    whit_fail_errno(error, folder, "make the folder for unsaved text");
+    whit_fail_errno(error, folder, "create this folder for unsaved text");
     return false;
 }
 
@@ -65,7 +65,7 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
         struct stat named;
         journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (journal->fd < 0) {
-            whit_status status = whit_fail_errno(error, path, "keep unsaved text in");
+            whit_status status = whit_fail_errno(error, path, "keep unsaved text in this file");
             whit_journal_close(journal, false);
             return status;
         }
@@ -81,7 +81,7 @@ whit_status whit_journal_open(const char *folder, const char *file_path, whit_jo
     if (about.st_size > 0) {
         void *map = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, journal->fd, 0);
         if (map == MAP_FAILED) {
-            whit_status status = whit_fail_errno(error, path, "read unsaved text of an earlier run from");
+            whit_status status = whit_fail_errno(error, path, "read unsaved text of an earlier run from this file");
             whit_journal_close(journal, false);
             return status;
         }
@@ -217,7 +217,7 @@ whit_status whit_journal_flush(whit_journal *journal, whit_error *error)
     while (status == WHIT_OK && done < size_bytes) {
         ssize_t n = write(journal->fd, journal->pending.data + done, size_bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) status = whit_fail_errno(error, journal->path, "keep unsaved text in");
+        if (n < 0) status = whit_fail_errno(error, journal->path, "keep unsaved text in this file");
         if (n > 0) done += (size_t)n;
     }
     journal->failed = status != WHIT_OK;

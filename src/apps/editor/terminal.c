@@ -196,7 +196,7 @@ static whit_status loop(struct terminal *terminal, const volatile bool *stop, wh
         if (paste_ms >= 0 && !waiting && !idle_work && (wait_ms < 0 || paste_ms < wait_ms)) wait_ms = paste_ms;
         if (wait_ms >= 0) soon = (struct timespec){wait_ms / 1000, wait_ms % 1000 * 1000000L};
         int n = ppoll(fds, 2 + n_others, waiting || idle_work || wait_ms >= 0 ? &soon : NULL, &before);
-        if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for");
+        if (n < 0 && errno != EINTR) return whit_fail_errno(error, "the terminal", "wait for keys");
         whit_key pasted;
         if (n == 0 && waiting) {
             take_keys(terminal, true);

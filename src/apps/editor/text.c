@@ -111,7 +111,7 @@ whit_status whit_text_replace(whit_text *text, uint64_t offset, uint64_t n_remov
     struct chunk *chunk = NULL;
     whit_span span = {NULL, n_insert};
     if (n_insert) {
-        if (!(chunk = chunk_with(text, n_insert))) return whit_fail_memory(error, "typed text", n_insert);
+        if (!(chunk = chunk_with(text, n_insert))) return whit_fail_memory(error, "the typed text", n_insert);
         span.data = memcpy(chunk->data + chunk->used_bytes, data, n_insert);
     }
     whit_status status = whit_text_splice(text, offset, n_remove, &span, n_insert > 0, error);

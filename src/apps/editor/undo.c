@@ -57,7 +57,7 @@ whit_status whit_undo_open(whit_text *text, whit_undo **history, whit_error *err
     if (!*history || !grow_array(&(*history)->steps, &(*history)->steps_room, 1, sizeof(struct step))) {
         free(*history);
         *history = NULL;
-        return whit_fail_memory(error, "undo", sizeof **history);
+        return whit_fail_memory(error, "the undo history", sizeof **history);
     }
     (*history)->text = text;
     (*history)->steps[0] = (struct step){0};
@@ -112,7 +112,7 @@ whit_status whit_undo_edit(whit_undo *history, uint64_t offset, uint64_t n_remov
     if (history->n_steps == UINT32_MAX - 1 || !keep_spans(history, offset, n_remove, &n_spans) ||
         !grow_array(&history->edits, &history->edits_room, history->n_edits + 1, sizeof *history->edits) ||
         !grow_array(&history->steps, &history->steps_room, (size_t)history->n_steps + 1, sizeof *history->steps))
-        return whit_fail_memory(error, "undo", sizeof *history->edits);
+        return whit_fail_memory(error, "the undo history", sizeof *history->edits);
     const uint8_t *kept = NULL;
     WHIT_TRY(whit_text_replace(history->text, offset, n_remove, data, n_insert, &kept, error));
     if (!history->open) {

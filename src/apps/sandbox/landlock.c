@@ -120,16 +120,18 @@ whit_status whit_landlock_make(const whit_sandbox_rules *rules, bool is_for_comm
     else if (abi >= 4)
         attr_bytes = 16;
     int fd = (int)syscall(CALL_CREATE, &attr, attr_bytes, 0u);
-    if (fd < 0) return whit_fail_errno(error, "Landlock", "make rules of");
+    if (fd < 0) return whit_fail_errno(error, "Landlock", "make a set of rules");
     whit_status status = WHIT_OK;
     for (const char *const *p = whit_landlock_system; *p; p++)
         if (!allow(fd, *p, RIGHTS_READING & known) && errno != ENOENT && errno != ENOTDIR)
-            status = whit_fail_errno(error, *p, "allow");
+            status = whit_fail_errno(error, *p, "allow this path in the sandbox");
     for (const char *const *p = devices; *p; p++) (void)allow(fd, *p, RIGHT_READ | RIGHT_WRITE | (RIGHT_CUT & known));
     for (const char *const *p = rules->read ? rules->read : none; *p && status == WHIT_OK; p++)
-        if (!allow(fd, *p, RIGHTS_READING & known)) status = whit_fail_errno(error, *p, "allow");
+        if (!allow(fd, *p, RIGHTS_READING & known))
+            status = whit_fail_errno(error, *p, "allow this path in the sandbox");
     for (const char *const *p = rules->write ? rules->write : none; *p && status == WHIT_OK; p++)
-        if (!allow(fd, *p, RIGHTS_CHANGING & known)) status = whit_fail_errno(error, *p, "allow");
+        if (!allow(fd, *p, RIGHTS_CHANGING & known))
+            status = whit_fail_errno(error, *p, "allow this path in the sandbox");
     if (status != WHIT_OK)
         close(fd);
     else

@@ -94,7 +94,7 @@ static whit_status open_pipes(struct run *r, whit_error *error)
     bool ok = pipe2(r->words, O_CLOEXEC) == 0 && pipe2(r->output, O_CLOEXEC) == 0 &&
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, r->listeners) == 0 &&
         (r->plan.empty = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
-    if (!ok) return whit_fail_errno(error, "a command", "make pipes for");
+    if (!ok) return whit_fail_errno(error, "a command", "open its pipes");
     r->plan.words = r->words[1];
     r->plan.output = r->output[1];
     r->plan.listeners = r->listeners[1];
@@ -192,7 +192,7 @@ static whit_status attend(struct run *r, whit_error *error)
             /* Kills again, because the command may not have reported its process number the first time. */
             kill_at = now + SECOND_NS / 10;
         }
-        if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for");
+        if (poll(look, 4, 100) < 0 && errno != EINTR) return whit_fail_errno(error, "a command", "wait for its output");
         if (look[2].revents) {
             r->listener = receive_descriptor(r->listeners[0]);
             if (r->listener >= 0) whit_watch_begin(r->listener);
@@ -335,7 +335,7 @@ whit_status whit_sandbox_enter(const whit_sandbox_rules *rules, whit_error *erro
     if (status == WHIT_OK &&
         (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !whit_landlock_restrict(ruleset) ||
          whit_filter_install(&program, false, true) != 0))
-        status = whit_fail_errno(error, "this process", "restrict");
+        status = whit_fail_errno(error, "the sandbox", "restrict this process");
     whit_buf_free(&code);
     close_fd(&ruleset);
     return status;

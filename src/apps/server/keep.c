@@ -38,8 +38,8 @@ whit_status whit_keep_open(const whit_model *model, const char *folder, uint32_t
     const uint8_t *identity = whit_model_identity(model);
     *keep = (whit_keep){.prefix = NULL};
     if (!folder) return WHIT_OK;
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "make the folder");
-    if (access(folder, W_OK | X_OK) != 0) return whit_fail_errno(error, folder, "write to");
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, folder, "create this folder");
+    if (access(folder, W_OK | X_OK) != 0) return whit_fail_errno(error, folder, "write to this folder");
     for (size_t i = 0; i < 8; i++) snprintf(digits + 2 * i, 3, "%02x", identity[i]);
     size_t n = strlen(folder) + 80;
     keep->prefix = malloc(n);

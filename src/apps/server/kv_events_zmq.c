@@ -174,7 +174,7 @@ whit_status whit_events_open(const whit_server_options *options, const char *add
     if (status == WHIT_OK) status = listen_on(options->kv_events, &e->publisher_fd, error);
     if (status == WHIT_OK && options->kv_replay) status = listen_on(options->kv_replay, &e->router_fd, error);
     if (status == WHIT_OK && pipe2(e->wake, O_CLOEXEC | O_NONBLOCK) != 0)
-        status = whit_fail_errno(error, "KV events", "make a pipe for");
+        status = whit_fail_errno(error, "KV events", "open a pipe");
     if (status != WHIT_OK) {
         whit_events_close(e);
         return status;
@@ -332,7 +332,8 @@ whit_status whit_events_start(whit_events *e, whit_error *error)
     e->context = e->zmq.ctx_new();
     if (e->context) e->publisher = take_over(e, ZMQ_PUB, &e->publisher_fd);
     if (e->publisher && e->router_fd >= 0) e->router = take_over(e, ZMQ_ROUTER, &e->router_fd);
-    if (!e->publisher || e->router_fd >= 0) return whit_fail_errno(error, "KV events", "publish");
+    if (!e->publisher || e->router_fd >= 0)
+        return whit_fail_errno(error, "KV events", "publish them at --kv-events and --kv-replay");
     e->is_running = pthread_create(&e->thread, NULL, send_batches, e) == 0;
     return e->is_running
         ? WHIT_OK

@@ -194,7 +194,7 @@ static json_t *read_settings(const json_t *body, whit_web_reply *reply)
     if (!whit_field_object(body, "options", &options, reply) || !whit_field_switch(body, "stream", &stream, reply))
         return NULL;
     if (whit_field_is_given(think) && !level && !json_is_boolean(think)) {
-        whit_field_refuse(reply, "think", "expected true, false or a level");
+        whit_field_refuse(reply, "think", "expected true, false, low, medium or high");
         return NULL;
     }
     json_t *own = json_object();

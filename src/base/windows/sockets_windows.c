@@ -61,7 +61,7 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
     if (s != INVALID_SOCKET) *fd = (int)s;
     if (!ok && errno == EADDRINUSE)
         return whit_fail(error, WHIT_ERROR_IO, "%s: another program listens there; %s", name, option);
-    if (!ok) return whit_fail_errno(error, name, "listen on");
+    if (!ok) return whit_fail_errno(error, name, "listen on this address");
     struct sockaddr_storage own;
     int n = sizeof own;
     if (getsockname(s, (struct sockaddr *)&own, &n) == 0)

@@ -240,7 +240,7 @@ whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier
         uint32_t units = (uint32_t)((out->size_bytes - head) / 2);
         if (ok) memcpy(out->data + 4 * ((uint64_t)tile + 1), &units, sizeof units);
     }
-    if (!ok) return whit_fail_memory(error, "outliers", n * sizeof *outliers);
+    if (!ok) return whit_fail_memory(error, "the outliers of a matrix", n * sizeof *outliers);
     if (!fits)
         return whit_fail(error, WHIT_ERROR_LIMIT,
                          "a row has more than 255 outliers, or the tensor more than 65,536 columns: the limits");
@@ -260,13 +260,13 @@ static whit_status put_matrix(const whit_tensor_type *type, const whit_rows *row
     whit_tensor matrix;
     uint64_t bytes = matrix_bytes(type);
     uint8_t *data = whit_zalloc(allocator, bytes), *part[WHIT_PART_COUNT] = {0};
-    if (!data) return whit_fail_memory(error, "a correction", bytes);
+    if (!data) return whit_fail_memory(error, "the corrections of a matrix", bytes);
     matrix_at(data, type, &matrix);
     part[WHIT_PART_CODES] = data;
     part[WHIT_PART_ROW_SCALES] = data + matrix.part_bytes[WHIT_PART_CODES];
     whit_status status = whit_codec_pack(type, 0, type->n_rows, rows, part, error);
     if (status == WHIT_OK && !whit_buf_append(out, data, bytes))
-        status = whit_fail_memory(error, "a correction", bytes);
+        status = whit_fail_memory(error, "the corrections of a matrix", bytes);
     whit_free(allocator, data, bytes);
     return status;
 }
@@ -276,7 +276,7 @@ whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *colum
 {
     whit_tensor_type plane = whit_plane_type(type, n);
     if (!put_head(out, n) || !whit_buf_append(out, columns, n * sizeof *columns) || !whit_buf_align(out, 64))
-        return whit_fail_memory(error, "a sign plane", columns_bytes(n));
+        return whit_fail_memory(error, "a matrix's plane of second signs", columns_bytes(n));
     return put_matrix(&plane, signs, allocator, out, error);
 }
 
@@ -284,7 +284,7 @@ whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, con
                                 const whit_allocator *allocator, whit_buf *out_a, whit_buf *out_b, whit_error *error)
 {
     whit_tensor_type a_type = whit_factor_type(rank, type->n_cols), b_type = whit_factor_type(type->n_rows, rank);
-    if (!put_head(out_a, rank)) return whit_fail_memory(error, "a low-rank pair", HEAD);
+    if (!put_head(out_a, rank)) return whit_fail_memory(error, "a matrix's low-rank pair", HEAD);
     WHIT_TRY(put_matrix(&a_type, a, allocator, out_a, error));
     return put_matrix(&b_type, b, allocator, out_b, error);
 }

@@ -54,7 +54,7 @@ static whit_status put_merges(const whit_tokenizer_view *view, whit_gguf_writer 
     const whit_merge_slot *slots = whit_tokenizer_section(view, WHIT_TOKENS_MERGES, sizeof *slots, &n_slots);
     whit_merge_slot *sorted = whit_alloc(allocator, n_slots * sizeof *sorted + 1);
     whit_buf text = {.allocator = allocator};
-    if (!sorted) return whit_fail_memory(error, "merges", n_slots * sizeof *sorted);
+    if (!sorted) return whit_fail_memory(error, "the tokenizer's merges", n_slots * sizeof *sorted);
     for (size_t i = 0; i < n_slots; i++)
         if (slots[i].rank_plus_1) sorted[n++] = slots[i];
     qsort(sorted, n, sizeof *sorted, by_rank);
@@ -72,7 +72,7 @@ static whit_status put_merges(const whit_tokenizer_view *view, whit_gguf_writer 
     bool failed = text.failed;
     whit_buf_free(&text);
     whit_free(allocator, sorted, n_slots * sizeof *sorted + 1);
-    return failed ? whit_fail_memory(error, "merges", 0) : WHIT_OK;
+    return failed ? whit_fail_memory(error, "the tokenizer's merges", 0) : WHIT_OK;
 }
 
 static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit_gguf_writer *writer,

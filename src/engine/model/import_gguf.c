@@ -208,7 +208,7 @@ static whit_status check_type(const whit_gguf *gguf, const char *path, whit_erro
 whit_status whit_import_gguf(whit_source *source, whit_error *error)
 {
     struct whit_gguf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
-    if (!importer) return whit_fail_memory(error, "the importer", sizeof *importer);
+    if (!importer) return whit_fail_memory(error, "reading the model", sizeof *importer);
     source->importer = importer;
     source->close = close_importer;
     source->write_metadata = write_metadata;

@@ -99,7 +99,8 @@ static whit_status read_signs(const struct reading *r)
         return refuse_key(r, "sign_values", "does not have one sign for each input of all widths");
     rotation->n_signs = (size_t)total;
     rotation->signs = whit_zalloc_array(r->gguf->allocator, rotation->n_signs, sizeof *rotation->signs);
-    if (!rotation->signs) return whit_fail_memory(r->error, "signs", rotation->n_signs * sizeof *rotation->signs);
+    if (!rotation->signs)
+        return whit_fail_memory(r->error, "the signs of rotated matrices", rotation->n_signs * sizeof *rotation->signs);
     for (uint64_t i = 0; i < total; i++) {
         if (!whit_gguf_element_i64(values, i, &number) || (number != 1 && number != -1))
             return refuse_key(r, "sign_values", "contains a sign that is neither 1 nor -1");

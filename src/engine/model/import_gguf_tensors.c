@@ -374,7 +374,7 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     importer->capacity = 3 * gguf->n_tensors + 1 + WHIT_GGUF_SIGN_WIDTHS_MAX;
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
     if (!importer->tensors)
-        return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->tensors);
+        return whit_fail_memory(error, "reading the model", importer->capacity * sizeof *importer->tensors);
     const whit_gguf_tensor *embed = whit_gguf_find_tensor(gguf, "token_embd.weight");
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];

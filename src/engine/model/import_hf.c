@@ -152,7 +152,7 @@ static whit_status add_divisors(whit_source *source, struct whit_hf_importer *im
 whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *error)
 {
     struct whit_hf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
-    if (!importer) return whit_fail_memory(error, "the importer", sizeof *importer);
+    if (!importer) return whit_fail_memory(error, "reading the model", sizeof *importer);
     source->importer = importer;
     importer->source = source;
     source->close = close_importer;

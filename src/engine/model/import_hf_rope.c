@@ -128,7 +128,7 @@ static whit_status new_divisors(const struct reading *r, const char *name, uint3
     for (size_t i = 0; i < COUNT(importer->divisors); i++) {
         if (importer->divisors[i].name) continue;
         *values = whit_zalloc_array(importer->hf->allocator, n ? n : 1, sizeof **values);
-        if (!*values) return whit_fail_memory(r->error, "RoPE factors", n * sizeof **values);
+        if (!*values) return whit_fail_memory(r->error, "the list of RoPE factors", n * sizeof **values);
         importer->divisors[i] = (struct whit_hf_divisors){name, *values, n};
         return WHIT_OK;
     }

@@ -513,7 +513,7 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
         r->importer->told_rounding = true;
         if (!whit_buf_printf(&r->source->notes, "'%s' and others are stored as %s, which rounds their values\n",
                              r->file_name, whit_codec_find(tensor->type.codec)->name))
-            return whit_fail_memory(r->error, "notes", r->source->notes.size_bytes);
+            return whit_fail_memory(r->error, "the notes on the file", r->source->notes.size_bytes);
     }
     return WHIT_OK;
 }
@@ -813,7 +813,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
     find_draft_block(importer, &source->config);
     importer->imports = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->imports);
     if (!importer->imports)
-        return whit_fail_memory(error, "the importer", importer->capacity * sizeof *importer->imports);
+        return whit_fail_memory(error, "reading the model", importer->capacity * sizeof *importer->imports);
     for (size_t i = 0; i < weights->n_tensors; i++) {
         const whit_safetensor *file = &weights->tensors[i];
         char file_name[128];

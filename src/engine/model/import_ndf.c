@@ -49,7 +49,8 @@ static whit_status find_type(const whit_source *source, const whit_tensor *tenso
     int8_t *codes = whit_alloc(source->allocator, type->n_cols);
     float *fields = whit_alloc(source->allocator, n_fields * sizeof *fields);
     uint8_t *fields_u8 = whit_alloc(source->allocator, n_fields); /* used only if scales are u8 */
-    whit_status status = codes && fields && fields_u8 ? WHIT_OK : whit_fail_memory(error, "a row", type->n_cols);
+    whit_status status =
+        codes && fields && fields_u8 ? WHIT_OK : whit_fail_memory(error, "a row of a matrix", type->n_cols);
     bool ternary = true;
     for (uint32_t row = 0; status == WHIT_OK && ternary && row < type->n_rows; row++) {
         whit_codec_unpack(tensor, row, 1, &(whit_rows){.elems = codes, .fields = fields, .fields_u8 = fields_u8});
@@ -141,7 +142,7 @@ static whit_status read_texts(whit_source *source, const whit_ndf *file, whit_er
 whit_status whit_import_ndf(whit_source *source, whit_error *error)
 {
     struct ndf_importer *importer = whit_zalloc(source->allocator, sizeof *importer);
-    if (!importer) return whit_fail_memory(error, "the importer", sizeof *importer);
+    if (!importer) return whit_fail_memory(error, "reading the model", sizeof *importer);
     source->importer = importer;
     source->close = close_importer;
     source->write_metadata = write_metadata;
@@ -149,7 +150,7 @@ whit_status whit_import_ndf(whit_source *source, whit_error *error)
     WHIT_TRY(whit_config_load(importer->file, &source->config, error));
     uint32_t n = whit_ndf_n_tensors(importer->file);
     importer->imports = whit_zalloc_array(source->allocator, n, sizeof *importer->imports);
-    if (!importer->imports && n) return whit_fail_memory(error, "the importer", n * sizeof *importer->imports);
+    if (!importer->imports && n) return whit_fail_memory(error, "reading the model", n * sizeof *importer->imports);
     importer->n = n;
     for (uint32_t i = 0; i < n; i++) WHIT_TRY(add_tensor(source, importer, i, error));
     return read_texts(source, importer->file, error);

@@ -52,7 +52,7 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
     uint32_t n = m->type.n_cols;
     size_t bytes = n * (sizeof(double) + sizeof(float)) + WHIT_ADAPTER_MAX_RANK;
     double *exact = whit_alloc(m->allocator, bytes);
-    if (!exact) return whit_fail_memory(error, "a row", bytes);
+    if (!exact) return whit_fail_memory(error, "a row of a matrix", bytes);
     float *values = (float *)(exact + n);
     int8_t *codes = (int8_t *)(values + n);
     int32_t id = (int32_t)row;

@@ -297,7 +297,7 @@ static whit_status note_passed_over(whit_source *source, whit_error *error)
     if (!source->passed_over.size_bytes) return WHIT_OK;
     whit_buf_printf(&source->notes, "%s: fields without effect on the computation were ignored: %.*s\n", source->path,
                     (int)source->passed_over.size_bytes, whit_chars(&source->passed_over));
-    return source->notes.failed ? whit_fail_memory(error, "notes", source->notes.size_bytes) : WHIT_OK;
+    return source->notes.failed ? whit_fail_memory(error, "the notes on the file", source->notes.size_bytes) : WHIT_OK;
 }
 
 whit_status whit_source_pass_over(whit_source *source, const char *name, size_t name_bytes, whit_error *error)
@@ -309,7 +309,7 @@ whit_status whit_source_pass_over(whit_source *source, const char *name, size_t 
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: field '%.*s' is not known (--strict)", source->path,
                          (int)n, shown);
     whit_buf_printf(&source->passed_over, "%s%.*s", source->passed_over.size_bytes ? ", " : "", (int)n, shown);
-    return source->passed_over.failed ? whit_fail_memory(error, "notes", n) : WHIT_OK;
+    return source->passed_over.failed ? whit_fail_memory(error, "the notes on the file", n) : WHIT_OK;
 }
 
 /* Refuses overrides, because only the metadata of GGUF files can be replaced. */

@@ -237,7 +237,7 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     if (!n_ways && b->options->name)
         return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tool_choice: there is no tool named %.*s", MOST_NAME_BYTES,
                          b->options->name);
-    if (!n_ways) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tools: there is no tool that could be called");
+    if (!n_ways) return whit_fail(b->error, WHIT_ERROR_ARGUMENT, "tools: a call is required, but the list has no tool");
     *begin = whit_automaton_split(&b->graph, ways, n_ways);
     return WHIT_OK;
 }

@@ -66,7 +66,7 @@ static whit_status copy_biases(whit_chain *chain, whit_error *error)
     chain->bias_ids = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_ids);
     chain->bias_values = whit_zalloc_array(chain->allocator, n, sizeof *chain->bias_values);
     if (!chain->bias_ids || !chain->bias_values)
-        return whit_fail_memory(error, "logit biases", n * sizeof *chain->bias_ids);
+        return whit_fail_memory(error, "the list of logit biases", n * sizeof *chain->bias_ids);
     memcpy(chain->bias_ids, o->bias_ids, n * sizeof *chain->bias_ids);
     memcpy(chain->bias_values, o->bias_values, n * sizeof *chain->bias_values);
     return WHIT_OK;

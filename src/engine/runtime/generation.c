@@ -76,7 +76,8 @@ static whit_status keep_logprobs(whit_generation *g, whit_error *error)
     if (!g->options.logprobs) return WHIT_OK;
     g->n_logprobs = (size_t)g->options.n_tokens * (1 + g->options.n_top_logprobs);
     g->logprobs = whit_zalloc_array(g->allocator, g->n_logprobs ? g->n_logprobs : 1, sizeof *g->logprobs);
-    return g->logprobs ? WHIT_OK : whit_fail_memory(error, "log-probabilities", g->n_logprobs * sizeof *g->logprobs);
+    return g->logprobs ? WHIT_OK
+                       : whit_fail_memory(error, "the log-probabilities", g->n_logprobs * sizeof *g->logprobs);
 }
 
 /* Feeds the prompt to the detokenizer and discards its text: generated tokens complete the spaces and characters that
@@ -308,8 +309,7 @@ whit_status whit_generation_check(whit_generation *g, whit_error *error)
             &reason, error);
     if (whit_session_room(g->session, g->options.sequence)) return WHIT_OK;
     return fail_generation(g,
-                           whit_fail(&reason, WHIT_ERROR_LIMIT,
-                                     "the context of %u tokens is full: choose a larger one",
+                           whit_fail(&reason, WHIT_ERROR_LIMIT, "the context of %u tokens is full: choose a larger one",
                                      g->session->options.n_ctx_tokens),
                            &reason, error);
 }

@@ -29,7 +29,7 @@ whit_status whit_held_open(const char *const *stop, size_t n_stop, size_t text_b
     }
     if (whit_buf_reserve(&held->text, text_bytes + held->longest_stop)) return WHIT_OK;
     whit_held_close(held);
-    return whit_fail_memory(error, "generated text", text_bytes);
+    return whit_fail_memory(error, "the generated text", text_bytes);
 }
 
 void whit_held_close(whit_held *held)
@@ -76,7 +76,7 @@ whit_status whit_held_add(whit_held *held, const char *text, size_t n, bool last
     if (held->stopped) return WHIT_OK;
     if (n && !whit_buf_append(&held->text, text, n)) {
         held->text.failed = false; /* the existing text can still be returned */
-        return whit_fail_memory(error, "generated text", n);
+        return whit_fail_memory(error, "the generated text", n);
     }
     size_t stop = find_stop(held);
     held->stopped = stop < held->text.size_bytes;

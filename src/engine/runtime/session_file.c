@@ -67,7 +67,7 @@ static whit_status read_tail(const whit_session_file *file, const whit_tail_view
             "%s: the tail of its KV cache does not fit this model: the session is damaged; begin a new one",
             file->log.path);
     uint8_t *data = whit_alloc(file->allocator, (size_t)tail->n_bytes);
-    if (!data) return whit_fail_memory(error, "a session's tail", (size_t)tail->n_bytes);
+    if (!data) return whit_fail_memory(error, "the end of a session's cache", (size_t)tail->n_bytes);
     whit_status status = whit_ndf_log_read(&file->log, tail->offset, data, (size_t)tail->n_bytes, error);
     if (status == WHIT_OK && !whit_kv_tail_fits(kv, n_tokens, data)) status = not_made(file, error);
     if (status == WHIT_OK) status = whit_kv_begin_at(kv, file->sequence, n_tokens / WHIT_KV_BLOCK_TOKENS, error);
@@ -160,8 +160,8 @@ static whit_status restore(whit_session_file *file, whit_error *error)
     uint64_t n = file->record.n_present;
     if (n > s->options.n_ctx_tokens)
         return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "%s: the session has %llu tokens, but the context is %u: choose a larger one",
-                         file->log.path, (unsigned long long)n, s->options.n_ctx_tokens);
+                         "%s: the session has %llu tokens, but the context is %u: choose a larger one", file->log.path,
+                         (unsigned long long)n, s->options.n_ctx_tokens);
     WHIT_TRY(whit_session_truncate(s, file->sequence, 0, error));
     uint32_t n_blocks = whit_session_record_n_blocks(&file->record);
     if (n_blocks > n / WHIT_KV_BLOCK_TOKENS) n_blocks = (uint32_t)(n / WHIT_KV_BLOCK_TOKENS);
@@ -341,7 +341,7 @@ static whit_status write_tail(whit_session_file *file, const whit_turn_header *h
 {
     if (saved) return whit_ndf_log_add(&file->log, saved, (size_t)h->tail_bytes, error);
     uint8_t *tail = whit_alloc(file->allocator, (size_t)h->tail_bytes);
-    if (!tail) return whit_fail_memory(error, "a session's tail", (size_t)h->tail_bytes);
+    if (!tail) return whit_fail_memory(error, "the end of a session's cache", (size_t)h->tail_bytes);
     whit_kv_tail_save(&file->session->kv, file->sequence, (uint32_t)h->n_present, tail);
     whit_status status = whit_ndf_log_add(&file->log, tail, (size_t)h->tail_bytes, error);
     whit_free(file->allocator, tail, (size_t)h->tail_bytes);

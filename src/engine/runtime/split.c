@@ -61,7 +61,7 @@ whit_status whit_split_join(const whit_model *model, whit_status status, whit_er
 whit_status whit_model_split(whit_model *model, const whit_ranks *ranks, whit_error *error)
 {
     whit_model_ranks *split = whit_zalloc(model->allocator, sizeof *split);
-    if (!split) return whit_fail_memory(error, "the ranks", sizeof *split);
+    if (!split) return whit_fail_memory(error, "the list of machines", sizeof *split);
     split->ranks = ranks;
     model->split = split;
     uint8_t identity[WHIT_HASH_BYTES];

@@ -24,7 +24,7 @@ struct whit_tokenizers {
 whit_status whit_tokenizers_open(const whit_allocator *allocator, whit_tokenizers **tokenizers, whit_error *error)
 {
     *tokenizers = whit_zalloc(allocator, sizeof **tokenizers);
-    if (!*tokenizers) return whit_fail_memory(error, "tokenizers", sizeof **tokenizers);
+    if (!*tokenizers) return whit_fail_memory(error, "the tokenizers", sizeof **tokenizers);
     (*tokenizers)->allocator = allocator;
     pthread_mutex_init(&(*tokenizers)->lock, NULL);
     return WHIT_OK;

@@ -24,11 +24,11 @@ static whit_status make_folders(char *path, whit_error *error)
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         int failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        whit_status status = failed ? whit_fail_errno(error, path, "make the cache folder") : WHIT_OK;
+        whit_status status = failed ? whit_fail_errno(error, path, "create this cache folder") : WHIT_OK;
         *slash = '/';
         if (failed) return status;
     }
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, path, "make the cache folder");
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return whit_fail_errno(error, path, "create this cache folder");
     return WHIT_OK;
 }
 
@@ -56,7 +56,7 @@ whit_status whit_cache_folder(const char *cache_dir, char folder[WHIT_CACHE_PATH
     WHIT_TRY(whit_cache_name_folder(cache_dir, folder, error));
     WHIT_TRY(make_folders(folder, error));
     struct stat info;
-    if (lstat(folder, &info) != 0) return whit_fail_errno(error, folder, "examine the cache folder");
+    if (lstat(folder, &info) != 0) return whit_fail_errno(error, folder, "examine this cache folder");
     if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077))
         return whit_fail(
             error, WHIT_ERROR_IO,

@@ -124,7 +124,7 @@ static whit_status read_file(whit_gguf *gguf, whit_buf *keys, whit_error *error)
         whit_gguf_tensor tensor;
         WHIT_TRY(read_tensor(&cursor, index, &tensor));
         if (!whit_buf_append(&gguf->tensor_memory, &tensor, sizeof tensor))
-            return whit_fail_memory(error, "tensor infos", gguf->tensor_memory.size_bytes + sizeof tensor);
+            return whit_fail_memory(error, "the list of tensors", gguf->tensor_memory.size_bytes + sizeof tensor);
     }
     uint64_t rest = cursor.at % file->alignment_bytes;
     file->data_start_bytes = cursor.at + (rest ? file->alignment_bytes - rest : 0);
@@ -182,7 +182,8 @@ static whit_status index_tensors(whit_gguf *gguf, whit_error *error)
     gguf->tensors = WHIT_ITEMS(whit_gguf_tensor, &gguf->tensor_memory);
     gguf->n_tensors = gguf->tensor_memory.size_bytes / sizeof *gguf->tensors;
     gguf->tensors_by_name = sort_names(gguf->allocator, gguf->tensors, gguf->n_tensors, compare_tensors, &twice);
-    if (!gguf->tensors_by_name) return whit_fail_memory(error, "tensor names", gguf->n_tensors * sizeof(uint32_t));
+    if (!gguf->tensors_by_name)
+        return whit_fail_memory(error, "the names of tensors", gguf->n_tensors * sizeof(uint32_t));
     if (twice < gguf->n_tensors) {
         const whit_gguf_tensor *tensor = &gguf->tensors[twice];
         return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor %.*s occurs twice: the file is damaged",
@@ -223,7 +224,7 @@ const char *whit_gguf_notes(const whit_gguf *gguf)
 static whit_status create(const whit_allocator *allocator, size_t n_files, whit_gguf **gguf, whit_error *error)
 {
     *gguf = whit_zalloc(allocator, sizeof **gguf);
-    if (!*gguf) return whit_fail_memory(error, "a GGUF reader", sizeof **gguf);
+    if (!*gguf) return whit_fail_memory(error, "reading the GGUF file", sizeof **gguf);
     (*gguf)->allocator = allocator;
     (*gguf)->key_memory.allocator = (*gguf)->tensor_memory.allocator = allocator;
     (*gguf)->override_memory.allocator = (*gguf)->notes.allocator = allocator;
@@ -278,7 +279,7 @@ static whit_status finish_index(whit_gguf *gguf, whit_error *error)
     WHIT_TRY(whit_gguf_index_keys(gguf, error));
     WHIT_TRY(index_tensors(gguf, error));
     WHIT_TRY(whit_gguf_place_tensors(gguf, error));
-    if (!whit_buf_append(&gguf->notes, "", 1)) return whit_fail_memory(error, "notes", 1);
+    if (!whit_buf_append(&gguf->notes, "", 1)) return whit_fail_memory(error, "the notes on the file", 1);
     return WHIT_OK;
 }
 

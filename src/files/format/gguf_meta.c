@@ -135,7 +135,7 @@ whit_status whit_gguf_read_keys(whit_gguf_cursor *cursor, uint64_t n_keys, whit_
         const uint8_t *type = whit_gguf_take(cursor, 4, "a metadata type");
         if (!type || !read_value(cursor, whit_load_u32(type), &key)) return WHIT_ERROR_FORMAT;
         if (!whit_buf_append(keys, &key, sizeof key))
-            return whit_fail_memory(cursor->error, "metadata keys", keys->size_bytes + sizeof key);
+            return whit_fail_memory(cursor->error, "the list of metadata keys", keys->size_bytes + sizeof key);
     }
     return WHIT_OK;
 }

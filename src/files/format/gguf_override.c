@@ -113,7 +113,7 @@ static whit_status put_key(whit_gguf *gguf, const struct override *override, whi
             return WHIT_OK;
         }
     if (!whit_buf_append(&gguf->key_memory, &key, sizeof key))
-        return whit_fail_memory(error, "metadata keys", gguf->key_memory.size_bytes + sizeof key);
+        return whit_fail_memory(error, "the list of metadata keys", gguf->key_memory.size_bytes + sizeof key);
     return whit_gguf_index_keys(gguf, error);
 }
 
@@ -123,7 +123,7 @@ whit_status whit_gguf_override(whit_gguf *gguf, const char *const *texts, size_t
     whit_buf *bytes = &gguf->override_memory;
     /* A number takes 8 bytes, less than twice its shortest text "k=int:1": the buffer never moves under its keys. */
     for (size_t i = 0; i < n_texts; i++) n_bytes += 2 * strlen(texts[i]);
-    if (!whit_buf_reserve(bytes, n_bytes)) return whit_fail_memory(error, "metadata keys", n_bytes);
+    if (!whit_buf_reserve(bytes, n_bytes)) return whit_fail_memory(error, "the list of metadata keys", n_bytes);
     for (size_t i = 0; i < n_texts; i++)
         for (const char *at = texts[i]; at;) {
             struct override override;

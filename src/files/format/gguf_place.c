@@ -168,7 +168,7 @@ static whit_status decide(whit_gguf *gguf, const struct place *places, uint32_t 
     if (!whit_buf_printf(&gguf->notes,
                          "type id %u is read as %s (%u bytes for %u weights), by the stride of %zu tensor%s\n", id,
                          info->name, info->block_bytes, info->block_elems, n_tensors, whit_plural(n_tensors)))
-        return whit_fail_memory(error, "notes", gguf->notes.size_bytes);
+        return whit_fail_memory(error, "the notes on the file", gguf->notes.size_bytes);
     return WHIT_OK;
 }
 
@@ -248,7 +248,7 @@ whit_status whit_gguf_place_tensors(whit_gguf *gguf, whit_error *error)
 {
     size_t n_bytes = gguf->n_tensors * sizeof(struct place); /* n_tensors is bounded by the reader */
     struct place *places = whit_alloc(gguf->allocator, n_bytes);
-    if (!places) return whit_fail_memory(error, "tensor places", n_bytes);
+    if (!places) return whit_fail_memory(error, "the list of tensors", n_bytes);
     whit_status status = measure_rooms(gguf, places, error);
     if (status == WHIT_OK) status = decide_kinds(gguf, places, error);
     if (status == WHIT_OK) status = check_sizes(gguf, places, error);

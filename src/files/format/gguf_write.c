@@ -124,7 +124,8 @@ static whit_status write_padding(whit_gguf_writer *writer, uint64_t n_bytes, whi
 whit_status whit_gguf_write_head(whit_gguf_writer *writer, whit_writer *file, whit_error *error)
 {
     if (writer->keys.failed || writer->infos.failed || writer->sizes.failed)
-        return whit_fail_memory(error, "GGUF metadata", writer->keys.size_bytes + writer->infos.size_bytes);
+        return whit_fail_memory(error, "the metadata of the GGUF file",
+                                writer->keys.size_bytes + writer->infos.size_bytes);
     uint8_t head[24] = "GGUF";
     head[4] = WHIT_GGUF_VERSION;
     memcpy(head + 8, &writer->n_tensors, 8);

@@ -34,7 +34,7 @@ static whit_status open_locked(const char *path, whit_ndf_log_mode mode, int *fd
     const uint64_t until_ns = whit_now_ns() + (mode == WHIT_NDF_LOG_APPEND_SOON ? SOON_NS : 0);
     for (int n_tries = 0; n_tries < 100; n_tries++) {
         *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-        if (*fd < 0) return whit_fail_errno(error, path, "open to append");
+        if (*fd < 0) return whit_fail_errno(error, path, "open it to append");
         while (flock(*fd, LOCK_EX | (mode == WHIT_NDF_LOG_APPEND ? 0 : LOCK_NB)) != 0) {
             if (errno == EWOULDBLOCK && whit_now_ns() < until_ns) {
                 nanosleep(&pause, NULL);
@@ -60,7 +60,7 @@ static whit_status refuse_damaged_tail(const whit_ndf_log *log, whit_error *erro
     const whit_ndf_chain *chain = &log->chain;
     if (chain->file_bytes == chain->end_bytes) return WHIT_OK;
     uint8_t *bytes = whit_alloc(log->allocator, SCAN_BYTES);
-    if (!bytes) return whit_fail_memory(error, "a buffer", SCAN_BYTES);
+    if (!bytes) return whit_fail_memory(error, "a buffer of the file", SCAN_BYTES);
     whit_status status = WHIT_OK;
     uint64_t offset = chain->end_bytes;
     while (status == WHIT_OK) {
@@ -214,10 +214,10 @@ whit_status whit_ndf_log_check(const whit_ndf_log *log, uint32_t i, whit_error *
     const size_t n_pieces = whit_pool_size(pool) * piece_bytes + 1;
     whit_ndf_header header;
     uint8_t root[WHIT_HASH_BYTES];
-    if (n_chunks > UINT32_MAX / WHIT_HASH_BYTES) return whit_fail_memory(error, "leaf hashes", SIZE_MAX);
+    if (n_chunks > UINT32_MAX / WHIT_HASH_BYTES) return whit_fail_memory(error, "the digests of the file", SIZE_MAX);
     const size_t n_leaves = (size_t)n_chunks * WHIT_HASH_BYTES;
     uint8_t *bytes = whit_alloc(log->allocator, n_pieces + n_leaves);
-    if (!bytes) return whit_fail_memory(error, "a buffer", n_pieces + n_leaves);
+    if (!bytes) return whit_fail_memory(error, "a buffer of the file", n_pieces + n_leaves);
     check_work work = {
         .log = log, .frame = frame, .pieces = bytes + n_leaves, .piece_bytes = piece_bytes, .leaves = bytes};
     whit_status status = whit_ndf_log_read(log, frame->offset, &header, sizeof header, error);
@@ -289,7 +289,7 @@ static whit_status check_room(const whit_ndf_log *log, whit_error *error)
 
 static whit_status flush(const whit_ndf_log *log, whit_error *error)
 {
-    return fsync(log->fd) == 0 ? WHIT_OK : whit_fail_errno(error, log->path, "flush to disk");
+    return fsync(log->fd) == 0 ? WHIT_OK : whit_fail_errno(error, log->path, "flush it to the disk");
 }
 
 whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *name, uint64_t data_bytes,
@@ -298,7 +298,7 @@ whit_status whit_ndf_log_begin(whit_ndf_log *log, uint32_t type, const char *nam
     WHIT_TRY(whit_ndf_check_appended(log->path, type, name, error));
     WHIT_TRY(check_room(log, error));
     if (log->changed && ftruncate(log->fd, (off_t)log->end_bytes) != 0)
-        return whit_fail_errno(error, log->path, "cut off a torn tail");
+        return whit_fail_errno(error, log->path, "cut off its incomplete end");
     log->changed = true;
     log->stream.out = &log->out;
     log->out.offset_bytes = log->end_bytes;

@@ -19,7 +19,7 @@ static whit_status end_leaf(whit_ndf_stream *stream, whit_error *error)
     uint8_t leaf[WHIT_HASH_BYTES];
     whit_hash_end(&stream->chunk, leaf);
     if (!whit_buf_append(&stream->leaves, leaf, sizeof leaf))
-        return whit_fail_memory(error, "leaf hashes", stream->leaves.size_bytes + sizeof leaf);
+        return whit_fail_memory(error, "the digests of the file", stream->leaves.size_bytes + sizeof leaf);
     return WHIT_OK;
 }
 

@@ -231,7 +231,7 @@ static whit_status list_frames(work *job, whit_error *error)
     if (job->n_chunks > UINT32_MAX)
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the file is larger than 4 PiB, the limit", whit_ndf_path(ndf));
     job->leaves = whit_zalloc_array(ndf->allocator, job->n_chunks, WHIT_HASH_BYTES);
-    if (!job->leaves) return whit_fail_memory(error, "chunk hashes", job->n_chunks * WHIT_HASH_BYTES);
+    if (!job->leaves) return whit_fail_memory(error, "the digests of the file", job->n_chunks * WHIT_HASH_BYTES);
     return WHIT_OK;
 }
 

@@ -111,7 +111,7 @@ whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options 
     *writer = NULL;
     whit_hash_prepare();
     whit_ndf_writer *made = whit_zalloc(allocator, sizeof *made);
-    if (!made) return whit_fail_memory(error, "a writer", sizeof *made);
+    if (!made) return whit_fail_memory(error, "writing the file", sizeof *made);
     made->allocator = allocator;
     if (options) made->options = *options;
     made->config.allocator = made->meta.allocator = made->templates.allocator = allocator;
@@ -121,7 +121,7 @@ whit_status whit_ndf_writer_open(const char *path, const whit_ndf_write_options 
     if (path && !(made->path = whit_strndup(allocator, path, strlen(path))))
         status = whit_fail_memory(error, "a file name", strlen(path) + 1);
     if (status == WHIT_OK && !(made->outputs = whit_zalloc(allocator, sizeof *made->outputs)))
-        status = whit_fail_memory(error, "a writer", sizeof *made->outputs);
+        status = whit_fail_memory(error, "writing the file", sizeof *made->outputs);
     if (status == WHIT_OK) {
         made->n_outputs = 1;
         status = whit_writer_open(path, allocator, &made->outputs[0].file, error);
@@ -347,11 +347,11 @@ static whit_status write_section(whit_ndf_writer *writer, whit_ndf_section_kind 
     case WHIT_NDF_TEMPLATES: WHIT_TRY(whit_table_build(&writer->templates, head, error)); break;
     case WHIT_NDF_TENSORS: (void)write_tensors(writer, head); break;
     case WHIT_NDF_FILES:
-        if (!write_files(writer, head)) return whit_fail_memory(error, "a directory", head->size_bytes);
+        if (!write_files(writer, head)) return whit_fail_memory(error, "the directory of tensors", head->size_bytes);
         break;
     case WHIT_NDF_SECTION_COUNT: break;
     }
-    if (head->failed) return whit_fail_memory(error, "a directory", head->size_bytes);
+    if (head->failed) return whit_fail_memory(error, "the directory of tensors", head->size_bytes);
     whit_ndf_section section = {kind, 0, start, head->size_bytes - start};
     memcpy(head->data + sizeof(whit_ndf_head) + (kind - 1) * sizeof section, &section, sizeof section);
     return WHIT_OK;

@@ -184,7 +184,7 @@ static whit_status read_file(whit_safetensors *set, whit_buf *list, whit_error *
         tensor.name = whit_json_string(json, key, &tensor.name_bytes);
         WHIT_TRY(read_tensor(file, key, data_start, &tensor, error));
         if (!whit_buf_append(list, &tensor, sizeof tensor))
-            return whit_fail_memory(error, "tensor infos", list->size_bytes + sizeof tensor);
+            return whit_fail_memory(error, "the list of tensors", list->size_bytes + sizeof tensor);
     }
     size_t n = list->size_bytes / sizeof(whit_safetensor);
     whit_safetensor *tensors = WHIT_ITEMS(whit_safetensor, list);
@@ -283,7 +283,7 @@ static whit_status read_shard(whit_safetensors *set, const char *index_path, con
             status = whit_json_fail(&set->index, entries[i].key, error, "tensor %.*s is not in its shard %s",
                                     shown(wanted.name_bytes), wanted.name, path);
         else if (!whit_buf_append(&set->tensor_memory, found, sizeof *found))
-            status = whit_fail_memory(error, "tensor infos", set->tensor_memory.size_bytes);
+            status = whit_fail_memory(error, "the list of tensors", set->tensor_memory.size_bytes);
     }
     whit_buf_free(&list);
     whit_free(set->allocator, path, path_bytes);
@@ -340,7 +340,7 @@ static whit_status open_any(const char *path, const void *data, size_t size_byte
 {
     *set = NULL;
     whit_safetensors *opened = whit_zalloc(allocator, sizeof *opened);
-    if (!opened) return whit_fail_memory(error, "a safetensors reader", sizeof *opened);
+    if (!opened) return whit_fail_memory(error, "reading the safetensors files", sizeof *opened);
     opened->allocator = opened->file_memory.allocator = opened->tensor_memory.allocator = opened->index_text.allocator =
         allocator;
     whit_status status = open_set(opened, path, data, size_bytes, error);

@@ -62,9 +62,11 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
             "token of that account (HF_TOKEN or --token)",
             what, answer->status);
     if (strcmp(code, "RevisionNotFound") == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this revision (%ld)", what, answer->status);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this revision (HTTP status %ld)", what,
+                         answer->status);
     if (strcmp(code, "EntryNotFound") == 0)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this file (%ld)", what, answer->status);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have this file (HTTP status %ld)", what,
+                         answer->status);
     if (answer->status == 401)
         return whit_fail(error, WHIT_ERROR_IO,
                          "%s: the hub needs a valid token (401): set HF_TOKEN or give --token; hubs give the same "
@@ -77,8 +79,8 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have it (404); is the name right?", what);
     if (answer->status == 429)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub limits the rate of requests (429); try again later", what);
-    return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered %ld%s%s", what, answer->status, *code ? " " : "",
-                     code);
+    return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered with the HTTP status %ld%s%s", what, answer->status,
+                     *code ? " " : "", code);
 }
 
 /* ---- into memory ---------------------------------------------------------------------------- */
@@ -270,7 +272,7 @@ static whit_status download(struct transfer *t, const char *url, whit_error *err
                          "%s: the downloaded file does not match the hub's digest; it was removed", t->what);
     }
     t->file->size_bytes = t->have;
-    if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush to disk");
+    if (fsync(t->fd) != 0) return whit_fail_errno(error, t->part, "flush it to the disk");
     /* Without a digest a later run needs the ETag again if this run does not complete. */
     if (t->file->digest_kind != WHIT_HUB_NO_DIGEST) unlink(t->etag_path);
     return WHIT_OK;

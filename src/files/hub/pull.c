@@ -149,7 +149,7 @@ static whit_status make_folders(const struct pull *pull, char *path, whit_error 
     for (char *slash = strchr(path + strlen(pull->entry.folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        whit_status status = failed ? whit_fail_errno(error, path, "make the folder") : WHIT_OK;
+        whit_status status = failed ? whit_fail_errno(error, path, "create this folder") : WHIT_OK;
         *slash = '/';
         if (failed) return status;
     }
@@ -315,7 +315,8 @@ static whit_status install(struct pull *pull, whit_error *error)
         char from[WHIT_CACHE_PATH_BYTES], to[WHIT_CACHE_PATH_BYTES];
         WHIT_TRY(whit_hub_entry_path(&pull->entry, file->path, ".part", from, error));
         WHIT_TRY(whit_hub_entry_path(&pull->entry, file->path, "", to, error));
-        if (!pull->here[i] && rename(from, to) != 0) return whit_fail_errno(error, to, "rename the finished file to");
+        if (!pull->here[i] && rename(from, to) != 0)
+            return whit_fail_errno(error, to, "rename the finished file to this name");
         if (whit_hub_entry_path(&pull->entry, file->path, ".part.etag", from, NULL) == WHIT_OK) unlink(from);
         WHIT_TRY(whit_hub_listing_add(&pull->entry.files, file, error));
     }

@@ -99,7 +99,7 @@ whit_status whit_hub_entry_lock(whit_hub_entry *entry, whit_error *error)
     bool failed = mkdir(entry->folder, 0700) != 0 && errno != EEXIST;
     *slash = '/';
     if (failed || (mkdir(entry->folder, 0700) != 0 && errno != EEXIST))
-        return whit_fail_errno(error, entry->folder, "make the folder");
+        return whit_fail_errno(error, entry->folder, "create this folder");
     WHIT_TRY(whit_hub_entry_path(entry, LOCK, "", path, error));
     entry->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (entry->lock_fd < 0) return whit_fail_errno(error, path, "create");

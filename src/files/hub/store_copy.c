@@ -13,7 +13,7 @@ static whit_status make_above(const whit_hub_entry *entry, char *path, whit_erro
     for (char *slash = path + strlen(entry->folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = 0;
         bool failed = mkdir(path, 0700) != 0 && errno != EEXIST;
-        whit_status status = failed ? whit_fail_errno(error, path, "make the folder") : WHIT_OK;
+        whit_status status = failed ? whit_fail_errno(error, path, "create this folder") : WHIT_OK;
         *slash = '/';
         WHIT_TRY(status);
     }
@@ -30,7 +30,8 @@ static whit_status link_files(const whit_hub_entry *from, const whit_hub_choice 
         WHIT_TRY(whit_hub_entry_path(from, file->path, "", old_path, error));
         WHIT_TRY(whit_hub_entry_path(to, file->path, "", new_path, error));
         WHIT_TRY(make_above(to, new_path, error));
-        if (link(old_path, new_path) != 0 && errno != EEXIST) return whit_fail_errno(error, new_path, "link");
+        if (link(old_path, new_path) != 0 && errno != EEXIST)
+            return whit_fail_errno(error, new_path, "create this link");
         WHIT_TRY(whit_hub_listing_add(&to->files, file, error));
     }
     WHIT_TRY(whit_hub_listing_sort(&to->files, to->folder, error));

@@ -153,7 +153,7 @@ whit_status whit_ranks_open(whit_ranks *ranks, void (*waits)(void), whit_error *
                          LIBRARY
                          ": neither beside the program nor in lib/whit; install libopenmpi-dev and build again");
     struct mpi *mpi = calloc(1, sizeof *mpi);
-    if (!mpi) return whit_fail_memory(error, "the ranks", sizeof *mpi);
+    if (!mpi) return whit_fail_memory(error, "the list of machines", sizeof *mpi);
     mpi->calls = get();
     whit_status status = read_delay(mpi, error);
     if (status == WHIT_OK && open_watched(mpi, waits) != 0)

@@ -132,7 +132,7 @@ static whit_status add_matrices(struct choosing *c)
     c->matrices = whit_zalloc_array(c->b->allocator, source->n_tensors, sizeof *c->matrices);
     c->matrix_of = whit_zalloc_array(c->b->allocator, source->n_tensors, sizeof *c->matrix_of);
     if (!c->matrices || !c->matrix_of)
-        return whit_fail_memory(c->error, "the choice of codecs", source->n_tensors * sizeof *c->matrices);
+        return whit_fail_memory(c->error, "choosing the codecs", source->n_tensors * sizeof *c->matrices);
     double least = 0;
     for (uint32_t i = 0; i < source->n_tensors; i++) {
         const whit_source_tensor *tensor = &source->tensors[i];
@@ -335,7 +335,7 @@ static whit_status measure(struct choosing *c, const uint8_t *assigned, uint32_t
 static whit_status estimate_losses(struct choosing *c)
 {
     double *kl = whit_zalloc_array(c->b->allocator, c->n, sizeof *kl);
-    if (!kl) return whit_fail_memory(c->error, "the choice of codecs", c->n * sizeof *kl);
+    if (!kl) return whit_fail_memory(c->error, "choosing the codecs", c->n * sizeof *kl);
     whit_status status = measure(c, NULL, c->n, kl);
     for (uint32_t i = 0; status == WHIT_OK && i < c->n; i++) {
         struct matrix *m = &c->matrices[i];
@@ -358,7 +358,7 @@ static whit_status fill_knapsack(struct choosing *c)
     uint8_t *counts = whit_zalloc_array(a, c->n, 1), *chosen = whit_zalloc_array(a, c->n, 1);
     whit_status status = WHIT_OK;
     if (!costs || !losses || !counts || !chosen)
-        status = whit_fail_memory(c->error, "the choice of codecs", n_items * sizeof *costs);
+        status = whit_fail_memory(c->error, "choosing the codecs", n_items * sizeof *costs);
     for (uint32_t i = 0; status == WHIT_OK && i < c->n; i++) {
         counts[i] = (uint8_t)c->matrices[i].n;
         for (uint32_t k = 0; k < c->matrices[i].n; k++) {
@@ -434,7 +434,7 @@ static whit_status try_swaps(struct choosing *c, struct swap *tried, uint32_t *n
     double kl[SWAPS + 1];
     while (n < SWAPS && find_swap(c, room, tried, *n_tried, &tried[*n_tried])) n++, ++*n_tried;
     uint8_t *assigned = whit_zalloc_array(a, bytes, 1);
-    if (!assigned) return whit_fail_memory(c->error, "the choice of codecs", bytes);
+    if (!assigned) return whit_fail_memory(c->error, "choosing the codecs", bytes);
     for (uint32_t v = 0; v <= n; v++) {
         uint8_t *options = assigned + (size_t)v * c->n;
         for (uint32_t i = 0; i < c->n; i++) options[i] = (uint8_t)c->matrices[i].chosen;
@@ -474,7 +474,7 @@ static whit_status write_text(struct choosing *c, uint32_t n_tried, uint32_t n_k
                         o->row->name, o->bits / (double)m->elems, o->loss, m->kl, m->options[m->reference].row->name);
         c->b->choices[m->tensor] = (whit_budget_choice){o->row->name, o->type, o->sizes};
     }
-    return text->failed ? whit_fail_memory(c->error, "the choice of codecs", 1 << 16) : WHIT_OK;
+    return text->failed ? whit_fail_memory(c->error, "choosing the codecs", 1 << 16) : WHIT_OK;
 }
 
 static whit_status choose_all(struct choosing *c)

@@ -196,7 +196,7 @@ static whit_status round_plainly(struct compression *c, int32_t param, const whi
     float *values = whit_stream_values(&c->stream, WHIT_STREAM_COMPRESSED, param), fields[1];
     size_t n = type->n_cols;
     void *elems = whit_zalloc_array(c->allocator, n, sizeof(float));
-    if (!elems) return whit_fail_memory(c->error, "a row", n * sizeof(float));
+    if (!elems) return whit_fail_memory(c->error, "a row of a matrix", n * sizeof(float));
     whit_rows row = {.elems = elems, .fields = fields};
     c->stream.params[WHIT_STREAM_COMPRESSED].items[param].rounds_input = type->act == WHIT_TENSOR_ACT_TOKEN;
     for (size_t r = 0; r < type->n_rows; r++) {
@@ -521,7 +521,7 @@ static whit_status digest_tensor(void *context, uint32_t worker, uint32_t i, whi
     const whit_source_tensor *tensor = &c->source->tensors[i];
     size_t n = tensor->type.n_cols;
     float *row = whit_zalloc_array(c->allocator, n, sizeof *row);
-    whit_status status = row ? WHIT_OK : whit_fail_memory(error, "a row", n * sizeof *row);
+    whit_status status = row ? WHIT_OK : whit_fail_memory(error, "a row of a matrix", n * sizeof *row);
     whit_hash hash;
     whit_hash_begin(&hash, "whit.compress");
     whit_hash_add(&hash, tensor->name, sizeof tensor->name);

@@ -69,7 +69,7 @@ static whit_status add_plane(struct correction *c, uint32_t n_columns, whit_buf 
     s.values = whit_zalloc_array(a, elems, sizeof *s.values);
     whit_status status = s.columns && s.signs && s.scales && s.values
         ? WHIT_OK
-        : whit_fail_memory(c->error, "a sign plane", elems * sizeof(float));
+        : whit_fail_memory(c->error, "a matrix's plane of second signs", elems * sizeof(float));
     for (int turn = 0; status == WHIT_OK && turn < TURNS; turn++) {
         s.goes_on = turn > 0;
         status = whit_plane_find(&s, c->blas, c->pool, a, c->error);
@@ -96,8 +96,9 @@ static whit_status add_outliers(struct correction *c, size_t most, whit_buf *par
     s.list = whit_zalloc_array(a, most, sizeof *s.list);
     s.scales = whit_zalloc_array(a, n_tiles, sizeof *s.scales);
     add_scaled(c->solve->values, c->fixed, 1, c->sum, c->m * c->n);
-    whit_status status = s.list && s.scales ? whit_outliers_search(&s, c->blas, c->pool, a, c->error)
-                                            : whit_fail_memory(c->error, "outliers", most * sizeof *s.list);
+    whit_status status = s.list && s.scales
+        ? whit_outliers_search(&s, c->blas, c->pool, a, c->error)
+        : whit_fail_memory(c->error, "the outliers of a matrix", most * sizeof *s.list);
     *n_outliers = s.n;
     if (status == WHIT_OK && s.n) {
         for (int sign = 1; status == WHIT_OK && sign >= -1;

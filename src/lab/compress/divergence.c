@@ -76,7 +76,7 @@ static whit_status run_layer(struct measuring *m, uint32_t layer, whit_error *er
         if (!own && !m->x[v]) continue;
         if (!m->x[v]) {
             m->x[v] = whit_alloc(s->allocator, m->elems * sizeof(float));
-            if (!m->x[v]) return whit_fail_memory(error, "activations", m->elems * sizeof(float));
+            if (!m->x[v]) return whit_fail_memory(error, "the activations of a layer", m->elems * sizeof(float));
             memcpy(m->x[v], s->x[WHIT_STREAM_ORIGINAL], m->elems * sizeof(float));
         }
         s->x[WHIT_STREAM_COMPRESSED] = m->x[v];

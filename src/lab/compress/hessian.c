@@ -198,7 +198,8 @@ static whit_status sum_on_ranks(struct sums *sums, whit_error *error)
         whit_tree *tree = &sums->trees[is_held];
         const whit_hessian *shape = is_held ? &sums->pair->held : &sums->pair->text;
         whit_tree_node *node = node_of_batch(tree, s, batch, sums->is_held_out);
-        if (!node) return whit_fail_memory(error, "a Hessian", tree->n_values * sizeof(float));
+        if (!node)
+            return whit_fail_memory(error, "the statistics of a matrix's inputs", tree->n_values * sizeof(float));
         const whit_hessian part = hessian_in(node->values, shape);
         add_batch_products(sums, batch, &part);
         whit_tree_add(tree);
@@ -233,7 +234,7 @@ whit_status whit_hessian_gather(whit_hessian_pair *pair, whit_stream *s, const w
     if (!residual) n_out = 0;
     if (!make_hessian(s->allocator, &pair->text, n, n_out, moved) ||
         (sums.is_held_out && !make_hessian(s->allocator, &pair->held, n, n_out, moved)))
-        return whit_fail_memory(error, "a Hessian", (size_t)n * n * sizeof(float));
+        return whit_fail_memory(error, "the statistics of a matrix's inputs", (size_t)n * n * sizeof(float));
     whit_status status = WHIT_OK;
     if (s->ranks) {
         for (int i = 0; i < 2; i++)
@@ -445,7 +446,7 @@ static whit_status sum_experts_on_ranks(struct gathering *g, whit_tree trees[2],
     for (; batch < end; batch++) {
         whit_tree *tree = &trees[is_held_out && whit_stream_is_held(s, batch)];
         whit_tree_node *node = node_of_batch(tree, s, batch, is_held_out);
-        if (!node) return whit_fail_memory(error, "Hessians of experts", n_values * sizeof(float));
+        if (!node) return whit_fail_memory(error, "the statistics of experts' inputs", n_values * sizeof(float));
         add_batch(g, batch, node->values);
         whit_tree_add(tree);
     }
@@ -477,7 +478,8 @@ whit_status whit_hessian_gather_experts(whit_hessian_experts *experts, whit_stre
     experts->n_out = experts->residual ? s->graph.values[experts->residual - 1].width : 0;
     WHIT_TRY(whit_stream_wake(s, error));
     whit_status status = WHIT_OK;
-    if (!open_gathering(&g)) status = whit_fail_memory(error, "Hessians of experts", (size_t)g.n * g.n * sizeof(float));
+    if (!open_gathering(&g))
+        status = whit_fail_memory(error, "the statistics of experts' inputs", (size_t)g.n * g.n * sizeof(float));
     if (status == WHIT_OK && s->ranks) {
         whit_tree trees[2] = {{0}, {0}};
         status = sum_experts_on_ranks(&g, trees, error);

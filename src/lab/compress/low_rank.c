@@ -111,7 +111,7 @@ whit_status whit_low_rank_find(const whit_tensor_type *type, const float *d, con
         if (ok && *found) status = whit_low_rank_build(type, rank, &a_rows, &b_rows, a, part_a, part_b, error);
         if (ok && *found && status == WHIT_OK) multiply_pair(&p, false, false, p.b, p.a, p.m, p.n, p.r, values);
     }
-    if (!ok) status = whit_fail_memory(error, "a low-rank pair", most * rank * sizeof(float));
+    if (!ok) status = whit_fail_memory(error, "a matrix's low-rank pair", most * rank * sizeof(float));
     free_rows(&a_type, &a_rows, a);
     free_rows(&b_type, &b_rows, a);
     whit_free(a, p.a, p.r * p.n * sizeof(float));

@@ -206,7 +206,7 @@ whit_status whit_outliers_search(whit_outlier_search *s, const whit_blas *blas, 
     uint32_t n_items = (k.m + k.rows - 1) / k.rows;
     whit_status status = WHIT_OK;
     if (!k.steps || !k.n_steps || !k.first || !k.deltas || !k.inverse || !k.scratch || !gains)
-        status = whit_fail_memory(error, "outliers", n_steps * sizeof *k.steps);
+        status = whit_fail_memory(error, "the outliers of a matrix", n_steps * sizeof *k.steps);
     if (status == WHIT_OK) {
         for (size_t j = 0; j < k.n; j++) k.inverse[j] = 1 / s->h[j * k.n + j];
         if (!s->refit) {

@@ -77,7 +77,7 @@ whit_status whit_plane_find(whit_plane_search *s, const whit_blas *blas, whit_po
                        .scratch = whit_zalloc_array(a, scratch_elems, sizeof(float))};
     whit_status status = WHIT_OK;
     if (!x.ranked || !x.d || !x.h_columns || !x.dh || !x.h || !x.upper || !x.other || !x.target || !x.scratch)
-        status = whit_fail_memory(error, "a sign plane", m * n * sizeof(float));
+        status = whit_fail_memory(error, "a matrix's plane of second signs", m * n * sizeof(float));
     if (status == WHIT_OK) {
         if (!s->goes_on) choose_columns(s, x.ranked);
         whit_tensor_type type = whit_plane_type(s->type, s->n_columns);

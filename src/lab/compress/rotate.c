@@ -138,7 +138,7 @@ whit_status whit_rotation_measure(const whit_rotation *r, double *error_sum, whi
     const bool held = whit_stream_is_held(s, 7);
     whit_status status = WHIT_OK;
     double *errors = whit_zalloc_array(s->allocator, s->n_batches, sizeof *errors);
-    if (!errors) return whit_fail_memory(error, "errors of the text", s->n_batches * sizeof *errors);
+    if (!errors) return whit_fail_memory(error, "the errors on the text", s->n_batches * sizeof *errors);
     uint32_t batch, end = whit_stream_own_batches(s, &batch);
     for (; batch < end; batch++) {
         if (held && !whit_stream_is_held(s, batch)) continue;

@@ -118,7 +118,7 @@ static whit_status load_divisors(whit_stream *s, uint32_t i, whit_error *error)
     if (param < 0) return WHIT_OK;
     s->n_divisors[i] = s->params[0].items[param].n;
     s->divisors[i] = whit_zalloc_array(s->allocator, s->n_divisors[i], sizeof(float));
-    if (!s->divisors[i]) return whit_fail_memory(error, "RoPE factors", s->n_divisors[i] * sizeof(float));
+    if (!s->divisors[i]) return whit_fail_memory(error, "the list of RoPE factors", s->n_divisors[i] * sizeof(float));
     for (int side = 0; side < WHIT_STREAM_SIDES; side++) s->params[side].items[param].value = s->divisors[i];
     return read_tensor(s, param, s->divisors[i], error);
 }
@@ -260,7 +260,7 @@ static whit_status open_parts(whit_stream *s, const int32_t *ids, size_t n_ids, 
     size_t n = (size_t)s->n_batches * s->n_rows;
     s->ids = whit_zalloc_array(a, n, sizeof *s->ids);
     if (!s->ids || !make_activations(s, n))
-        return whit_fail_memory(error, "activations", n * s->n_embd * sizeof(float));
+        return whit_fail_memory(error, "the activations of a layer", n * s->n_embd * sizeof(float));
     cut_windows(s, ids, n_windows, n_all, bos);
     WHIT_TRY(add_params(s, error));
     for (uint32_t i = 0; i < whit_config_n_ropes(&s->source->config); i++) WHIT_TRY(load_divisors(s, i, error));

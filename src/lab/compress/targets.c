@@ -68,7 +68,7 @@ whit_status whit_factor_make(whit_hessian *hessian, uint32_t group, bool ordered
     whit_status status = WHIT_OK;
     bool done = false;
     if (!f->damped || !f->upper || !f->order || !other || !diagonal || !scratch)
-        status = whit_fail_memory(error, "a Hessian", square * sizeof(float));
+        status = whit_fail_memory(error, "the statistics of a matrix's inputs", square * sizeof(float));
     for (size_t i = 0; status == WHIT_OK && i < n; i++) diagonal[i] = f->damped[i * n + i];
     for (float share = DAMPING; status == WHIT_OK && !done && share <= MOST_DAMPING; share *= 10) {
         double mean = damp(f->damped, diagonal, n, share);

@@ -62,7 +62,7 @@ static whit_status find_overwrites(whit_tape *tape, whit_error *error)
 {
     const whit_graph *g = tape->graph;
     bool *written = whit_zalloc_array(tape->allocator, g->n_values + 1, sizeof *written);
-    if (!written) return whit_fail_memory(error, "the tape", g->n_values);
+    if (!written) return whit_fail_memory(error, "the values of a training step", g->n_values);
     written[tape->root[g->output]] = true;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
         const whit_node *node = &g->nodes[i];
@@ -96,7 +96,7 @@ static whit_status find_sole_writers(whit_tape *tape, whit_error *error)
         if (step->is_sole) tape->is_sole[step->node->weight] = true;
     }
     whit_free(tape->allocator, n_uses, (n + 1) * sizeof *n_uses);
-    return ok ? WHIT_OK : whit_fail_memory(error, "the tape", (n + 1) * sizeof *n_uses);
+    return ok ? WHIT_OK : whit_fail_memory(error, "the values of a training step", (n + 1) * sizeof *n_uses);
 }
 
 /* Assigns places in the arena; with a NULL arena it only counts. */
@@ -306,7 +306,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
     tape->gradient = whit_zalloc_array(allocator, n, sizeof *tape->gradient);
     whit_status status = WHIT_OK;
     if (!tape->steps || !tape->segment_of || !tape->crosses || !tape->root || !tape->value || !tape->gradient)
-        status = whit_fail_memory(error, "the tape", n * sizeof *tape->value);
+        status = whit_fail_memory(error, "the values of a training step", n * sizeof *tape->value);
     if (status == WHIT_OK) {
         cut_segments(tape);
         find_sizes(tape);
@@ -318,7 +318,7 @@ whit_status whit_tape_open(whit_tape *tape, const whit_graph *graph, const whit_
         place_all(tape, &placer);
         tape->arena_bytes = placer.n_elems * sizeof(float);
         tape->arena = whit_alloc(allocator, tape->arena_bytes);
-        if (!tape->arena) status = whit_fail_memory(error, "activations", tape->arena_bytes);
+        if (!tape->arena) status = whit_fail_memory(error, "the activations of a layer", tape->arena_bytes);
         placer = (struct placer){.arena = tape->arena};
         if (status == WHIT_OK) place_all(tape, &placer);
     }

@@ -156,7 +156,7 @@ static whit_status check_scales(whit_params *params, const char *path, const whi
         double lost = 0, all = 0;
         if (!param->frozen || !param->coded) continue;
         float *row = whit_zalloc_array(params->allocator, param->type.n_cols, sizeof *row);
-        if (!row) return whit_fail_memory(error, "a row", param->type.n_cols * sizeof *row);
+        if (!row) return whit_fail_memory(error, "a row of a matrix", param->type.n_cols * sizeof *row);
         for (uint32_t r = 0; r < param->type.n_rows; r++) compare_row(params, param, r, row, &lost, &all);
         whit_free(params->allocator, row, param->type.n_cols * sizeof *row);
         if (lost > 1e-6 * all)

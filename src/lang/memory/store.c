@@ -267,7 +267,7 @@ whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vecto
     batch->vectors.allocator = batch->ends.allocator = batch->texts.allocator = batch->allocator;
     if (!whit_buf_append(&batch->texts, text, n_bytes) || !whit_buf_append(&batch->ends, &end, sizeof end) ||
         !whit_buf_append(&batch->vectors, vector, VECTOR_BYTES))
-        return whit_fail_memory(error, "records", batch->vectors.size_bytes);
+        return whit_fail_memory(error, "the records of the memory", batch->vectors.size_bytes);
     batch->n_records++;
     return WHIT_OK;
 }
@@ -289,7 +289,7 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
     whit_status status = WHIT_OK;
     bool is_new = access(path, F_OK) != 0;
     if (!ok)
-        status = whit_fail_memory(error, "records", batch->vectors.size_bytes);
+        status = whit_fail_memory(error, "the records of the memory", batch->vectors.size_bytes);
     else if (is_new) {
         status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
                                        error);

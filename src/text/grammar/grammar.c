@@ -13,7 +13,7 @@ static whit_status fail_pool(const whit_state_pool *pool, whit_error *error)
     if (pool->limit)
         return whit_fail(error, WHIT_ERROR_LIMIT,
                          "the grammar is too ambiguous: %s; let its alternatives begin differently", pool->limit);
-    return whit_fail_memory(error, "the states of a grammar", pool->frames.size_bytes);
+    return whit_fail_memory(error, "the states of the grammar", pool->frames.size_bytes);
 }
 
 /* Opens the state pools and the masks of a grammar whose graph is set; the caller closes it on failure. */
@@ -144,7 +144,7 @@ static whit_status collect(whit_grammar *g, whit_error *error)
     if (moved.failed) {
         whit_state_pool_close(&moved);
         forget_masks(g);
-        return whit_fail_memory(error, "the states of a grammar", g->exact.frames.size_bytes);
+        return whit_fail_memory(error, "the states of the grammar", g->exact.frames.size_bytes);
     }
     whit_state_pool_close(&g->exact);
     g->exact = moved;

@@ -100,7 +100,7 @@ whit_status whit_state_pool_open(const whit_automaton *graph, const whit_allocat
         if (!pool->failed) return WHIT_OK;
     }
     whit_state_pool_close(pool);
-    return whit_fail_memory(error, "the states of a grammar", FIRST_SLOTS * sizeof *pool->seen);
+    return whit_fail_memory(error, "the states of the grammar", FIRST_SLOTS * sizeof *pool->seen);
 }
 
 void whit_state_pool_close(whit_state_pool *pool)

@@ -117,7 +117,7 @@ static whit_status build_trie(whit_grammar_vocabulary *v, const item *items, whi
     uint32_t *path = whit_zalloc_array(v->allocator, v->longest_bytes + 1, sizeof *path), open = 1;
     if (!v->nodes || !v->order || !path) {
         whit_free(v->allocator, path, (v->longest_bytes + 1) * sizeof *path);
-        return whit_fail_memory(error, "the trie of a vocabulary", n_nodes * sizeof *v->nodes);
+        return whit_fail_memory(error, "the index of the vocabulary", n_nodes * sizeof *v->nodes);
     }
     v->n_nodes = 1;
     v->nodes[0].string = v->nodes[0].whole = true;

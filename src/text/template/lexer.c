@@ -54,7 +54,7 @@ static whit_status add_lexeme(lexer *l, whit_lexeme_type type, size_t offset, wh
         size_t capacity = l->capacity ? l->capacity * 2 : 64;
         whit_lexeme *items =
             whit_datum_pool_grow(l->pool, l->tokens.items, l->tokens.n * sizeof *items, capacity * sizeof *items);
-        if (!items) return whit_fail_memory(l->error, "template tokens", capacity * sizeof *items);
+        if (!items) return whit_fail_memory(l->error, "the tokens of the chat template", capacity * sizeof *items);
         l->tokens.items = items;
         l->capacity = capacity;
     }
@@ -65,7 +65,7 @@ static whit_status add_lexeme(lexer *l, whit_lexeme_type type, size_t offset, wh
 static whit_status add_text(lexer *l, whit_lexeme_type type, size_t begin, size_t end)
 {
     const whit_text *text = whit_text_new(l->pool, l->source + begin, end - begin, false);
-    if (!text) return whit_fail_memory(l->error, "template text", end - begin);
+    if (!text) return whit_fail_memory(l->error, "the text of the chat template", end - begin);
     return add_lexeme(l, type, begin, whit_datum_text(text));
 }
 
@@ -205,7 +205,9 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
         whit_builder_point(b, point, false);
         return WHIT_OK;
     }
-    if (c == 'N') return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "named characters are not supported");
+    if (c == 'N')
+        return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED,
+                         "named characters (\\N{...}) are not supported: write the character itself");
     whit_builder_str(b, "\\");
     whit_builder_bytes(b, &c, 1, false); /* if the character has more bytes, they follow as plain text */
     return WHIT_OK;
@@ -227,7 +229,7 @@ static whit_status read_string(lexer *l)
         WHIT_TRY(read_escape(l, &b, &at, end));
     }
     const whit_text *text = whit_builder_end(&b);
-    if (!text) return whit_fail_memory(l->error, "template text", end - begin);
+    if (!text) return whit_fail_memory(l->error, "the text of the chat template", end - begin);
     l->at = end + 1;
     return add_lexeme(l, WHIT_LEXEME_CONSTANT, begin, whit_datum_text(text));
 }

@@ -427,5 +427,5 @@ whit_status whit_datum_from_json(whit_datum_pool *pool, const char *json, size_t
     WHIT_TRY(whit_json_parse("JSON", json, n_bytes, pool->allocator, &document, error));
     bool ok = from_json(pool, &document, WHIT_JSON_ROOT, user, value);
     whit_json_close(&document);
-    return ok ? WHIT_OK : whit_fail_memory(error, "template values", n_bytes);
+    return ok ? WHIT_OK : whit_fail_memory(error, "the values of the chat template", n_bytes);
 }

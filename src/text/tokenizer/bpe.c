@@ -160,7 +160,7 @@ static whit_status merge_many(const merger *m, whit_buf *heap, symbol *symbols, 
         if (left->next >= 0) symbols[left->next].previous = top.at;
         ok = push_pair(m, heap, symbols, left->previous) && push_pair(m, heap, symbols, top.at);
     }
-    if (!ok) return whit_fail_memory(error, "merges", heap->capacity_bytes);
+    if (!ok) return whit_fail_memory(error, "the tokenizer's merges", heap->capacity_bytes);
     size_t kept = 0;
     for (int32_t at = 0; at >= 0;) {
         int32_t next = symbols[at].next;

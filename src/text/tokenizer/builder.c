@@ -73,7 +73,7 @@ static size_t n_tokens_of(const whit_tokenizer_builder *builder)
 static whit_status append_bytes(whit_buf *buf, const void *data, size_t size_bytes, whit_error *error)
 {
     if (!whit_buf_append(buf, data, size_bytes))
-        return whit_fail_memory(error, "tokenizer", buf->size_bytes + size_bytes);
+        return whit_fail_memory(error, "the tokenizer", buf->size_bytes + size_bytes);
     return WHIT_OK;
 }
 
@@ -88,7 +88,7 @@ whit_status whit_tokenizer_builder_token(whit_tokenizer_builder *builder, int64_
                          (long long)id);
     size_t n = n_tokens_of(builder);
     if ((size_t)id >= n && !whit_buf_append_zeros(&builder->tokens, ((size_t)id + 1 - n) * sizeof(builder_token)))
-        return whit_fail_memory(error, "tokens", ((size_t)id + 1) * sizeof(builder_token));
+        return whit_fail_memory(error, "the tokenizer's tokens", ((size_t)id + 1) * sizeof(builder_token));
     builder_token *token = &tokens_of(builder)[id];
     if (token->flags & WHIT_TOKEN_PRESENT &&
         (token->n_bytes != n_bytes || (n_bytes && memcmp(token->text, text, n_bytes) != 0)))
@@ -129,7 +129,7 @@ whit_status whit_tokenizer_builder_index(whit_tokenizer_builder *builder, whit_e
 {
     size_t n = n_tokens_of(builder), n_slots = table_slots(n);
     if (!whit_buf_append_zeros(&builder->slots, n_slots * sizeof(whit_token_slot)))
-        return whit_fail_memory(error, "vocabulary index", n_slots * sizeof(whit_token_slot));
+        return whit_fail_memory(error, "the tokenizer's index", n_slots * sizeof(whit_token_slot));
     for (size_t id = 0; id < n; id++) {
         const builder_token *token = &tokens_of(builder)[id];
         if (!(token->flags & WHIT_TOKEN_IN_VOCAB)) continue;
@@ -286,7 +286,7 @@ whit_status whit_tokenizer_builder_affixes(whit_tokenizer_builder *builder, cons
 static whit_status begin_section(whit_tokenizer_builder *builder, whit_buf *image, size_t base,
                                  enum whit_tokenizer_section section, whit_error *error)
 {
-    if (!whit_buf_align(image, 8)) return whit_fail_memory(error, "tokenizer", image->size_bytes);
+    if (!whit_buf_align(image, 8)) return whit_fail_memory(error, "the tokenizer", image->size_bytes);
     builder->header.sections[section].offset_bytes = image->size_bytes - base;
     return WHIT_OK;
 }
@@ -419,7 +419,7 @@ static whit_status write_merges(whit_tokenizer_builder *builder, whit_buf *image
     WHIT_TRY(begin_section(builder, image, base, WHIT_TOKENS_MERGES, error));
     size_t start = image->size_bytes;
     if (!whit_buf_append_zeros(image, n_slots * sizeof(whit_merge_slot)))
-        return whit_fail_memory(error, "merges", n_slots * sizeof(whit_merge_slot));
+        return whit_fail_memory(error, "the tokenizer's merges", n_slots * sizeof(whit_merge_slot));
     whit_merge_slot *slots = (whit_merge_slot *)(void *)(image->data + start);
     for (size_t rank = 0; rank < n; rank++) {
         const builder_merge *merge = &merges[rank];
@@ -494,7 +494,7 @@ static whit_status write_added(whit_tokenizer_builder *builder, whit_buf *image,
     const builder_added *added = WHIT_ITEMS(const builder_added, &builder->added);
     size_t n = builder->added.size_bytes / sizeof *added;
     added_order *order = whit_zalloc_array(builder->allocator, n + 1, sizeof *order);
-    if (!order) return whit_fail_memory(error, "added tokens", n * sizeof *order);
+    if (!order) return whit_fail_memory(error, "the tokenizer's added tokens", n * sizeof *order);
     for (size_t i = 0; i < n; i++)
         order[i] = (added_order){&added[i], whit_chars(&builder->strings) + added[i].token.text_offset};
     qsort(order, n, sizeof *order, compare_added);
@@ -586,7 +586,7 @@ static whit_status write_image(whit_tokenizer_builder *builder, whit_buf *image,
         {WHIT_TOKENS_STRINGS, &builder->strings},
     };
     if (!whit_buf_append_zeros(image, sizeof builder->header))
-        return whit_fail_memory(error, "tokenizer", sizeof builder->header);
+        return whit_fail_memory(error, "the tokenizer", sizeof builder->header);
     WHIT_TRY(write_tokens(builder, image, base, error));
     WHIT_TRY(write_trie(builder, image, base, error));
     WHIT_TRY(write_merges(builder, image, base, error));
@@ -595,7 +595,7 @@ static whit_status write_image(whit_tokenizer_builder *builder, whit_buf *image,
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
         WHIT_TRY(
             write_section(builder, image, base, plain[i].section, plain[i].buf->data, plain[i].buf->size_bytes, error));
-    if (!whit_buf_align(image, 8)) return whit_fail_memory(error, "tokenizer", image->size_bytes);
+    if (!whit_buf_align(image, 8)) return whit_fail_memory(error, "the tokenizer", image->size_bytes);
     return WHIT_OK;
 }
 

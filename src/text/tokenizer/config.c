@@ -102,7 +102,8 @@ static int64_t n_rows_of(const whit_tokenizer_config *config)
 static whit_status add_token(whit_buf *tokens, int64_t n_rows, const whit_config_token *token, whit_error *error)
 {
     if (token->id >= n_rows) return WHIT_OK;
-    if (!whit_buf_append(tokens, token, sizeof *token)) return whit_fail_memory(error, "added tokens", sizeof *token);
+    if (!whit_buf_append(tokens, token, sizeof *token))
+        return whit_fail_memory(error, "the tokenizer's added tokens", sizeof *token);
     return WHIT_OK;
 }
 

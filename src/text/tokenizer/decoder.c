@@ -44,7 +44,7 @@ static whit_status feed_whole(whit_token_decoder *decoder, size_t i, const void 
 
 static whit_status hold(stage *s, const void *text, size_t n, whit_error *error)
 {
-    if (!whit_buf_append(&s->held, text, n)) return whit_fail_memory(error, "decoded text", s->held.size_bytes + n);
+    if (!whit_buf_append(&s->held, text, n)) return whit_fail_memory(error, "the decoded text", s->held.size_bytes + n);
     return WHIT_OK;
 }
 
@@ -176,7 +176,7 @@ static whit_status decode_wordpiece(whit_token_decoder *decoder, size_t i, const
         whit_buf_append(&out, text, n);
     s->started = true;
     if (s->step->a && !out.failed) out.size_bytes = clean_up(out.data, out.size_bytes);
-    whit_status status = out.failed ? whit_fail_memory(error, "decoded text", n)
+    whit_status status = out.failed ? whit_fail_memory(error, "the decoded text", n)
                                     : feed_whole(decoder, i + 1, out.data, out.size_bytes, error);
     whit_buf_free(&out);
     return status;
@@ -357,7 +357,7 @@ static whit_status feed(whit_token_decoder *decoder, size_t i, fragment in, whit
 {
     if (i == decoder->n_stages) {
         if (!whit_buf_append(&decoder->out, in.text, in.n))
-            return whit_fail_memory(error, "decoded text", decoder->out.size_bytes + in.n);
+            return whit_fail_memory(error, "the decoded text", decoder->out.size_bytes + in.n);
         return WHIT_OK;
     }
     stage *s = &decoder->stages[i];
@@ -406,7 +406,7 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
 {
     *decoder = NULL;
     whit_token_decoder *made = whit_zalloc(allocator, sizeof *made);
-    if (!made) return whit_fail_memory(error, "decoder", sizeof *made);
+    if (!made) return whit_fail_memory(error, "the tokenizer's decoder", sizeof *made);
     made->view = *view;
     made->options = options;
     made->allocator = allocator;
@@ -426,12 +426,12 @@ whit_status whit_token_decoder_open(const whit_tokenizer_view *view, whit_token_
             whit_token_decoder_close(made);
             return room ? whit_fail(error, WHIT_ERROR_FORMAT,
                                     "tokenizer: a decoder's text is outside the data, which is damaged")
-                        : whit_fail_memory(error, "decoder", first_bytes);
+                        : whit_fail_memory(error, "the tokenizer's decoder", first_bytes);
         }
     }
     if (!whit_buf_reserve(&made->out, first_bytes)) {
         whit_token_decoder_close(made);
-        return whit_fail_memory(error, "decoder", first_bytes);
+        return whit_fail_memory(error, "the tokenizer's decoder", first_bytes);
     }
     *decoder = made;
     return WHIT_OK;
@@ -486,7 +486,7 @@ whit_status whit_tokenizer_decode(const whit_tokenizer_view *view, const int32_t
         status = i < n_ids ? whit_token_decoder_push(decoder, ids[i], &piece, &n, error)
                            : whit_token_decoder_flush(decoder, &piece, &n, error);
         if (status == WHIT_OK && !whit_buf_append(text, piece, n))
-            status = whit_fail_memory(error, "decoded text", text->size_bytes + n);
+            status = whit_fail_memory(error, "the decoded text", text->size_bytes + n);
     }
     whit_token_decoder_close(decoder);
     return status;

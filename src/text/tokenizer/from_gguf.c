@@ -12,7 +12,7 @@ static whit_status read_texts(const whit_gguf *gguf, const char *key, whit_buf *
     whit_gguf_strings strings = whit_gguf_strings_of(array);
     while (whit_gguf_strings_next(&strings, &text.data, &text.n_bytes))
         if (!whit_buf_append(texts, &text, sizeof text))
-            return whit_fail_memory(error, "vocabulary", texts->size_bytes);
+            return whit_fail_memory(error, "the tokenizer's vocabulary", texts->size_bytes);
     *n = texts->size_bytes / sizeof text;
     return WHIT_OK;
 }
@@ -37,7 +37,8 @@ static whit_status read_numbers(const whit_gguf *gguf, const char *name, const c
         float narrow = (float)number;
         int32_t whole = (int32_t)integer;
         const void *value = as_float ? (const void *)&narrow : (const void *)&whole;
-        if (!whit_buf_append(values, value, 4)) return whit_fail_memory(error, "vocabulary", values->size_bytes);
+        if (!whit_buf_append(values, value, 4))
+            return whit_fail_memory(error, "the tokenizer's vocabulary", values->size_bytes);
     }
     return WHIT_OK;
 }

@@ -93,7 +93,7 @@ static whit_status read_piece(sentencepiece *model, cursor c)
     }
     if (!whit_buf_append(&model->tokens, &text, sizeof text) ||
         !whit_buf_append(&model->scores, &score, sizeof score) || !whit_buf_append(&model->types, &type, sizeof type))
-        return whit_fail_memory(model->error, "vocabulary", model->tokens.size_bytes);
+        return whit_fail_memory(model->error, "the tokenizer's vocabulary", model->tokens.size_bytes);
     return WHIT_OK;
 }
 

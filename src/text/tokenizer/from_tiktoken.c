@@ -31,7 +31,7 @@ bool whit_is_tiktoken(const uint8_t *data, size_t n_bytes)
 
 static whit_status out_of_memory(const ranks *r)
 {
-    return whit_fail_memory(r->error, "vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
+    return whit_fail_memory(r->error, "the tokenizer's vocabulary", r->tokens.size_bytes + r->spellings.size_bytes);
 }
 
 /* Adds one token: its spelling is appended to `spellings`; its text is stored as an offset until all are read. */

@@ -98,7 +98,7 @@ static whit_status add_charsmap(const reader *r, uint32_t at)
     whit_buf map = {.allocator = r->builder->allocator};
     whit_status status;
     if (!whit_base64_decode(text, n, &map))
-        status = map.failed ? whit_fail_memory(r->error, "character map", n)
+        status = map.failed ? whit_fail_memory(r->error, "the tokenizer's character map", n)
                             : whit_json_fail(r->json, at, r->error, "precompiled_charsmap is not base64");
     else if (!whit_charsmap_check(map.data, map.size_bytes))
         status = whit_json_fail(r->json, at, r->error, "precompiled_charsmap is damaged");
@@ -263,10 +263,10 @@ static whit_status put_in_front(const reader *r, whit_buf *ids)
 {
     whit_buf *before = &r->builder->before;
     if (!whit_buf_append(ids, before->data, before->size_bytes))
-        return whit_fail_memory(r->error, "template", before->size_bytes);
+        return whit_fail_memory(r->error, "the chat template", before->size_bytes);
     before->size_bytes = 0;
     if (!whit_buf_append(before, ids->data, ids->size_bytes))
-        return whit_fail_memory(r->error, "template", ids->size_bytes);
+        return whit_fail_memory(r->error, "the chat template", ids->size_bytes);
     return WHIT_OK;
 }
 

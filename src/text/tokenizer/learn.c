@@ -85,7 +85,7 @@ static whit_status end_word(whit_learner *learner, whit_error *error)
     if (!learner->word_bytes) return WHIT_OK;
     whit_text_entry *entry = whit_text_table_add(&learner->words, learner->word, learner->word_bytes);
     learner->word_bytes = 0;
-    if (!entry) return whit_fail_memory(error, "different words", 0);
+    if (!entry) return whit_fail_memory(error, "the words of the training text", 0);
     entry->count++;
     return WHIT_OK;
 }

@@ -112,7 +112,8 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
 {
     struct tally tally = {l->words, whit_zalloc_array(l->allocator, N_CODES, sizeof(struct character)), 0};
     whit_status status = WHIT_OK;
-    if (!tally.characters) return whit_fail_memory(error, "characters", N_CODES * sizeof(struct character));
+    if (!tally.characters)
+        return whit_fail_memory(error, "the tokenizer's characters", N_CODES * sizeof(struct character));
     for (uint32_t i = 0; i < N_CODES; i++) tally.characters[i].code = i;
     each_character(l->words, count_character, &tally);
     qsort(tally.characters, N_CODES, sizeof *tally.characters, by_count);
@@ -122,7 +123,7 @@ static whit_status choose_characters(struct learning *l, size_t room, whit_error
         if ((double)covered >= COVERAGE * (double)tally.total) break;
         covered += tally.characters[i].count;
         if (!whit_text_table_add(&l->merges->pieces, text, whit_utf8_encode(tally.characters[i].code, text)))
-            status = whit_fail_memory(error, "characters", 0);
+            status = whit_fail_memory(error, "the tokenizer's characters", 0);
     }
     l->merges->n_characters = l->merges->pieces.n;
     whit_free(l->allocator, tally.characters, N_CODES * sizeof *tally.characters);
@@ -157,7 +158,7 @@ static void lay_out(void *user, uint32_t word, uint32_t code, const uint8_t *tex
 static whit_status lay_out_words(struct learning *l, whit_error *error)
 {
     struct layout layout = {.l = l, .piece_of = whit_zalloc_array(l->allocator, N_CODES, sizeof(uint32_t))};
-    if (!layout.piece_of) return whit_fail_memory(error, "characters", N_CODES * sizeof(uint32_t));
+    if (!layout.piece_of) return whit_fail_memory(error, "the tokenizer's characters", N_CODES * sizeof(uint32_t));
     for (size_t i = 0; i < l->merges->n_characters; i++) {
         const whit_text_entry *piece = whit_text_table_at(&l->merges->pieces, i);
         size_t length;
@@ -169,7 +170,7 @@ static whit_status lay_out_words(struct learning *l, whit_error *error)
     struct place end = {NO_PIECE, 0, 0, 0};
     whit_buf_append(&l->places, &end, sizeof end);
     whit_free(l->allocator, layout.piece_of, N_CODES * sizeof(uint32_t));
-    return l->places.failed ? whit_fail_memory(error, "different words", l->places.size_bytes) : WHIT_OK;
+    return l->places.failed ? whit_fail_memory(error, "the words of the training text", l->places.size_bytes) : WHIT_OK;
 }
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
@@ -357,7 +358,7 @@ whit_status whit_merges_learn(whit_merges *merges, const whit_text_table *words,
     whit_status status = choose_characters(&l, n_pieces, error);
     if (status == WHIT_OK) status = lay_out_words(&l, error);
     if (status == WHIT_OK && !learn(&l, n_pieces))
-        status = whit_fail_memory(error, "pairs of pieces", l.pairs.size_bytes);
+        status = whit_fail_memory(error, "the pairs of pieces of the training text", l.pairs.size_bytes);
     for (size_t i = 0; i < sizeof bufs / sizeof *bufs; i++) whit_buf_free(bufs[i]);
     whit_free(allocator, l.slots, l.n_slots * sizeof *l.slots);
     return status;

@@ -69,7 +69,8 @@ static whit_status encode_bpe(const whit_tokenizer_view *view, whit_model_scratc
     if (n_bytes > WHIT_CACHE_TEXT || n_bytes == 0) return encode_new(view, scratch, piece, n_bytes, hash, ids, error);
     if (scratch->cache.size_bytes == 0 &&
         !whit_buf_append_zeros(&scratch->cache, WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece)))
-        return whit_fail_memory(error, "cache of words", WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
+        return whit_fail_memory(error, "the tokenizer's cache of words",
+                                WHIT_CACHE_ENTRIES * sizeof(whit_cached_piece));
     /* Text that may not become special tokens has separate cache entries. */
     uint32_t key = hash ^ (scratch->no_special ? 0x9E3779B9u : 0);
     whit_cached_piece *cached = WHIT_ITEMS(whit_cached_piece, &scratch->cache) + key % WHIT_CACHE_ENTRIES;

@@ -13,7 +13,7 @@ static whit_status appended(const whit_buf *out, whit_error *error)
     if (out->limit_bytes)
         return whit_fail(error, WHIT_ERROR_LIMIT,
                          "tokenizer: the normalized text is longer than 16 times the text, or memory ran out");
-    return whit_fail_memory(error, "normalized text", out->size_bytes);
+    return whit_fail_memory(error, "the normalized text", out->size_bytes);
 }
 
 static void append_code(whit_buf *out, uint32_t code)
@@ -79,11 +79,11 @@ static whit_status normalize_run(uint32_t kind, whit_buf *codes, const uint8_t *
             n_parts = 1;
         }
         if (!whit_buf_append(codes, parts, (size_t)n_parts * sizeof *parts))
-            return whit_fail_memory(error, "normalized text", codes->size_bytes);
+            return whit_fail_memory(error, "the normalized text", codes->size_bytes);
     }
     size_t n_codes = codes->size_bytes / sizeof(int32_t);
     if (!whit_buf_append_zeros(codes, codes->size_bytes))
-        return whit_fail_memory(error, "normalized text", codes->size_bytes);
+        return whit_fail_memory(error, "the normalized text", codes->size_bytes);
     int32_t *all = WHIT_ITEMS(int32_t, codes);
     order_marks(all, n_codes, all + n_codes);
     if (kind == WHIT_STEP_NFC || kind == WHIT_STEP_NFKC) {

@@ -73,14 +73,14 @@ whit_status whit_regex_has_property(const char *name, const whit_allocator *allo
     pcre2_code_free(compiled);
     pcre2_compile_context_free(how);
     pcre2_general_context_free(memory);
-    return failed ? whit_fail_memory(error, "regular expression", 0) : WHIT_OK;
+    return failed ? whit_fail_memory(error, "the tokenizer's regular expression", 0) : WHIT_OK;
 }
 
 static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, size_t n_bytes, whit_error *error)
 {
     regex->memory = open_memory(regex->allocator);
     pcre2_compile_context *how = regex->memory ? pcre2_compile_context_create(regex->memory) : NULL;
-    if (!how) return whit_fail_memory(error, "regular expression", 0);
+    if (!how) return whit_fail_memory(error, "the tokenizer's regular expression", 0);
     pcre2_set_newline(how, PCRE2_NEWLINE_LF);
     int code;
     PCRE2_SIZE place;
@@ -88,7 +88,8 @@ static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, si
         pattern, n_bytes, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C,
         &code, &place, how);
     pcre2_compile_context_free(how);
-    if (!regex->code && is_lack_of_memory(code)) return whit_fail_memory(error, "regular expression", n_bytes);
+    if (!regex->code && is_lack_of_memory(code))
+        return whit_fail_memory(error, "the tokenizer's regular expression", n_bytes);
     if (!regex->code) {
         PCRE2_UCHAR why[128];
         pcre2_get_error_message(code, why, sizeof why);
@@ -97,7 +98,7 @@ static whit_status compile_pattern(whit_regex *regex, const uint8_t *pattern, si
     }
     regex->data = pcre2_match_data_create_from_pattern(regex->code, regex->memory);
     regex->limits = pcre2_match_context_create(regex->memory);
-    if (!regex->data || !regex->limits) return whit_fail_memory(error, "regular expression", 0);
+    if (!regex->data || !regex->limits) return whit_fail_memory(error, "the tokenizer's regular expression", 0);
     pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(regex->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(regex->limits, HEAP_LIMIT_KIB);
@@ -116,7 +117,7 @@ whit_status whit_regex_compile(const uint8_t *pattern, size_t n_bytes, const whi
     whit_buf translated = {.allocator = allocator};
     whit_regex *made = whit_zalloc(allocator, sizeof *made);
     whit_status status = WHIT_OK;
-    if (!made) return whit_fail_memory(error, "regular expression", sizeof *made);
+    if (!made) return whit_fail_memory(error, "the tokenizer's regular expression", sizeof *made);
     made->allocator = allocator;
     status = whit_regex_translate(pattern, n_bytes, &translated, error);
     if (status == WHIT_OK) status = compile_pattern(made, translated.data, translated.size_bytes, error);
@@ -177,7 +178,7 @@ static whit_status search(whit_regex *regex, const uint8_t *text, size_t n_bytes
         if (n == PCRE2_ERROR_JIT_STACKLIMIT)
             n = pcre2_match(regex->code, text, n_bytes, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, regex->data,
                             regex->limits);
-        if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "regular expression", 0);
+        if (n == PCRE2_ERROR_NOMEMORY) return whit_fail_memory(error, "the tokenizer's regular expression", 0);
         if (n < 0 && n != PCRE2_ERROR_NOMATCH)
             return whit_fail(error, WHIT_ERROR_LIMIT,
                              "the tokenizer's regular expression takes too many steps on this text: shorten the text");
@@ -259,7 +260,7 @@ whit_status whit_replace(const whit_tokenizer_step *step, const uint8_t *pattern
     if (!whit_buf_append(out, text + copied, n_bytes - copied)) {
         if (out->limit_bytes && out->size_bytes + n_bytes + step->content_bytes > out->limit_bytes)
             return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: the text is too long after replacing");
-        return whit_fail_memory(error, "text", out->size_bytes + n_bytes);
+        return whit_fail_memory(error, "the text", out->size_bytes + n_bytes);
     }
     return WHIT_OK;
 }

@@ -47,7 +47,7 @@ static whit_status refuse_syntax(const translator *t, const char *what)
 
 static whit_status need_memory(const translator *t, bool ok)
 {
-    return ok ? WHIT_OK : whit_fail_memory(t->error, "regular expression", t->out->size_bytes);
+    return ok ? WHIT_OK : whit_fail_memory(t->error, "the tokenizer's regular expression", t->out->size_bytes);
 }
 
 static uint8_t peek(const translator *t, size_t ahead)

@@ -50,7 +50,8 @@ whit_status whit_splitter_begin(whit_splitter *splitter, const uint8_t *text, si
     whit_buf *pieces = &splitter->pieces[splitter->pieces_in_use];
     whit_piece all = {0, (uint32_t)n_bytes};
     pieces->size_bytes = 0;
-    if (n_bytes && !whit_buf_append(pieces, &all, sizeof all)) return whit_fail_memory(error, "pieces", sizeof all);
+    if (n_bytes && !whit_buf_append(pieces, &all, sizeof all))
+        return whit_fail_memory(error, "the pieces of a text", sizeof all);
     return WHIT_OK;
 }
 
@@ -204,7 +205,7 @@ static whit_status find_ranges(whit_splitter *splitter, const whit_tokenizer_ste
     case WHIT_STEP_WHITESPACE_SPLIT: find_characters(ranges, splitter->text, piece, whit_is_space); break;
     default: WHIT_TRY(find_matches(splitter, step, pattern, regex, piece, error)); break;
     }
-    if (ranges->failed) return whit_fail_memory(error, "pieces", ranges->size_bytes);
+    if (ranges->failed) return whit_fail_memory(error, "the pieces of a text", ranges->size_bytes);
     return WHIT_OK;
 }
 
@@ -236,7 +237,7 @@ static whit_status cut_pieces(whit_splitter *splitter, const whit_tokenizer_step
         for (size_t k = 0; k < n_ranges && invert; k++) ranges[k].match = !ranges[k].match;
         add_pieces(out, ranges, n_ranges, behaviour);
     }
-    if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
+    if (out->failed) return whit_fail_memory(error, "the pieces of a text", out->size_bytes);
     splitter->pieces_in_use = !splitter->pieces_in_use;
     return WHIT_OK;
 }
@@ -256,7 +257,7 @@ static whit_status cut_by_scan(whit_splitter *splitter, whit_scan_fn *scan, whit
             add_piece(out, pieces[i].start + at, pieces[i].start + end);
         }
     }
-    if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
+    if (out->failed) return whit_fail_memory(error, "the pieces of a text", out->size_bytes);
     splitter->pieces_in_use = !splitter->pieces_in_use;
     return WHIT_OK;
 }
@@ -281,7 +282,7 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
     }
     if (text->failed)
         return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: the text is too long after splitting, or memory ran out");
-    if (out->failed) return whit_fail_memory(error, "pieces", out->size_bytes);
+    if (out->failed) return whit_fail_memory(error, "the pieces of a text", out->size_bytes);
     splitter->text_in_use = !splitter->text_in_use;
     splitter->pieces_in_use = !splitter->pieces_in_use;
     splitter->text = text->data;

@@ -98,7 +98,7 @@ whit_status whit_tokenizer_open(const whit_tokenizer_view *view, const whit_allo
 {
     *tokenizer = NULL;
     whit_tokenizer *made = whit_zalloc(allocator, sizeof *made);
-    if (!made) return whit_fail_memory(error, "tokenizer", sizeof *made);
+    if (!made) return whit_fail_memory(error, "the tokenizer", sizeof *made);
     made->view = *view;
     made->allocator = allocator;
     made->clean.allocator = made->codes.allocator = made->ranges.allocator = allocator;
@@ -386,7 +386,7 @@ static whit_status clean_text(encoding *e, whit_encode_options *options, const u
         at = options->plain[i].end;
     }
     append_clean(*text, at, *n, clean);
-    if (clean->failed || ranges->failed) return whit_fail_memory(e->error, "text", *n);
+    if (clean->failed || ranges->failed) return whit_fail_memory(e->error, "the text", *n);
     options->plain = WHIT_ITEMS(const whit_text_range, ranges);
     *text = clean->data;
     *n = clean->size_bytes;

@@ -124,7 +124,8 @@ static whit_status amend(whit_vocabulary *v, const whit_buf *list, whit_buf *tex
         int32_t type = v->types ? v->types[i] : WHIT_TOKEN_NORMAL;
         whit_buf_append(types, &type, sizeof type);
     }
-    if (texts->failed || types->failed) return whit_fail_memory(error, "vocabulary", v->n_tokens * sizeof *v->tokens);
+    if (texts->failed || types->failed)
+        return whit_fail_memory(error, "the tokenizer's vocabulary", v->n_tokens * sizeof *v->tokens);
     v->tokens = WHIT_ITEMS(const whit_text, texts);
     v->types = WHIT_ITEMS(const int32_t, types);
     for (size_t i = 0; i < n; i++) {
@@ -324,7 +325,7 @@ static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *li
 {
     size_t n_bytes = 0, at = 0;
     for (size_t i = 0; i < v->n_tokens; i++) n_bytes += v->tokens[i].n_bytes + 2;
-    if (!whit_buf_append_zeros(texts, n_bytes)) return whit_fail_memory(error, "vocabulary", n_bytes);
+    if (!whit_buf_append_zeros(texts, n_bytes)) return whit_fail_memory(error, "the tokenizer's vocabulary", n_bytes);
     for (size_t i = 0; i < v->n_tokens; i++) {
         whit_text text = v->tokens[i];
         const bool begins = text.n_bytes > 3 && memcmp(text.data, METASPACE, 3) == 0;
@@ -340,7 +341,8 @@ static whit_status spell_words(whit_vocabulary *v, whit_buf *texts, whit_buf *li
         memcpy(spelled + n, text.data + n_cut, text.n_bytes - n_cut);
         const whit_text made = {spelled, n + text.n_bytes - n_cut};
         at += made.n_bytes;
-        if (!whit_buf_append(list, &made, sizeof made)) return whit_fail_memory(error, "vocabulary", at);
+        if (!whit_buf_append(list, &made, sizeof made))
+            return whit_fail_memory(error, "the tokenizer's vocabulary", at);
     }
     v->tokens = WHIT_ITEMS(const whit_text, list);
     return WHIT_OK;
