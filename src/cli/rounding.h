@@ -26,8 +26,8 @@ typedef struct cli_rounding {
 /* Makes a row of the option tables of verbs that read a calibration text: AT is the offset of a uint32_t. */
 #define CLI_CALIB_TOKENS_OPTION(at)                                                                                    \
     {                                                                                                                  \
-        "--calib-tokens", CLI_COUNT, (at), "N", "Tokens of the text to use at most, spread over it; 131072 by default.", 1,       \
-            1 << 30                                                                                                    \
+        "--calib-tokens", CLI_COUNT, (at), "N",                                                                        \
+            "Tokens of the text to use at most, spread over it; 131072 by default.", 1, 1 << 30                        \
     }
 
 /* Rounds a source into rounding->path, which cli_rounding_end removes. */

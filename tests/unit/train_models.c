@@ -785,7 +785,7 @@ static void nonsense_is_refused(void **state)
     o.n_tokens = 16;
     o.n_sequences = o.n_accumulate = 1 << 16; /* ranks would share a step of no sequence */
     assert_int_equal(whit_trainer_open(teacher, teacher, &o, NULL, &distill, &error), WHIT_ERROR_ARGUMENT);
-    assert_non_null(strstr(error.message, "65536 times 65536"));
+    assert_non_null(strstr(error.message, "65536 batches of 65536"));
     o.n_sequences = o.n_accumulate = 2;
     const char *const unknown[] = {"down=x3", "middle=t", "down", "=t", "norm=t"};
     o.codecs.n_mixed = 1;

@@ -373,7 +373,8 @@ static bool read_choice(const json_t *choice, const json_t *list, json_t *own, w
     } else if (!strcmp(type, "tool")) {
         if (!json_is_string(name)) return refuse_request(reply, "tool_choice: expected the name of a tool");
         if (!has_tool(list, name))
-            return refuse_request(reply, "tool_choice: tools has no tool of that name that the client runs");
+            return refuse_request(
+                reply, "tool_choice: tools has no tool of that name (tools that a server would run are left out)");
         json_object_set_new(own, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     } else if (!strcmp(type, "auto") || !strcmp(type, "none")) {

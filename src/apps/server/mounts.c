@@ -39,7 +39,7 @@ static bool add_mount(const whit_api *api, int which, const json_t *strength, wh
         if (job->mounts[i].adapter == api->adapters[which]) return job->mounts[i].scale = (float)scale, true;
     if (job->n_mounts == WHIT_MOUNTS_MAX)
         return whit_field_refuse(reply, "adapters",
-                                 "more adapters are named than one request can use at once: at most %d");
+                                 "more adapters are named than one request can use at once: at most 8 are possible");
     job->mounts[job->n_mounts++] = (whit_mount){api->adapters[which], (float)scale};
     return true;
 }

@@ -241,7 +241,9 @@ static bool read_choice(const json_t *body, json_t **list, json_t *chat, whit_we
         json_object_set_new(chat, "tool_choice",
                             json_pack("{s:s, s:{s:O}}", "type", "function", "function", "name", name));
     json_decref(name);
-    return ok || refuse_field(reply, "tool_choice", "tools has no tool of that name that the client runs");
+    return ok ||
+        refuse_field(reply, "tool_choice",
+                     "tools has no tool of that name (tools that a server would run are left out)");
 }
 
 bool whit_response_tools_read(const json_t *body, json_t *chat, json_t *kinds, whit_web_reply *reply)

@@ -116,7 +116,7 @@ static bool read_item(const json_t *item, size_t i, json_t *messages, whit_web_r
     json_t *call;
     if (!type || !strcmp(type, "message"))
         return role ? add_message(messages, role, NULL, json_object_get(item, "content"), i, reply)
-                    : refuse_item(reply, i, "a message needs a role");
+                    : refuse_item(reply, i, "a message needs a role, such as user");
     if (whit_response_call_read(item, &call)) {
         if (call) add_call(messages, call);
         return call || refuse_item(reply, i, "a call needs call_id, name and its arguments, input or action");

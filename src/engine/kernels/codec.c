@@ -246,7 +246,8 @@ whit_status whit_tensor_check(const whit_tensor *tensor, whit_error *error)
                              whit_codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part,
                              (unsigned long long)found, (unsigned long long)expected);
         if ((uintptr_t)tensor->part[part] % WHIT_ALIGN_BYTES)
-            return whit_fail(error, WHIT_ERROR_FORMAT, "%s tensor of %u x %u: part %d is not aligned to 64 bytes",
+            return whit_fail(error, WHIT_ERROR_FORMAT,
+                             "%s tensor of %u x %u: part %d must be aligned to 64 bytes in memory",
                              whit_codecs[tensor->type.codec].name, tensor->type.n_rows, tensor->type.n_cols, part);
     }
     const char *fault = whit_corrections_fault(tensor);

@@ -356,8 +356,10 @@ static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t
                                  t->job->source->path, t->from->name, chunk->begin + i, k);
         whit_requantise_row(&t->to, scratch->values, &row);
         if (!whit_requantise_is_finite(&t->to, &row))
-            return whit_fail(error, WHIT_ERROR_NUMERIC, "%s: tensor '%s': row %u has weights too large for 16 bits",
-                             t->job->source->path, t->from->name, chunk->begin + i);
+            return whit_fail(
+                error, WHIT_ERROR_NUMERIC,
+                "%s: tensor '%s': row %u has weights too large for float16, at most 65504: choose another codec",
+                t->job->source->path, t->from->name, chunk->begin + i);
     }
     whit_rows rows = row_at(&buffer, begin);
     WHIT_TRY(whit_codec_pack(&chunk->tensor.type, begin, n, &rows, chunk->part, error));

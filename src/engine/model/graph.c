@@ -495,7 +495,7 @@ static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit
     if (graph->status == WHIT_OK && width != other)
         graph->status =
             whit_fail(graph->error, WHIT_ERROR_FORMAT,
-                      "graph: %s: its inputs have %u and %u elements, but need as many", name, width, other);
+                      "graph: %s: its inputs have %u and %u elements, but need equal numbers", name, width, other);
     if (graph->status == WHIT_OK && graph->values[a - 1].rows != graph->values[b - 1].rows)
         graph->status = whit_fail(graph->error, WHIT_ERROR_FORMAT,
                                   "graph: %s: one input has all tokens, the other only the selected ones", name);

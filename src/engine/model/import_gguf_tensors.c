@@ -271,7 +271,7 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     } else if (file->n_dims < 2 && !(row && row->rows == WHIT_IMPORT_ROW)) {
         whit_ggml_kind kind = import->view.kind;
         if (kind != WHIT_GGML_F32 && kind != WHIT_GGML_F16 && kind != WHIT_GGML_BF16)
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, not of floats",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: vector '%s' is of type %s, but must be of floats",
                              source->path, name, whit_ggml_kind_info(kind)->name);
         if (import->view.n_cols > WHIT_MAX_COLS)
             return whit_fail(error, WHIT_ERROR_FORMAT, "%s: vector '%s' has more than %u elements, the limit",
@@ -338,14 +338,14 @@ static whit_status fold_scale(whit_source *source, const whit_gguf_tensor *file,
     whit_ggml_view view = whit_gguf_view(file);
     float scale = 0;
     if (!tensor || view.n_cols != 1 || view.n_rows != 1 || view.kind != WHIT_GGML_F32)
-        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' is not the scale of a matrix", source->path,
-                         (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: tensor '%.*s' is a scale, but no matrix of the model has it",
+                         source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     whit_ggml_row_f32(&view, 0, &scale);
     if (scale == 1) return WHIT_OK;
     bool factor = tensor->type.scale_kind == WHIT_SCALE_TENSOR || tensor->type.scale_type == WHIT_SCALE_E4;
     if (!factor)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: tensor '%.*s' scales a matrix that has more than one scale", source->path,
+                         "%s: tensor '%.*s' is a second scale of a matrix, and only one is supported", source->path,
                          (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name);
     tensor->type.scale *= scale;
     return WHIT_OK;
@@ -383,7 +383,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
         if (is_scale(architecture, file, ".scale", &found)) continue;
         if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are ignored */
         if (!find_tensor(architecture, file, source->config.program, &found))
-            return whit_fail(error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%.*s' is not known in architecture '%s'",
+            return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
+                             "%s: tensor '%.*s' is not known in architecture '%s', so the result would be wrong",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;

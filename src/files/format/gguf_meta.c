@@ -64,10 +64,11 @@ static bool skip_elements(whit_gguf_cursor *cursor, const whit_gguf_key *key, ui
     else
         least_bytes = type_bytes[type];
     if (n_elems > (cursor->size_bytes - cursor->at) / least_bytes) {
-        whit_fail(cursor->error, WHIT_ERROR_FORMAT,
-                  "%s: byte %llu: key %.*s claims %llu elements, more than the file contains", cursor->path,
-                  (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name,
-                  (unsigned long long)n_elems);
+        whit_fail(
+            cursor->error, WHIT_ERROR_FORMAT,
+            "%s: byte %llu: key %.*s claims %llu elements, more than the file contains: it is damaged or truncated",
+            cursor->path, (unsigned long long)cursor->at, whit_gguf_shown(key->name_bytes), key->name,
+            (unsigned long long)n_elems);
         return false;
     }
     if (type_bytes[type]) {
@@ -230,7 +231,8 @@ whit_status whit_gguf_u64(const whit_gguf *gguf, const char *name, uint64_t *val
     if (!key) return WHIT_OK;
     if (!is_integer(key->type)) return wrong_type(gguf, key, "an integer", error);
     __int128 integer = load_integer(key->type, key->data);
-    if (integer < 0) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: is negative", gguf->files[0].path, name);
+    if (integer < 0)
+        return whit_fail(error, WHIT_ERROR_FORMAT, "%s: key %s: must not be negative", gguf->files[0].path, name);
     *value = (uint64_t)integer;
     return WHIT_OK;
 }

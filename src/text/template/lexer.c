@@ -201,7 +201,7 @@ static whit_status read_escape(lexer *l, whit_builder *b, size_t *at, size_t end
             ++*at;
         }
         if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
-            return whit_fail(l->error, WHIT_ERROR_FORMAT, "escape is not a Unicode character");
+            return whit_fail(l->error, WHIT_ERROR_FORMAT, "this escape is not a Unicode character");
         whit_builder_point(b, point, false);
         return WHIT_OK;
     }
@@ -307,10 +307,10 @@ static whit_status read_number(lexer *l)
     if (is_float) {
         double real;
         if (!whit_real_parse(digits->bytes, digits->n_bytes, &real))
-            return whit_fail(l->error, WHIT_ERROR_FORMAT, "number is too long");
+            return whit_fail(l->error, WHIT_ERROR_FORMAT, "this number has more than 63 characters, the limit");
         value = whit_datum_float(real);
     } else if (!whit_integer_parse(digits, base, &value)) {
-        return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "integer of more than 64 bits");
+        return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "this integer has more than 64 bits, the limit");
     }
     l->at = end;
     return add_lexeme(l, WHIT_LEXEME_CONSTANT, begin, value);
