@@ -177,7 +177,7 @@ static whit_status read_number(parser *p)
         if (!ok) return fail_at(p->json, start, p->error, "this is not a number");
     }
     if (at - start > MAX_NUMBER_BYTES)
-        return fail_at(p->json, start, p->error, "this number has more than 1,024 characters");
+        return fail_at(p->json, start, p->error, "this number has more than 1,024 characters, the limit");
     p->at = at;
     return add_node(p, (whit_json_node){.start = (uint32_t)start, .end = (uint32_t)at, .type = WHIT_JSON_NUMBER});
 }
@@ -253,11 +253,13 @@ static whit_status read_document(parser *p)
     uint32_t open = WHIT_JSON_NONE, depth = 0;
     do {
         skip_space(p);
-        if (p->at >= p->n) return fail_at(p->json, p->at, p->error, "the text ends too early");
+        if (p->at >= p->n)
+            return fail_at(p->json, p->at, p->error,
+                           "the text ends too early: a value or a closing bracket is missing");
         uint8_t c = p->text[p->at];
         if (c == '{' || c == '[') {
             if (++depth > WHIT_JSON_MAX_DEPTH)
-                return fail_at(p->json, p->at, p->error, "the values are nested more than 256 deep");
+                return fail_at(p->json, p->at, p->error, "the values are nested more than 256 deep, the limit");
             WHIT_TRY(add_node(
                 p, (whit_json_node){.start = (uint32_t)p->at, .type = c == '{' ? WHIT_JSON_OBJECT : WHIT_JSON_ARRAY}));
             uint32_t self = (uint32_t)n_nodes_of(p->json) - 1;

@@ -380,7 +380,8 @@ static int run_agent(cli_call *call)
     const char *folder = values->project ? values->project : ".";
     if (!realpath(folder, project)) return cli_fail(call, CLI_IO, "%s: %s", folder, strerror(errno));
     if (values->acp && (values->prompt || call->n_operands))
-        return cli_fail(call, CLI_USAGE, "--acp lets an editor give the tasks; it cannot be combined with -p or '%s'",
+        return cli_fail(call, CLI_USAGE,
+                        "--acp lets an editor give the tasks; it cannot be combined with -p or '%s': leave them out",
                         call->n_operands ? call->operands[0] : "apply");
     if (values->resume && values->keep)
         return cli_fail(call, CLI_USAGE,

@@ -58,7 +58,7 @@ static void errors_name_the_place(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"", "t:1:1: the text ends too early"},
+        {"", "t:1:1: the text ends too early: a value or a closing bracket is missing"},
         {"[1,\n  2,]", "t:2:5: a value was expected here"},
         {"{\"\xC3\xA4\" 1}", "t:1:6: ':' was expected here"},
         {"{\"a\":1,}", "t:1:8: a key in quotes was expected here"},
@@ -77,7 +77,7 @@ static void errors_name_the_place(void **state)
         {"1e", "t:1:1: this is not a number"},
         {"tru", "t:1:1: a value was expected here"},
         {"1 1", "t:1:3: the text must end after its value"},
-        {"[", "t:1:2: the text ends too early"},
+        {"[", "t:1:2: the text ends too early: a value or a closing bracket is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         whit_json json;
@@ -106,7 +106,7 @@ static void depth_is_bounded(void **state)
     whit_json_close(&json);
     memset(deep, '[', 600);
     assert_int_equal(whit_json_parse("t", deep, 600, NULL, &json, &error), WHIT_ERROR_FORMAT);
-    assert_string_equal(error.message, "t:1:257: the values are nested more than 256 deep");
+    assert_string_equal(error.message, "t:1:257: the values are nested more than 256 deep, the limit");
 }
 
 static void strings_are_written(void **state)

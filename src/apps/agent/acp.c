@@ -328,7 +328,8 @@ static bool open_session(struct acp *a, const json_t *id, const char *session)
     a->has_session = true;
     if (!a->host->open(a->host->user, &wanted, &a->open)) {
         close_session(a);
-        whit_rpc_refuse(&a->rpc, id, -32603, "the session cannot be opened; stderr says why");
+        whit_rpc_refuse(&a->rpc, id, -32603,
+                        "the session cannot be opened; the output of 'whit agent' on stderr says why");
         return false;
     }
     a->open.report->tokens_in = (uint64_t)json_integer_value(json_object_get(known, "in"));

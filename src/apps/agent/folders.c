@@ -53,7 +53,8 @@ static whit_status make_path(const char *project, const char *given, const char 
         return whit_fail(error, WHIT_ERROR_IO,
                          "no folder for an agent's files: neither %s nor HOME is set; set one of them", variable);
     if (n <= 0 || n > PATH_MAX - 120)
-        return whit_fail(error, WHIT_ERROR_IO, "the folder's name for an agent's files is too long: set %s", variable);
+        return whit_fail(error, WHIT_ERROR_IO,
+                         "the path of the folder for an agent's files is too long: set %s to a shorter one", variable);
     WHIT_TRY(whit_agent_make_folders(path, error));
     uint8_t digest[WHIT_HASH_BYTES];
     char hex[2 * WHIT_HASH_BYTES + 1];

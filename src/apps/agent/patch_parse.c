@@ -48,7 +48,8 @@ static whit_status add_line(reader *r, char kind, const char *text, size_t n)
 {
     whit_patch_line line = {kind, text, n};
     if (r->patch->lines.size_bytes / sizeof line >= MAX_LINES)
-        return whit_fail(r->error, WHIT_ERROR_LIMIT, "the patch has more than %zu lines", MAX_LINES);
+        return whit_fail(r->error, WHIT_ERROR_LIMIT, "the patch has more than %zu lines, the limit: split it",
+                         MAX_LINES);
     if (!whit_buf_append(&r->patch->lines, &line, sizeof line)) return whit_fail_memory(r->error, "a patch", n);
     return WHIT_OK;
 }

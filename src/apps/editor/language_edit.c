@@ -126,7 +126,9 @@ void ed_language_apply(ed *e, const json_t *result, const char *done, const char
         const json_t *one = json_array_get(changes, i);
         list = json_object_get(one, "edits");
         if (!list)
-            refuse_edit(&edits, "the language server asks to create or delete files, which is not supported", "");
+            refuse_edit(&edits,
+                        "the language server asks to create or delete files, which is not supported: do so by hand",
+                        "");
         if (list && !*edits.why)
             take_file(e, &edits, json_string_value(json_object_get(json_object_get(one, "textDocument"), "uri")), list);
     }

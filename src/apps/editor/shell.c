@@ -232,7 +232,8 @@ static void finish_command(ed *e)
         ed_complain(e, "'%.200s' ended with status %d", shell->command, code);
     else
         ed_say(e, "'%.200s' has ended", shell->command);
-    if (shell->output.failed) ed_complain(e, "'%.200s' printed more than %u MiB", shell->command, OUTPUT_BYTES >> 20);
+    if (shell->output.failed)
+        ed_complain(e, "'%.200s' printed more than %u MiB: the rest is lost", shell->command, OUTPUT_BYTES >> 20);
     if (shell->kind == ED_SHELL_MAKE) {
         find_places(e);
         show_output(e);

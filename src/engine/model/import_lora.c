@@ -212,7 +212,9 @@ static whit_status find_place(const struct importer *im, const char *tensor, cha
     (void)cut_suffix(module, ".default"); /* the adapter's name, if the file contains it */
     *is_a = cut_suffix(module, ".lora_A");
     if (!*is_a && !cut_suffix(module, ".lora_B"))
-        return refuse_tensor(im, tensor, "whole modules are not supported: only low-rank factors are");
+        return refuse_tensor(
+            im, tensor,
+            "whole modules are not supported, only low-rank factors: train the adapter without modules_to_save");
     const char *place = module;
     if (strncmp(place, "model.", 6) == 0) place += 6;
     unsigned layer;

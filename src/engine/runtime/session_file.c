@@ -180,7 +180,7 @@ static whit_status open_file(whit_session *s, uint32_t sequence, const char *pat
     WHIT_TRY(whit_session_check_sequence(s, sequence, error));
     if (s->options.endless)
         return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
-                         "%s: session files need a bounded context: an endless session cannot be saved", path);
+                         "%s: an endless session cannot be saved: leave out the file, or use a bounded context", path);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         whit_status created = create(s, sequence, path, purpose, error);
         if (created != WHIT_OK && access(path, F_OK) != 0) return created;

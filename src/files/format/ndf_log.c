@@ -255,7 +255,9 @@ whit_status whit_ndf_log_data(const whit_ndf_log *log, uint32_t i, uint64_t *off
 whit_status whit_ndf_check_appended(const char *path, uint32_t type, const char *name, whit_error *error)
 {
     if (type >= WHIT_NDF_ADAPTER && *name && strlen(name) <= NAME_LIMIT_BYTES) return WHIT_OK;
-    return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: a frame of type %" PRIu32 " named '%.64s' cannot be appended",
+    return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                     "%s: a frame of type %" PRIu32
+                     " named '%.64s' cannot be appended: its type or the length of its name is not possible",
                      path, type, name);
 }
 

@@ -160,8 +160,8 @@ whit_status whit_hub_store_list(const char *cache_dir, whit_hub_entry **entries,
         if (!whit_hub_name_from_folder(item->d_name, &name)) continue;
         if (*n_entries == REPOSITORY_MAX) {
             status = whit_fail(error, WHIT_ERROR_LIMIT,
-                               "%s: this folder has more than %d repositories; remove some with 'whit rm'", store,
-                               REPOSITORY_MAX);
+                               "%s: this folder has more than %d pulled models, the limit; remove some with 'whit rm'",
+                               store, REPOSITORY_MAX);
             break;
         }
         if (*n_entries == n_places) {

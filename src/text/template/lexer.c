@@ -307,7 +307,7 @@ static whit_status read_number(lexer *l)
     if (is_float) {
         double real;
         if (!whit_real_parse(digits->bytes, digits->n_bytes, &real))
-            return whit_fail(l->error, WHIT_ERROR_FORMAT, "this number has more than 63 characters, the limit");
+            return whit_fail(l->error, WHIT_ERROR_FORMAT, "this number has more than 1,000 characters, the limit");
         value = whit_datum_float(real);
     } else if (!whit_integer_parse(digits, base, &value)) {
         return whit_fail(l->error, WHIT_ERROR_UNSUPPORTED, "this integer has more than 64 bits, the limit");
