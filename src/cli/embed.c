@@ -132,8 +132,7 @@ static int read_line(cli_call *call, const char *place, const char *line, size_t
     const char *string = whit_json_string(&json, at, &n);
     int status = CLI_OK;
     if (string && memchr(string, 0, n))
-        status =
-            cli_fail(call, CLI_REFUSED, "%s: the text contains a zero byte, which is not possible in a text", place);
+        status = cli_fail(call, CLI_REFUSED, "%s: the text contains a zero byte: remove that byte", place);
     else if (string)
         *text = strndup(string, n);
     else

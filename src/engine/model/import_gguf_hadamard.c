@@ -123,7 +123,9 @@ static whit_status read_grouping(const struct reading *r, whit_config *c)
     }
     if (!is_grouped || !has_output || c->delta_heads == c->delta_key_heads) return WHIT_OK;
     if (c->delta_grouped)
-        return refuse_key(r, "gdn_v_grouped", "is true, but this architecture's value heads are grouped already");
+        return refuse_key(
+            r, "gdn_v_grouped",
+            "is true, although value heads of this architecture are grouped in any case: the file is damaged");
     r->rotation->groups_heads = c->delta_grouped = true;
     return WHIT_OK;
 }

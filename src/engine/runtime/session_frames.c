@@ -248,7 +248,7 @@ whit_status whit_session_begin_check(const whit_session_record *record, const wh
         (!whit_table_get_u64(about, "session.kv_window", &n_kv_window) || n_kv_window != s->options.n_kv_window))
         return whit_fail(
             error, WHIT_ERROR_FORMAT,
-            "%s: the session was made with another window of unpacked KV blocks than %u: use the same, or another file",
+            "%s: the session was made with another window of unpacked KV blocks than %u: use that, or another file",
             record->log->path, s->options.n_kv_window);
     if (!act || strcmp(act, whit_session_act_names[s->options.act]))
         return refuse_record(record, "the activations", act, whit_session_act_names[s->options.act], error);

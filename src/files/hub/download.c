@@ -76,7 +76,8 @@ whit_status whit_hub_refusal(const whit_http_answer *answer, const char *what, w
         return whit_fail(error, WHIT_ERROR_IO, "%s: access is refused (403): the token's account may not read it",
                          what);
     if (answer->status == 404)
-        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub does not have it (404); is the name right?", what);
+        return whit_fail(error, WHIT_ERROR_IO, "%s: the hub has nothing of this name (404); is it written right?",
+                         what);
     if (answer->status == 429)
         return whit_fail(error, WHIT_ERROR_IO, "%s: the hub limits the rate of requests (429); try again later", what);
     return whit_fail(error, WHIT_ERROR_IO, "%s: the hub answered with the HTTP status %ld%s%s", what, answer->status,

@@ -11,8 +11,9 @@ static whit_status appended(const whit_buf *out, whit_error *error)
 {
     if (!out->failed) return WHIT_OK;
     if (out->limit_bytes)
-        return whit_fail(error, WHIT_ERROR_LIMIT,
-                         "tokenizer: the normalized text is longer than 16 times the text, or memory ran out");
+        return whit_fail(
+            error, WHIT_ERROR_LIMIT,
+            "tokenizer: normalizing makes the text more than 20 times as long, the limit, or memory ran out");
     return whit_fail_memory(error, "the normalized text", out->size_bytes);
 }
 

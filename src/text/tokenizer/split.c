@@ -281,7 +281,8 @@ static whit_status rewrite(whit_splitter *splitter, const whit_tokenizer_step *s
         add_piece(out, start, text->size_bytes);
     }
     if (text->failed)
-        return whit_fail(error, WHIT_ERROR_LIMIT, "tokenizer: the text is too long after splitting, or memory ran out");
+        return whit_fail(error, WHIT_ERROR_LIMIT,
+                         "tokenizer: splitting makes the text more than 8 times as long, the limit, or memory ran out");
     if (out->failed) return whit_fail_memory(error, "the pieces of a text", out->size_bytes);
     splitter->text_in_use = !splitter->text_in_use;
     splitter->pieces_in_use = !splitter->pieces_in_use;
