@@ -138,7 +138,8 @@ int cli_training_check(cli_call *call, const cli_training_flags *v, uint32_t n_c
     if (v->resume && !v->checkpoint)
         return cli_fail(call, CLI_USAGE, "--resume needs --checkpoint FILE, the checkpoint of the interrupted run");
     if (n_ctx && v->n_tokens > n_ctx)
-        return cli_fail(call, CLI_USAGE, "windows of %u tokens (-c) are longer than the model's context of %u",
+        return cli_fail(call, CLI_USAGE,
+                        "windows of %u tokens (-c) are longer than the model's context of %u: choose a smaller -c",
                         v->n_tokens, n_ctx);
     int status = CLI_OK;
     for (size_t i = 0; status == CLI_OK && i < v->text.n; i++) status = check_text(call, v->text.items[i]);

@@ -728,7 +728,8 @@ static whit_status solve_all(struct compression *c, const whit_convert_options *
         n_tokens = n_ctx;
     if (n_tokens > n_ctx)
         return whit_fail(c->error, WHIT_ERROR_ARGUMENT,
-                         "windows of %u tokens (-c) are longer than the model's context of %u", n_tokens, n_ctx);
+                         "windows of %u tokens (-c) are longer than the model's context of %u: choose a smaller -c",
+                         n_tokens, n_ctx);
     WHIT_TRY(whit_blas_open(&c->blas, WHIT_PRECISION_F32, whit_loops_find(), 0, 0, whit_pool_size(c->pool),
                             c->allocator, c->error));
     c->blas.multiply_adds = o->multiply_adds;

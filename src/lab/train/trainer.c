@@ -43,7 +43,8 @@ static whit_status check_teacher(const whit_trainer_options *o, const whit_model
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "teacher and student have different tokenizers: both need the same");
     if (o->n_tokens > from->n_ctx)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the teacher's context of %u",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "windows of %u tokens are longer than the teacher's context of %u: choose smaller ones",
                          o->n_tokens, from->n_ctx);
     if (o->hidden_weight > 0 && (from->n_layers != to->n_layers || from->n_embd != to->n_embd))
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
@@ -62,7 +63,8 @@ static whit_status check_options(const whit_trainer_options *o, const whit_model
                          "a step of %u batches of %u sequences is too large: at most 2^32 - 1 sequences are possible",
                          o->n_accumulate, o->n_sequences);
     if (o->n_tokens > start->config.n_ctx)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "windows of %u tokens are longer than the model's context of %u",
+        return whit_fail(error, WHIT_ERROR_ARGUMENT,
+                         "windows of %u tokens are longer than the model's context of %u: choose smaller ones",
                          o->n_tokens, start->config.n_ctx);
     const float of_logits = o->kl_weight + o->ce_weight;
     const bool are_weights = o->kl_weight >= 0 && o->ce_weight >= 0 && o->hidden_weight >= 0;

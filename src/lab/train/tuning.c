@@ -56,7 +56,7 @@ static whit_status check_tuning(const whit_tuning *tuning, const whit_weights *w
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "there is nothing to tune: choose a rank above 0 for an adapter, norms or scales");
     if (tuning->rank > WHIT_ADAPTER_MAX_RANK)
-        return whit_fail(error, WHIT_ERROR_ARGUMENT, "rank %u exceeds the maximum %d", tuning->rank,
+        return whit_fail(error, WHIT_ERROR_ARGUMENT, "the adapter's rank %u exceeds the maximum, %d", tuning->rank,
                          WHIT_ADAPTER_MAX_RANK);
     bool scales = !tuning->scales;
     for (uint32_t i = 0; i < weights->n_tensors && !scales; i++)

@@ -61,9 +61,10 @@ static whit_status open_part(const whit_ndf *ndf, uint32_t i, const whit_ndf_app
     part->texts = (const char *)(part->ends + head.n_records);
     for (uint64_t k = 0, before = 0; k < part->n; before = part->ends[k++])
         if (part->ends[k] < before || part->ends[k] > head.text_bytes)
-            return whit_fail(error, WHIT_ERROR_FORMAT,
-                             "%s: frame %u: record %llu is outside it: the file is damaged; import its texts again",
-                             path, i, (unsigned long long)k);
+            return whit_fail(
+                error, WHIT_ERROR_FORMAT,
+                "%s: frame %u: record %llu is outside the frame: the file is damaged; import its texts again", path, i,
+                (unsigned long long)k);
     *text_bytes = head.text_bytes;
     return WHIT_OK;
 }
