@@ -83,8 +83,10 @@ bool ed_window_split(ed *e, bool beside)
 {
     struct ed_window *old = e->window;
     if (beside ? old->n_columns < 2 * LEAST_COLUMNS + 1 : old->n_rows < 2 * LEAST_ROWS) {
-        ed_complain(e, "the window is too small: a part needs at least %d %s", beside ? LEAST_COLUMNS : LEAST_ROWS,
-                    beside ? "columns" : "rows");
+        if (beside)
+            ed_complain(e, "the window is too small: a part needs at least %d columns", LEAST_COLUMNS);
+        else
+            ed_complain(e, "the window is too small: a part needs at least %d rows", LEAST_ROWS);
         return false;
     }
     struct ed_window *inner = calloc(1, sizeof *inner), *added = ed_window_new(e, old->doc);
