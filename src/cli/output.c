@@ -106,6 +106,7 @@ static const char *option_for(const char *message)
         {"needs an endpoint for the events", " (--kv-events)"},
         {"convert it for ", " ('whit convert FOLDER --for MODEL -o OUT.ndf')"},
         {"is an importance matrix", " (--imatrix)"},
+        {"key that whit made", " ('whit sign --new-key KEY' makes one)"},
         {"no weights, only a vocabulary", " ('whit tokenize --tokenizer FILE')"},
         {"it was not made for chats; give one", " (--chat-template NAME)"},
     };

@@ -64,8 +64,7 @@ static whit_status read_key(const char *path, const char *word, const char *what
          sodium_hex2bin(key, WHIT_SIGN_KEY_BYTES, whit_chars(&text) + n_word, 2 * (size_t)WHIT_SIGN_KEY_BYTES, NULL,
                         &n_key, &end) != 0 ||
          n_key != WHIT_SIGN_KEY_BYTES || strspn(end, " \r\n") != strlen(end)))
-        status = whit_fail(error, WHIT_ERROR_FORMAT,
-                           "%s: the file is not a %s key of whit ('whit sign --new-key' makes one)", path, what);
+        status = whit_fail(error, WHIT_ERROR_FORMAT, "%s: the file is not a %s key that whit made", path, what);
     if (text.data) sodium_memzero(text.data, text.size_bytes);
     whit_buf_free(&text);
     return status;
