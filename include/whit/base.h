@@ -22,7 +22,7 @@
 
 #if defined(__GNUC__)
 #define WHIT_API __attribute__((visibility("default")))
-/* Callers must look at the result: it is a status, or memory that is the caller's. */
+/* Callers must use the result: it is a status, or memory that the caller must release. */
 #define WHIT_CHECKED __attribute__((warn_unused_result))
 #else
 #define WHIT_API
@@ -35,19 +35,19 @@ extern "C" {
 
 typedef enum whit_status {
     WHIT_OK = 0,
-    WHIT_ERROR_ARGUMENT,    /* the caller's request makes no sense */
+    WHIT_ERROR_ARGUMENT,    /* an argument is invalid, or the call is not allowed now */
     WHIT_ERROR_MEMORY,      /* an allocation failed or a stated limit was reached */
     WHIT_ERROR_IO,          /* the operating system refused a file or a read */
-    WHIT_ERROR_FORMAT,      /* a file is damaged, cut short or not what it says */
-    WHIT_ERROR_UNSUPPORTED, /* sound, but this build cannot do it */
-    WHIT_ERROR_LIMIT,       /* a context, a length or a bound is full */
+    WHIT_ERROR_FORMAT,      /* a file is damaged, cut short, or not of the format that it claims */
+    WHIT_ERROR_UNSUPPORTED, /* the request or the file is valid, but this build does not support it */
+    WHIT_ERROR_LIMIT,       /* the context is full, or a length or another bound is exceeded */
     WHIT_ERROR_CANCELLED,   /* a cancel flag or a callback asked to stop */
     WHIT_ERROR_NUMERIC,     /* logits are not finite */
 } whit_status;
 
 typedef struct whit_error {
     whit_status status;
-    char message[504]; /* one line: file, place, reason, what to do; always terminated */
+    char message[504]; /* one line: the file, the place in it, the reason and what to do; always terminated */
 } whit_error;
 
 /* Returns the version of the library at run time, "0.1.0"; the macros above are the version of the header at compile
@@ -55,16 +55,16 @@ typedef struct whit_error {
 WHIT_API const char *whit_version(void);
 WHIT_API const char *whit_status_name(whit_status status);
 
-/* The library takes memory from an allocator if one is given; NULL members mean malloc and free. `alloc` returns memory
- * aligned to `align_bytes` (a power of two) or NULL; it may be called from any thread. */
+/* The library takes memory from an allocator if one is given, else from malloc; NULL members stand for malloc and free.
+ * `alloc` returns memory aligned to `align_bytes` (a power of two) or NULL; any thread may call it. */
 typedef struct whit_allocator {
     void *(*alloc)(void *user, size_t size_bytes, size_t align_bytes);
     void (*free)(void *user, void *memory, size_t size_bytes);
     void *user;
 } whit_allocator;
 
-/* Long work calls a function of this type now and then with the share that is done, in [0, 1]; the function returns
- * false to cancel the work. */
+/* Long operations call a function of this type repeatedly with the completed share of the work, in [0, 1]; `what` names
+ * the work. The function returns false to cancel. */
 typedef bool whit_progress_fn(void *user, const char *what, double share);
 
 #ifdef __cplusplus

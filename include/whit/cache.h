@@ -13,21 +13,24 @@ extern "C" {
 #define WHIT_CACHE_KEY_BYTES    32
 #define WHIT_CACHE_BLOCK_TOKENS 64
 
-/* A full block of 64 tokens entered the prefix cache, or left it. Its key is a hash of everything that its contents
- * depend on: the model, the types of cache and activations, adapters, and all ids up to its end. */
+/* Reports that a full block of 64 tokens entered the prefix cache or was removed from it. The block's key is a hash of
+ * everything that its contents depend on: the model, the types of cache and activations, the adapters, and all ids up
+ * to the block's end. */
 typedef struct whit_cache_event {
     size_t struct_bytes;
-    const uint8_t *key;    /* (WHIT_CACHE_KEY_BYTES) */
-    const int32_t *ids;    /* (WHIT_CACHE_BLOCK_TOKENS) ids of the block; NULL: the block was removed */
-    const uint8_t *parent; /* key of the preceding block; NULL: the block is a text's first, or was removed */
-    uint32_t sequence;     /* sequence that the block was computed for; 0: block removed */
+    const uint8_t *key;    /* key of the block, (WHIT_CACHE_KEY_BYTES) */
+    const int32_t *ids;    /* ids of the block, (WHIT_CACHE_BLOCK_TOKENS); NULL: the block was removed */
+    const uint8_t *parent; /* key of the preceding block; NULL: the block is the first of its text, or was removed */
+    uint32_t sequence;     /* sequence that the block was computed for; 0 if the block was removed */
 } whit_cache_event;
 typedef void whit_cache_event_fn(void *user, const whit_cache_event *event);
-/* Calls `on_event` for every later change, in the thread that changes the session, with `user`; NULL ends that. The
- * arrays of an event are valid during the call, which must not use the session. Layers whose windows differ store
- * different blocks: events are about a class of layers without a window, if the model has one. */
+/* Calls `on_event` with `user` for every later change of the prefix cache, in the thread that changes the session; NULL
+ * stops the reports. The arrays of an event are valid during the call, which must not use the session. Layers with
+ * different windows store different blocks: only the blocks of one group of layers are reported, of layers without a
+ * window if the model has any. */
 WHIT_API void whit_session_watch_cache(whit_session *session, whit_cache_event_fn *on_event, void *user);
-/* Counts the blocks that the session has memory for, and how many of them the prefix cache can find. */
+/* Sets *n_blocks to the number of blocks that the session has memory for, and *n_found to the number of those that the
+ * prefix cache can find. */
 WHIT_API void whit_session_count_blocks(const whit_session *session, uint32_t *n_blocks, uint32_t *n_found);
 
 #ifdef __cplusplus

@@ -14,16 +14,17 @@ extern "C" {
 
 /* ---- templates ------------------------------------------------------------------------------------ */
 
-/* A chat template is opened for one model, which outlives it. It is only read afterwards, by any thread. */
+/* A chat template is opened for one model, which must outlive it. After opening it never changes, and any thread may
+ * use it. */
 typedef struct whit_chat_template whit_chat_template;
 
 typedef struct whit_chat_template_options {
     size_t struct_bytes;
-    const char *source; /* Jinja; default NULL: the model's own */
+    const char *source; /* Jinja source of the template; default NULL: the model's own template */
     size_t source_bytes;
     const char *name; /* name of the source in error messages */
-    /* If the template takes no tools: describe them in the system message, write and read calls as
-     * <tool_call>{"name", "arguments"}</tool_call> in the text, and results as user messages. */
+    /* If the template does not support tools: describe them in the system message, write and read calls as
+     * <tool_call>{"name", "arguments"}</tool_call> in the text, and pass results as user messages. */
     bool tool_fallback;
 } whit_chat_template_options;
 static inline whit_chat_template_options whit_chat_template_options_default(void)
@@ -39,37 +40,38 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_template_open(const whit_model *mode
                                                           const whit_chat_template_options *options,
                                                           whit_chat_template **chat, whit_error *error);
 WHIT_API void whit_chat_template_close(whit_chat_template *chat);
-/* Returns the Jinja source, source_bytes of it; not terminated. */
+/* Returns the Jinja source of the template, which is not terminated, and sets *source_bytes to its size. */
 WHIT_API const char *whit_chat_template_source(const whit_chat_template *chat, size_t *source_bytes);
-/* Returns whether requests may have tools; with tool_fallback any template takes them. */
+/* Returns whether requests may have tools: the template supports them, or tool_fallback is set. */
 WHIT_API bool whit_chat_template_takes_tools(const whit_chat_template *chat);
-/* Returns whether tools are described without the template (tool_fallback): a grammar (whit_call_grammar_open)
- * should then constrain the calls, because the model was not trained for them. */
+/* Returns whether tools are described without the template (tool_fallback). A grammar (whit_call_grammar_open) should
+ * then constrain the calls, because the model was not trained to write them in this form. */
 WHIT_API bool whit_chat_template_is_plain(const whit_chat_template *chat);
-/* Returns whether whit_chat_request.thinking changes a prompt; found by rendering one both ways. */
+/* Returns whether whit_chat_request.thinking changes a prompt. This was determined by rendering a prompt with thinking
+ * on and off. */
 WHIT_API bool whit_chat_template_switches_thinking(const whit_chat_template *chat);
-/* Return the settings for generating an answer: an id (-1 if absent) and a text (NULL if absent) that end a turn in
- * addition to the model's own end tokens, and whether the parser needs special tokens in the text (keep_special). */
-WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* -1 if absent */
+/* Return settings for generating an answer: an id and a text that end a turn in addition to the model's own end tokens,
+ * and whether the parser needs special tokens in the text (keep_special). */
+WHIT_API int32_t whit_chat_template_end(const whit_chat_template *chat); /* id that ends a turn; -1 if absent */
 WHIT_API const char *whit_chat_template_stop(const whit_chat_template *chat);
 WHIT_API bool whit_chat_template_keep_special(const whit_chat_template *chat);
 
 /* ---- prompts -------------------------------------------------------------------------------------- */
 
 /* The mode of thinking is passed to the templates of reasoning models; other templates ignore it. With AUTO the
- * template decides. */
+ * template decides whether the model thinks. */
 typedef enum whit_thinking { WHIT_THINKING_AUTO, WHIT_THINKING_ON, WHIT_THINKING_OFF } whit_thinking;
 
 typedef struct whit_chat_request {
     size_t struct_bytes;
     const char *messages; /* a JSON list: role, content, tool_calls, tool_call_id, name, ... */
     size_t messages_bytes;
-    const char *tools; /* a JSON list; NULL: none */
+    const char *tools; /* a JSON list; NULL: no tools */
     size_t tools_bytes;
     const char *variables; /* a JSON object with further template variables; NULL: no variables */
     size_t variables_bytes;
     whit_thinking thinking;
-    bool no_answer;     /* omit the beginning of the answer from the prompt */
+    bool no_answer;     /* end the prompt with the last message: do not append the text that begins an answer */
     bool continue_last; /* continue the last message instead of beginning a new one */
 } whit_chat_request;
 static inline whit_chat_request whit_chat_request_default(void)
@@ -80,9 +82,9 @@ static inline whit_chat_request whit_chat_request_default(void)
     return request;
 }
 
-/* A prompt is rendered from a request. Special tokens written in contents, tools and variables of the request are not
- * honoured. The roles of messages are system, developer (system where the template does not know it), user, assistant
- * and tool. */
+/* A prompt is a rendered request. Special tokens written in the contents, tools and variables of the request become
+ * plain text. The roles of messages are system, developer (rendered as system if the template does not know it), user,
+ * assistant and tool. */
 typedef struct whit_chat_prompt whit_chat_prompt;
 WHIT_API WHIT_CHECKED whit_status whit_chat_render(const whit_chat_template *chat, const whit_chat_request *request,
                                                    whit_chat_prompt **prompt, whit_error *error);
@@ -96,7 +98,7 @@ typedef enum whit_chat_event_kind {
     WHIT_CHAT_TEXT,
     WHIT_CHAT_THINKING,
     WHIT_CHAT_CALL_BEGIN,     /* `text` is the function's name */
-    WHIT_CHAT_CALL_ARGUMENTS, /* a piece of its arguments, JSON */
+    WHIT_CHAT_CALL_ARGUMENTS, /* `text` is a piece of the call's arguments, which are JSON */
     WHIT_CHAT_CALL_END,
 } whit_chat_event_kind;
 
@@ -107,7 +109,8 @@ typedef struct whit_chat_event {
     size_t text_bytes;
     bool complete; /* for CALL_END: false if the call was cut off or its arguments are not JSON */
 } whit_chat_event;
-typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event); /* false: stop */
+/* Receives an event of an answer; returns false to stop the parser. */
+typedef bool whit_chat_event_fn(void *user, const whit_chat_event *event);
 
 /* Parses a streamed answer, in pieces of any size. Nothing is lost: a malformed call becomes
  * text. With `tools` false, calls are not parsed. on_event may be NULL. */
@@ -117,7 +120,7 @@ WHIT_API WHIT_CHECKED whit_status whit_chat_parser_open(const whit_chat_template
                                                         whit_chat_parser **parser, whit_error *error);
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_push(whit_chat_parser *parser, const char *text, size_t text_bytes,
                                                         whit_error *error);
-/* Ends the answer; it is called after the last piece. */
+/* Ends the answer. Call it after the last piece. */
 WHIT_API WHIT_CHECKED whit_status whit_chat_parser_flush(whit_chat_parser *parser, whit_error *error);
 /* After the flush, returns the answer as an assistant's message: {"role", "content", "reasoning_content",
  * "tool_calls"}, where reasoning_content and tool_calls are optional. It is valid until close. */

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* A conversation belongs to the session's thread; session and template outlive it. */
+/* Only the session's thread may use a conversation. The session and the template must outlive it. */
 typedef struct whit_conversation whit_conversation;
 
 WHIT_API WHIT_CHECKED whit_status whit_conversation_open(whit_session *session, uint32_t sequence,
@@ -39,33 +39,33 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_set_system(whit_conversation
 WHIT_API size_t whit_conversation_count(const whit_conversation *conversation);
 /* Returns message i as one line of JSON, not terminated, valid until the messages change; NULL if i >= count. */
 WHIT_API const char *whit_conversation_message(const whit_conversation *conversation, size_t i, size_t *json_bytes);
-/* Removes all messages after the first n. Prompts then contain messages again that they left out to make room for the
- * removed ones. */
+/* Removes all messages after the first n. Later prompts can contain older messages again that were left out to make
+ * room for the removed ones. */
 WHIT_API void whit_conversation_keep(whit_conversation *conversation, size_t n);
 /* Removes the last question and all that follows it; returns the number of removed messages. */
 WHIT_API size_t whit_conversation_undo(whit_conversation *conversation);
-/* Returns how many messages, the oldest after the system message, prompts leave out. */
+/* Returns the number of messages that prompts leave out: the oldest ones after the system message. */
 WHIT_API size_t whit_conversation_n_left_out(const whit_conversation *conversation);
 
 /* Writes {"messages": [...]} and a line feed, atomically. An existing file is replaced only if it holds a conversation
  * (WHIT_ERROR_FORMAT otherwise). */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_save(const whit_conversation *conversation, const char *path,
                                                          whit_error *error);
-/* Replaces the messages by those of such a file; on failure they are unchanged. */
+/* Replaces the messages by those of a file as whit_conversation_save writes it; on failure they are unchanged. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_load(whit_conversation *conversation, const char *path,
                                                          whit_error *error);
 
 /* ---- tools ---------------------------------------------------------------------------------------- */
 
 /* Sets the tools that answers may call: a JSON list, which is copied; NULL: no tools. The error is
- * WHIT_ERROR_UNSUPPORTED if the template takes none (see whit_chat_template_options.tool_fallback). */
+ * WHIT_ERROR_UNSUPPORTED if the template does not support tools (see whit_chat_template_options.tool_fallback). */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_set_tools(whit_conversation *conversation, const char *tools,
                                                               size_t tools_bytes, whit_error *error);
 
 /* Describes a call of a function; the texts are terminated, and valid until the messages change. */
 typedef struct whit_conversation_call {
     const char *id, *name;
-    const char *arguments; /* JSON as the model wrote it; from a small model it may be malformed */
+    const char *arguments; /* JSON as the model wrote it; can be malformed, especially from small models */
     size_t arguments_bytes;
 } whit_conversation_call;
 
@@ -81,24 +81,25 @@ WHIT_API WHIT_CHECKED whit_status whit_conversation_return(whit_conversation *co
 typedef struct whit_answer_options {
     size_t struct_bytes;
     uint32_t n_tokens;       /* maximum tokens to generate; default UINT32_MAX: until the context is full */
-    uint32_t n_draft_tokens; /* as in whit_generate_options */
+    uint32_t n_draft_tokens; /* maximum guessed tokens per step, as in whit_generate_options */
     bool ignore_end;         /* keep generating after end tokens */
     whit_thinking thinking;
     const char *const *stop; /* at most 32 stop strings, in addition to the template's own */
     size_t n_stop;
-    const whit_stage *const *stages; /* at most 15, as in whit_generate_options */
+    const whit_stage *const *stages; /* at most 15 stages, as in whit_generate_options */
     size_t n_stages;
-    whit_chat_event_fn *on_event; /* text, thinking and calls, as they become final; may be NULL */
-    whit_text_fn *on_text;        /* the answer as the model writes it, with markers; may be NULL */
+    whit_chat_event_fn *on_event; /* receives text, thinking and calls as they become final; may be NULL */
+    whit_text_fn *on_text;        /* receives the answer as the model writes it, with markers; may be NULL */
     void *user;                   /* passed to on_event and on_text */
     /* A grammar constrains calls if they are required or single, if a tool is "strict", or if the template does not
      * know tools and there are no stages (see whit_call_options). */
     whit_call_choice choice;
-    const char *call_name; /* the only function that may be called, which is then required; NULL: any */
-    bool single_call;      /* one call at most, which the grammar enforces */
-    bool keep_all;         /* leave out no messages: an error (limit) if n_room tokens do not remain for the answer */
-    uint32_t n_room;       /* tokens that must remain for the answer with keep_all; default 1 */
-    uint32_t n_thinking_tokens; /* the thinking section ends after as many tokens; 0: no limit */
+    const char *call_name; /* the only function that may be called; a call is then required; NULL: any function */
+    bool single_call;      /* allow one call at most, which a grammar enforces */
+    bool keep_all;         /* do not leave out messages: WHIT_ERROR_LIMIT if fewer than n_room tokens remain for the
+                            * answer */
+    uint32_t n_room;       /* with keep_all: tokens that must remain for the answer; default 1 */
+    uint32_t n_thinking_tokens; /* maximum tokens of the thinking section, which then ends; 0: no limit */
 } whit_answer_options;
 static inline whit_answer_options whit_answer_options_default(void)
 {
@@ -112,13 +113,13 @@ static inline whit_answer_options whit_answer_options_default(void)
 
 typedef struct whit_answer {
     size_t struct_bytes;
-    uint32_t n_kept;      /* prompt tokens that were in the sequence already */
+    uint32_t n_kept;      /* prompt tokens that the sequence already had */
     uint32_t n_prompt;    /* prompt tokens that were evaluated */
     uint32_t n_generated; /* tokens of the answer */
     uint32_t n_calls;     /* calls in the answer */
     uint64_t prompt_ns, generate_ns;
     whit_finish finish;
-    uint32_t n_left_out; /* messages that this prompt is the first to leave out */
+    uint32_t n_left_out; /* number of messages that earlier prompts contained and this prompt left out */
     bool full;           /* the answer ended because the context is full */
     bool is_held;        /* a grammar constrained the calls */
 } whit_answer;
@@ -130,15 +131,16 @@ static inline whit_answer whit_answer_default(void)
     return answer;
 }
 
-/* Answers the last message and appends the answer; after a cancel, appends the part that was generated. If a failed or
- * cancelled call generated nothing, the messages are as before. `answer` may be NULL. Errors: limit (one turn is longer
- * than the context), argument (a call has no result yet), the template's, the session's. */
+/* Generates an answer to the last message and appends it. If the answer is cancelled, appends the part that was
+ * generated; if nothing was generated before a failure or a cancel, the messages are as before. `answer` may be NULL.
+ * Errors: WHIT_ERROR_LIMIT (one turn is longer than the context), WHIT_ERROR_ARGUMENT (a call has no result yet), and
+ * the errors of the template and the session. */
 WHIT_API WHIT_CHECKED whit_status whit_conversation_answer(whit_conversation *conversation, whit_sampler *sampler,
                                                            const whit_answer_options *options, whit_answer *answer,
                                                            whit_error *error);
-/* Returns the prompt of the last answer, as rendered; not terminated. */
+/* Returns the rendered prompt of the last answer; not terminated. */
 WHIT_API const char *whit_conversation_prompt(const whit_conversation *conversation, size_t *text_bytes);
-/* Returns the ids that the sequence holds: the last prompt's, then the answer's except its last. */
+/* Returns the ids in the sequence: those of the last prompt, then those of the answer except its last id. */
 WHIT_API const int32_t *whit_conversation_ids(const whit_conversation *conversation, size_t *n_ids);
 
 #ifdef __cplusplus

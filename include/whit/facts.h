@@ -13,7 +13,7 @@ extern "C" {
  * weight in the layers, scales included), "layers", "width", "feed_forward", "heads", "kv_heads", "head_width",
  * "rope_theta", "norm_epsilon", "window", "experts", "experts_used". */
 WHIT_API double whit_model_number(const whit_model *model, const char *name);
-/* Returns the name of the type that most weights of the matrices have, such as "t2"; a constant. */
+/* Returns the name of the type of most weights in the model's matrices, such as "t2"; a constant string. */
 WHIT_API const char *whit_model_weight_type(const whit_model *model);
 
 #ifdef __cplusplus

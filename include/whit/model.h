@@ -12,17 +12,19 @@ extern "C" {
 typedef struct whit_model whit_model;
 typedef struct whit_model_options {
     size_t struct_bytes;
-    const whit_allocator *allocator; /* default NULL: malloc */
-    const char *cache_dir;           /* converted sources; NULL: $XDG_CACHE_HOME/whit */
-    bool no_cache;                   /* convert in memory, write nothing */
-    whit_progress_fn *progress;      /* called during a conversion */
+    const whit_allocator *allocator; /* default NULL: malloc and free */
+    const char *cache_dir;           /* folder of the conversion cache, which holds converted sources; NULL:
+                                      * $XDG_CACHE_HOME/whit */
+    bool no_cache;                   /* convert in memory; write nothing to the cache */
+    whit_progress_fn *progress;      /* called repeatedly during a conversion */
     void *progress_user;
-    /* This program (docs/dev/family-programs.md) defines the forward pass in place of the family's own; NULL means the
-     * family's. The model, also an .ndf, is converted with this program and gets an identity of its own. */
+    /* Source of a program (docs/dev/family-programs.md) that defines the forward pass in place of the program of the
+     * model's family; NULL: the family's program. The model, even an .ndf, is converted with this program and gets an
+     * identity of its own. */
     const char *family_program;
-    const char *family_name; /* begins error lines of family_program; NULL: the family's name */
-    /* Refuse a source with unknown fields, even if they only describe; otherwise the metadata "whit.notes" names
-     * such fields. Does not read a converted copy. */
+    const char *family_name; /* name that begins the error lines of family_program; NULL: the family's name */
+    /* Refuse a source with unknown fields, even if they only describe the model; otherwise the metadata "whit.notes"
+     * names such fields. The source is read even if the cache holds its conversion. */
     bool strict;
     /* (n_overrides) Each text KEY=TYPE:VALUE, with a TYPE of int, float, bool or str, replaces or adds a metadata field
      * of a GGUF file before the family reads the fields. Such a conversion has its own entry in the cache. Other files
@@ -38,27 +40,29 @@ static inline whit_model_options whit_model_options_default(void)
     return options;
 }
 
-/* Opens an .ndf in place, or any readable source through the conversion cache. */
+/* Opens an .ndf file in place; opens any other readable source through the conversion cache. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open(const char *path, const whit_model_options *options,
                                                   whit_model **model, whit_error *error);
-/* Opens the bytes of an .ndf in memory, 64-byte aligned, which stay until the model is closed. */
+/* Opens the bytes of an .ndf in memory, 64-byte aligned; the bytes must stay valid until the model is closed. */
 WHIT_API WHIT_CHECKED whit_status whit_model_open_memory(const void *data, size_t size_bytes, const char *name,
                                                          const whit_allocator *allocator, whit_model **model,
                                                          whit_error *error);
 WHIT_API void whit_model_close(whit_model *model);
-/* Sets the model's name in messages, in place of its path, for hosts that hide paths. Call before it is shared. */
+/* Sets the model's name in messages, in place of its path, for hosts that hide paths. Call this before other threads
+ * use the model. */
 WHIT_API WHIT_CHECKED whit_status whit_model_set_name(whit_model *model, const char *name, whit_error *error);
 
 WHIT_API uint32_t whit_model_vocab_size(const whit_model *model);
-WHIT_API uint32_t whit_model_context_size(const whit_model *model);   /* as trained, in tokens */
-WHIT_API uint32_t whit_model_embedding_size(const whit_model *model); /* elements of a text's vector */
+/* context size that the model was trained for, in tokens */
+WHIT_API uint32_t whit_model_context_size(const whit_model *model);
+WHIT_API uint32_t whit_model_embedding_size(const whit_model *model); /* number of elements in the vector of a text */
 /* Returns one field of the model's metadata as text, in place; NULL if absent or not text. "general.architecture" is
  * always present: the family, if the source does not name it. */
 WHIT_API const char *whit_model_metadata(const whit_model *model, const char *key);
 /* Returns the model's identity: a digest of configuration, tokenizer and weights; 32 bytes. */
 WHIT_API const uint8_t *whit_model_identity(const whit_model *model);
-/* Returns the i-th mapped range and the path of its file; false if i is not less than the number of ranges. Hosts can
- * name a file with it that is cut short while it is mapped (SIGBUS). */
+/* Returns the i-th mapped range and the path of its file; false if i is not less than the number of ranges. A host
+ * whose read of a mapped file fails (SIGBUS, because the file was cut short) can find the file's path with it. */
 WHIT_API bool whit_model_mapping(const whit_model *model, size_t i, const void **address, size_t *size_bytes,
                                  const char **path);
 

@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/* A program serves one generation, and one thread at a time. */
+/* A program serves one generation, and is used by one thread at a time. */
 typedef struct whit_program whit_program;
 typedef struct whit_program_options {
     size_t struct_bytes;
     uint32_t max_ms;       /* processor time limit for one token; default 1,000 */
-    uint32_t n_history;    /* most tokens that the program can look back on; default 4,096 */
-    size_t max_bytes;      /* memory limit of its arrays; default 64 MiB */
-    const int32_t *prompt; /* tokens that the program can look back on at first; copied */
+    uint32_t n_history;    /* maximum number of preceding tokens that the program can read; default 4,096 */
+    size_t max_bytes;      /* memory limit of the program's arrays; default 64 MiB */
+    const int32_t *prompt; /* tokens that precede the first generated one, readable like generated tokens; copied */
     size_t n_prompt;
 } whit_program_options;
 static inline whit_program_options whit_program_options_default(void)
@@ -32,15 +32,15 @@ static inline whit_program_options whit_program_options_default(void)
     return options;
 }
 
-/* Compiles a text of at most 1 MiB, which is not kept; a mistake in it is an error that begins with
- * "NAME:LINE:COLUMN: ". `options` may be NULL. */
+/* Compiles a program of at most 1 MiB; `text` is not used after the call. An error in the program is reported as
+ * "NAME:LINE:COLUMN: " and the reason. `options` may be NULL. */
 WHIT_API WHIT_CHECKED whit_status whit_program_open(const char *name, const char *text, size_t text_bytes,
                                                     const whit_program_options *options, whit_program **program,
                                                     whit_error *error);
 WHIT_API void whit_program_close(whit_program *program);
 
-/* Returns the stage for whit_generate_options.stages of one generation; the program outlives it. A run-time
- * error, a limit, or logits that forbid every token end that generation with an error. */
+/* Returns the stage for whit_generate_options.stages of one generation; the program must outlive it. A run-time error,
+ * an exceeded limit, or logits that forbid every token end that generation with an error. */
 WHIT_API whit_stage whit_program_stage(whit_program *program);
 
 #ifdef __cplusplus

@@ -11,11 +11,12 @@ extern "C" {
 
 typedef struct whit_sampler whit_sampler;
 /* The samplers form llama.cpp's chain, with its names, order and defaults: penalties, dry, top_n_sigma, top_k, typical,
- * top_p, min_p, xtc, temperature. A number at a member is its default. */
+ * top_p, min_p, xtc, temperature. The first number in a member's comment is its default; "off" marks the value that
+ * disables a sampler. */
 typedef struct whit_sampler_options {
     size_t struct_bytes;
     uint64_t seed;              /* default 0 */
-    float temperature;          /* 0.8; 0 is greedy */
+    float temperature;          /* 0.8; 0 picks the token with the largest logit */
     float dynatemp_range;       /* 0: off */
     float dynatemp_exponent;    /* 1 */
     int32_t top_k;              /* 40; 0 is off */
@@ -33,13 +34,13 @@ typedef struct whit_sampler_options {
     float dry_base;             /* 1.75 */
     int32_t dry_allowed_length; /* 2 */
     int32_t dry_penalty_last_n; /* -1: the whole context */
-    int32_t mirostat;           /* 0: off; 1 or 2: the version */
+    int32_t mirostat;           /* 0: off; 1 or 2: version of mirostat */
     float mirostat_tau;         /* 5 */
     float mirostat_eta;         /* 0.1 */
     const int32_t *bias_ids;    /* logit biases, n_biases of them; copied at open */
     const float *bias_values;
     size_t n_biases;
-    uint32_t n_history_tokens; /* most tokens remembered; default 0: the model's context, at least 4,096 */
+    uint32_t n_history_tokens; /* maximum number of tokens remembered; default 0: the model's context, at least 4,096 */
 } whit_sampler_options;
 static inline whit_sampler_options whit_sampler_options_default(void)
 {
@@ -65,25 +66,26 @@ static inline whit_sampler_options whit_sampler_options_default(void)
 }
 WHIT_API WHIT_CHECKED whit_status whit_sampler_open(const whit_model *model, const whit_sampler_options *options,
                                                     whit_sampler **sampler, whit_error *error);
-/* Picks an id from (vocab) logits, which are left as they are, and remembers it. An id whose logit is
+/* Picks an id from (vocab) logits, which it does not change, and remembers the id for penalties. An id whose logit is
  * -INFINITY is never picked. */
 WHIT_API WHIT_CHECKED whit_status whit_sampler_pick(whit_sampler *sampler, const float *logits, int32_t *id,
                                                     whit_error *error);
-/* Returns the n_top to use in the step before a pick: how many of the largest logits its picks depend on; 0:
- * on all. */
+/* Returns the n_top for the step before a pick (whit_step_token): the number of largest logits that the sampler's picks
+ * depend on; 0: they depend on all logits. */
 WHIT_API uint32_t whit_sampler_n_top(const whit_sampler *sampler);
-WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id); /* prompt tokens, for penalties */
+/* remembers a token of the prompt, for penalties */
+WHIT_API void whit_sampler_accept(whit_sampler *sampler, int32_t id);
 WHIT_API void whit_sampler_reset(whit_sampler *sampler);
 WHIT_API void whit_sampler_close(whit_sampler *sampler);
 
-/* Holds the logarithm of a token's probability, which is the softmax of logits before any sampler. */
+/* Holds the logarithm of a token's probability under the softmax of the logits, before any sampler. */
 typedef struct whit_logprob {
     int32_t id;
     float logprob;
 } whit_logprob;
-/* Computes log-probabilities from (n_vocab) logits, all of them exact (n_top 0): entries[0] belongs to `id`, and the
- * n_top most likely tokens follow, greatest first, ties by id. n_top is at most n_vocab; `entries` has room for 1 +
- * n_top. */
+/* Computes log-probabilities from (n_vocab) logits, which must all be exact (a step with n_top 0): entries[0] belongs
+ * to `id`, and the n_top most likely tokens follow, most likely first, ties by id. n_top is at most n_vocab; `entries`
+ * has room for 1 + n_top. */
 WHIT_API WHIT_CHECKED whit_status whit_logprobs(const float *logits, uint32_t n_vocab, int32_t id, uint32_t n_top,
                                                 whit_logprob *entries, whit_error *error);
 

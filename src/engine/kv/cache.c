@@ -16,7 +16,7 @@ static uint64_t blocks_over(uint64_t n_tokens)
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
-/* Returns the class that a layer needs. An endless cache gives every layer a window. */
+/* Returns the class that a layer needs, without memory. An endless cache gives every layer a window. */
 static whit_kv_class kind_of(const whit_kv_shape *shape, const whit_kv_layer *layer)
 {
     whit_kv_class class = {.type = shape->type,
@@ -66,9 +66,10 @@ uint32_t whit_kv_kinds(const whit_kv_shape *shape)
     return n;
 }
 
-/* Turns a class into the class of its open blocks. Its window covers the positions that queries read in the open form,
- * and its `beyond` covers the rest of the last block, so that some tokens can be removed again. The window of an
- * endless cache's layer does not shorten it: block 0 is read open, for its sinks, until it is read closed. */
+/* Turns a packed class into the class of its open blocks. `window` becomes the number of positions that queries read in
+ * the open form, and `beyond` the rest of the last block, so that some tokens can be removed again. The window of an
+ * endless cache is not applied: block 0 is read in the open form, for its sinks, until it is read in the closed
+ * form. */
 static void open_for(whit_kv_class *class)
 {
     const uint32_t window = class->n_sinks ? 0 : class->window;
@@ -83,8 +84,8 @@ static void open_for(whit_kv_class *class)
     class->n_sinks = 0; /* open blocks have no sinks: block 0 is kept as a closed block */
 }
 
-/* Returns the index of a layer's class, and adds the class if the layer is the first of its kind; -1 if there are too
- * many kinds. */
+/* Returns the index of a layer's class, which is added if it does not exist yet; -1 if there would be too many
+ * kinds. */
 static int class_of(whit_kv *kv, const whit_kv_layer *layer)
 {
     const whit_kv_class kind = kind_of(&kv->shape, layer);
@@ -108,11 +109,13 @@ static size_t head_bytes_of(const whit_kv_class *class)
                                              : whit_kv_block_bytes(class->type, class->head_dim);
 }
 
-/* Returns the largest number of blocks that all sequences of a class use together; sets the length of their tables.
+/* Returns the largest number of blocks that all sequences together use in a class; sets n_places, the length of each
+ * sequence's table, and keeps_all.
  *
- * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds a positions needs at most
- * (a + 62) / 64 blocks more than a pass that adds one: over all sequences a 64th of the batch, and one block for each
- * sequence that adds two or more. A single sequence needs no more blocks than if it added the whole batch. */
+ * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds `a` positions to a
+ * sequence needs at most (a + 62) / 64 blocks more than a pass that adds one. Summed over all sequences, this is a 64th
+ * of the batch, plus one block for each sequence that adds two or more. The number is also limited by that of sequences
+ * that each add the whole batch. */
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;
@@ -136,7 +139,8 @@ static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 
 static uint64_t table_entries(const whit_kv *kv, const whit_kv_class *class)
 {
-    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2); /* n_places + 1 of its table, 1 of `first` */
+    /* n_places + 1 entries of its table, 1 of `first` */
+    return (uint64_t)kv->shape.n_sequences * (class->n_places + 2);
 }
 
 static bool measure_class(const whit_kv *kv, whit_kv_class *class, uint64_t *bytes)
@@ -208,7 +212,7 @@ static bool is_pinned(const whit_kv_class *class, uint32_t block)
     return block == 0 && class->n_sinks;
 }
 
-/* Returns whether a class can have a block of that index: a class of sinks has only block 0. */
+/* Returns whether a class can store block number `block`: a class of sinks stores only block 0. */
 static bool is_kind(const whit_kv_class *class, uint32_t block)
 {
     return class->role != WHIT_KV_ROLE_SINKS || block == 0;
@@ -219,8 +223,9 @@ static void drop_block(whit_kv_class *class, uint32_t sequence, uint32_t block)
     whit_kv_pool_drop(&class->pool, *whit_kv_entry(class, sequence, block));
 }
 
-/* Makes the partly filled block of position n_tokens writable. A shared block is copied; so is a named one if memory
- * is left for the copy, so that the prefix cache keeps the text that the sequence had before it was truncated. */
+/* Makes the partly filled block of position n_tokens writable. A shared block is copied. A named block is copied, too,
+ * if memory is left for the copy, so that the prefix cache keeps the text that the sequence had before it was
+ * truncated; otherwise its name is removed. */
 static void own_last(whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     uint32_t *last = whit_kv_entry(class, sequence, n_tokens / WHIT_KV_BLOCK_TOKENS), shared = *last;
@@ -251,7 +256,7 @@ whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, wh
     return WHIT_OK;
 }
 
-/* Returns the first block that a class keeps of a sequence of n_tokens. */
+/* Returns the first block that a class stores after a pass, for a sequence of n_tokens. */
 static uint32_t first_kept(const whit_kv_class *class, uint32_t n_tokens)
 {
     uint64_t kept = (uint64_t) class->window + class->beyond;
@@ -292,7 +297,8 @@ void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     for (uint32_t c = 0; c < kv->n_classes; c++) {
         whit_kv_class *class = &kv->classes[c];
         uint32_t *first = &class->first[sequence], begin = blocks_of(n_tokens);
-        /* From the last block to the first: eviction takes the oldest kept block, so prefixes are evicted last. */
+        /* Drop from the last block to the first: the pool evicts the block that was dropped first, so blocks of
+         * prefixes are evicted last. */
         for (uint32_t b = blocks_of(had); b-- > begin && b >= *first;)
             if (!is_pinned(class, b) && is_kind(class, b)) drop_block(class, sequence, b);
         if (n_tokens == 0) *first = 0;

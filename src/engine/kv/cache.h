@@ -2,16 +2,16 @@
  * Keeps the KV cache: the keys and values of every sequence, in blocks of 64 positions.
  *
  * Layers of one shape and window are a *class* with a pool of blocks of its own (kv/pool.h), so that a block can be
- * dropped, or shared between sequences with a common beginning. Where a position lies (its block) is independent of its
- * number: a table per class and sequence maps the number to the block, modulo the table's length. A class with a window
- * keeps the positions that some query can still see and WHIT_KV_BEYOND_TOKENS before them, so that the last tokens can
- * be removed again; nothing else of a long sequence is stored.
+ * dropped, or shared between sequences with a common beginning. A table per class and sequence gives the pool's block
+ * for each block of positions; its entries are reused modulo its length. A class with a window stores the positions
+ * that some query can still attend to, and WHIT_KV_BEYOND_TOKENS before them, so that the last tokens can be removed
+ * again; it stores no other positions of a long sequence.
  *
  * A packed type stores the newest positions in open blocks, in f16. When an open block is full, it is packed into a
- * closed block; both forms exist while some query reads the open one.
+ * closed block; both forms are stored while some query reads the open one.
  *
- * An endless cache gives every class a window, and keeps block 0, where the *sinks* are: the first positions, which
- * every query sees (docs/use/context.md).
+ * An endless cache gives every class a window, and keeps block 0, which contains the *sinks*: the first positions, to
+ * which every query attends (docs/use/context.md).
  *
  * The caller owns the memory, whose size never changes. One thread at a time may change tables; any thread may read,
  * and threads may write different heads. */
@@ -21,16 +21,17 @@
 #include "kv/pool.h"
 #include "kv/state.h"
 
-/* Positions kept before a window although no query attends to them, so that the last tokens can be removed. */
+/* Number of positions before a window that are stored although no query attends to them, so that the last tokens can be
+ * removed. */
 #define WHIT_KV_BEYOND_TOKENS 128
 #define WHIT_KV_KINDS_MAX     8                       /* number of different kinds of layers in a model */
-#define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types use three classes for each kind */
+#define WHIT_KV_CLASSES_MAX   (3 * WHIT_KV_KINDS_MAX) /* packed types have three classes for each kind of layers */
 
 /* Holds the properties of a layer that determine its part of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
     uint32_t window;                        /* positions that a query attends to, its own included; 0: all */
-    bool is_bidirectional;                  /* a query sees positions at most window / 2 away, on both sides */
+    bool is_bidirectional;                  /* a query attends to positions on both sides, at most window / 2 away */
     uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
     uint32_t rope;                          /* index of the RoPE table of its keys */
     bool has_key_bias;
@@ -48,8 +49,8 @@ typedef struct whit_kv_shape {
     uint32_t n_window_blocks; /* packed types: full blocks that a query reads as f16 */
 } whit_kv_shape;
 
-/* A packed type has three consecutive classes per kind of layers. LAYERS is the class of closed blocks, which
- * whit_kv.layers names; OPEN is the class of open blocks, which store the newest positions in f16; SINKS is the class
+/* A packed type has three consecutive classes for each kind of layers. LAYERS is the class of closed blocks, to which
+ * whit_kv.layers refers; OPEN is the class of open blocks, which store the newest positions in f16; SINKS is the class
  * of sinks, with one block per sequence. */
 typedef enum whit_kv_role { WHIT_KV_ROLE_LAYERS, WHIT_KV_ROLE_OPEN, WHIT_KV_ROLE_SINKS } whit_kv_role;
 
@@ -61,15 +62,18 @@ typedef struct whit_kv_class {
     uint32_t beyond;                      /* positions before the window that are kept */
     bool is_bidirectional;                /* queries attend to both sides; all blocks are kept */
     uint32_t sides;                       /* is_bidirectional: largest distance to a position; UINT32_MAX: any */
-    uint32_t n_window_blocks, rope_pairs; /* packed types: full blocks read as f16; rotated pairs per key head */
+    uint32_t n_window_blocks, rope_pairs; /* packed types: number of full blocks read as f16; number of pairs that RoPE
+                                           * rotates in each key head */
     uint32_t rope;                        /* packed types: index of the RoPE table that rotates keys */
     uint32_t n_sinks;                     /* first positions that every query attends to in addition to its window */
-    bool keeps_all;                       /* whit_kv_settle drops nothing: no window, or one that saves no memory */
+    bool keeps_all;                       /* whit_kv_settle drops no blocks: the class has no window, or one that saves
+                                           * no memory */
     uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
-    /* (n_sequences, n_places + 1) block numbers; in a class with sinks the last entry is for block 0 */
+    /* (n_sequences, n_places + 1) numbers of blocks in the pool; in a class with sinks the last entry is for block 0 */
     uint32_t *table;
-    uint32_t *first; /* (n_sequences) the first stored block; a class with sinks also stores block 0 */
+    uint32_t *first; /* (n_sequences) the first stored block of the sequence; a class with sinks stores block 0 in
+                      * addition */
 } whit_kv_class;
 
 typedef struct whit_kv {
@@ -78,8 +82,8 @@ typedef struct whit_kv {
     uint32_t n_classes;
     struct whit_kv_place {
         uint16_t class, layer;
-    } * layers;         /* (n_layers) the layer's class, and its index within that class */
-    uint32_t *n_tokens; /* (n_sequences) number of positions with a block */
+    } * layers;         /* (n_layers) index of the layer's class, and of the layer within that class */
+    uint32_t *n_tokens; /* (n_sequences) number of positions that a sequence has */
     whit_state state;   /* state of the recurrent layers */
 } whit_kv;
 
@@ -96,7 +100,7 @@ void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 /* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied first
  * (copy on write). Returns WHIT_ERROR_LIMIT if n_tokens exceeds the context. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
-/* Drops, after a pass, the blocks that lie completely before the window and the `beyond` positions before it. */
+/* After a pass, drops the blocks all of whose positions precede the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);
 /* Gives memory, a little after each pass, to the blocks that the sequences with tokens will take next
  * (whit_kv_pool_populate). */
@@ -104,7 +108,7 @@ void whit_kv_populate(whit_kv *kv);
 /* Returns whether a sequence can be resumed at position n_tokens, which is at most its length. It can if every block
  * that the next query sees, and the recurrent state, are still stored. */
 bool whit_kv_reaches(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Drops positions from n_tokens on. n_tokens is 0, or a position for which whit_kv_reaches is true. */
+/* Drops the positions from n_tokens on. n_tokens is 0, or a position for which whit_kv_reaches is true. */
 void whit_kv_truncate(whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
 /* Replaces sequence `to` by the first n_tokens of `from`, for which whit_kv_reaches is true. Blocks are shared until
  * either sequence writes to them (copy on write). */
@@ -118,25 +122,25 @@ static inline uint32_t whit_kv_first_needed(const whit_kv_class *class, uint32_t
 {
     return class->window && n_tokens + 1 > class->window ? (n_tokens + 1 - class->window) / WHIT_KV_BLOCK_TOKENS : 0;
 }
-/* Returns the class whose named blocks represent the prefix cache: the first class named by layers that has no window,
- * or the first class if all have windows. NULL means that no layer has attention. */
+/* Returns the class whose named blocks represent the prefix cache: the first class with role LAYERS that has no window,
+ * or the first with role LAYERS if all have windows; NULL if no layer has attention. */
 whit_kv_class *whit_kv_told_class(whit_kv *kv);
-/* Names a full block of a sequence in every class that stores it. Returns true if this gave the block of
- * whit_kv_told_class its name. */
+/* Names a full block of a sequence in every class that stores it. Returns true if the block of whit_kv_told_class
+ * received a name. */
 bool whit_kv_name_block(whit_kv *kv, uint32_t sequence, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                         const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Returns the name of a sequence's block; NULL if it is not named. */
 const whit_kv_name *whit_kv_name_of(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* Appends full block number `block`, which the pools contain under the name (key, ids), to a sequence, in every class
- * that needs it to resume at n_tokens. The sequence has no blocks before the first needed one. closed_only: adopts only
- * the closed blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
+/* Appends block number `block` to a sequence, in every class that needs it to resume at n_tokens. The block is full,
+ * and the pools contain it under the name (key, ids). The sequence has no blocks before the first needed one.
+ * closed_only: appends only the closed blocks of a packed type; the caller restores a tail afterwards (kv/tail.h). */
 void whit_kv_adopt(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32_t block,
                    const uint8_t key[WHIT_HASH_BYTES], const int32_t ids[WHIT_KV_BLOCK_TOKENS], bool closed_only);
-/* Replaces a sequence by n_blocks full blocks. The caller writes their contents, in the classes that store them. Blocks
- * of a packed type are closed, and the caller restores a tail afterwards. */
+/* Replaces a sequence by n_blocks full blocks with undefined contents, which the caller writes in the classes that
+ * store them. Blocks of a packed type are closed, and the caller restores a tail afterwards. */
 whit_status whit_kv_begin_at(whit_kv *kv, uint32_t sequence, uint32_t n_blocks, whit_error *error);
 
-/* ---- where things lie ---- */
+/* ---- addresses ---- */
 
 static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
@@ -144,14 +148,14 @@ static inline uint32_t *whit_kv_entry(const whit_kv_class *class, uint32_t seque
     if (block == 0 && class->n_sinks) return &row[class->n_places];
     return &row[block < class->n_places ? block : block % class->n_places];
 }
-/* Returns whether a class stores `block`, one of the blocks of the sequence's positions. */
+/* Returns whether a class stores `block`, one of the sequence's blocks. */
 static inline bool whit_kv_has(const whit_kv_class *class, uint32_t sequence, uint32_t block)
 {
     if (class->role == WHIT_KV_ROLE_SINKS) return block == 0;
     return block >= class->first[sequence] || (block == 0 && class->n_sinks);
 }
-/* Return the class in which tokens are written, and the class of a packed type's sinks, for a class that layers
- * name. */
+/* Return, for a class of role LAYERS: the class in which new tokens are written (OPEN of a packed type), and the class
+ * of a packed type's sinks. */
 static inline const whit_kv_class *whit_kv_open_class(const whit_kv_class *class)
 {
     return class + (whit_kv_is_packed(class->type) ? WHIT_KV_ROLE_OPEN : 0);
@@ -161,7 +165,8 @@ static inline const whit_kv_class *whit_kv_sinks_class(const whit_kv_class *clas
     return class + WHIT_KV_ROLE_SINKS;
 }
 /* Returns whether a query at `position` reads a block of a packed type in its closed form. It does if the block ends at
- * least n_window_blocks blocks and WHIT_KV_LINGER_TOKENS positions before the query; nothing else decides. */
+ * least n_window_blocks blocks and WHIT_KV_LINGER_TOKENS positions before the query, and reads the open form
+ * otherwise. */
 #define WHIT_KV_LINGER_TOKENS 16
 static inline bool whit_kv_reads_closed(const whit_kv_class *class, uint32_t position, uint32_t block)
 {
@@ -172,14 +177,14 @@ static inline const whit_kv_class *whit_kv_class_of(const whit_kv *kv, uint32_t 
 {
     return &kv->classes[kv->layers[layer].class];
 }
-/* Returns the keys and values of one head of a class's layer in a block of a sequence, laid out as in
- * kernels/kv_block.h. */
+/* Returns the keys and values of one head in a block of a sequence, laid out as in kernels/kv_block.h. `layer` is an
+ * index within the class. */
 static inline void *whit_kv_class_block(const whit_kv_class *class, uint32_t layer, uint32_t head, uint32_t sequence,
                                         uint32_t block)
 {
     return whit_kv_pool_piece(&class->pool, layer, head, *whit_kv_entry(class, sequence, block));
 }
-/* Returns the same block, with the layer given by its number in the model. */
+/* Returns the keys and values of one head in a block of a sequence; `layer` is an index within the model. */
 static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32_t head, uint32_t sequence,
                                        uint32_t block)
 {
@@ -188,12 +193,13 @@ static inline void *whit_kv_head_block(const whit_kv *kv, uint32_t layer, uint32
 
 /* ---- a block of all layers ---- */
 
-/* Returns the number of bytes of a block in all layers together; of a packed type, in the closed form. */
+/* Returns the number of bytes of a block in all layers together; for a packed type, of the closed form. */
 uint64_t whit_kv_whole_block_bytes(const whit_kv *kv);
-/* Returns whether all layers store a block of a sequence; of a packed type, in the closed form. */
+/* Returns whether all layers store a block of a sequence; for a packed type, the closed form of it. */
 bool whit_kv_holds(const whit_kv *kv, uint32_t sequence, uint32_t block);
-/* Iterates over the pieces of a block, by layer of the model, then by head. `data` is NULL if the layer's class does
- * not store the block. Begin with a zeroed piece; the result is false after the last. */
+/* Iterates over the pieces of a block, one for each KV head of each layer, by layer of the model, then by head. `data`
+ * is NULL if the layer's class does not store the block. Begin with a zeroed whit_kv_piece; the result is false after
+ * the last piece. */
 typedef struct whit_kv_piece {
     uint8_t *data;
     size_t size_bytes;

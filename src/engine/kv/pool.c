@@ -31,7 +31,8 @@ uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory)
     memset(pool->references, 0, pool->n_blocks * sizeof *pool->references);
     for (uint32_t i = 0; i < pool->n_blocks; i++) {
         pool->names[i].is_named = pool->names[i].is_kept = false;
-        pool->free_blocks[i] = pool->n_blocks - 1 - i; /* handed out from the end: block 0 first */
+        pool->free_blocks[i] = pool->n_blocks - 1 - i; /* blocks are taken from the end of this list, so block 0 is
+                                                        * taken first */
     }
     pool->n_free = pool->n_blocks;
     pool->oldest = pool->newest = pool->n_named = pool->n_ever = 0;

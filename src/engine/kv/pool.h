@@ -2,10 +2,10 @@
  * Keeps a pool of KV blocks of one shape. Blocks are reference-counted and can be found by the hash of their contents;
  * blocks without users are kept until they are evicted, least recently used first.
  *
- * A block holds 64 positions of one sequence for all layers and KV heads of a class; each layer and head has a
- * piece of it, laid out as kernels/kv_block.h says. Blocks are stored in groups of four, and within a group the pieces
- * of a head are contiguous: a head's past is read in a few long streams instead of one jump per block, and a short
- * sequence touches only one group. The caller owns the memory, whose size never changes. */
+ * A block holds 64 positions of one sequence for all layers and KV heads of a class; the *piece* of a layer and head is
+ * laid out as in kernels/kv_block.h. Blocks are stored in groups of four, and within a group the pieces of a head are
+ * contiguous: a head's past is read in a few long streams instead of one jump per block, and a short sequence touches
+ * only one group. The caller owns the memory, whose size never changes. */
 #ifndef WHIT_KV_POOL_H
 #define WHIT_KV_POOL_H
 
@@ -13,20 +13,21 @@
 #include "base/status.h"
 #include "kernels/kv_block.h"
 
-/* Holds the name of a full block, under which it can be found again: everything that its keys and values depend on. */
+/* Holds the name of a full block, under which it can be found again: a hash of everything that its keys and values
+ * depend on, and its ids. */
 typedef struct whit_kv_name {
-    uint8_t key[WHIT_HASH_BYTES]; /* hash of everything up to the block's end */
+    uint8_t key[WHIT_HASH_BYTES]; /* hash of all tokens and settings up to the block's end */
     int32_t ids[WHIT_KV_BLOCK_TOKENS];
     uint32_t next;         /* next block in the same bucket: number + 1, or 0 */
-    uint32_t older, newer; /* neighbours in the eviction list of kept, unused blocks: number + 1, or 0 */
+    uint32_t older, newer; /* neighbours in the eviction list of blocks without users: number + 1, or 0 */
     bool is_named, is_kept;
 } whit_kv_name;
 
 typedef struct whit_kv_pool {
     uint32_t n_layers, n_kv_heads, n_blocks;
-    size_t head_bytes; /* bytes of one head's piece of a block */
+    size_t head_bytes; /* bytes of one block of one layer and head */
     size_t block_bytes;
-    uint8_t *data;        /* (groups, n_layers, n_kv_heads, blocks of the group) of head_bytes */
+    uint8_t *data;        /* pieces of head_bytes each, (groups, n_layers, n_kv_heads, blocks of the group) */
     uint32_t *references; /* (n_blocks) number of users */
     uint32_t *free_blocks;
     uint32_t n_free;
@@ -37,7 +38,7 @@ typedef struct whit_kv_pool {
     whit_kv_name *names;     /* (n_blocks) */
     uint32_t *buckets;       /* (n_buckets) hash table by key: number of a bucket's first block + 1, or 0 */
     uint32_t n_buckets;      /* a power of two */
-    uint32_t oldest, newest; /* ends of the eviction list of kept blocks: number + 1, or 0 */
+    uint32_t oldest, newest; /* ends of the eviction list of kept blocks: block number + 1, or 0 */
     uint32_t n_named;        /* number of blocks that have a name */
     /* Called with `user` before a block loses its name; may be NULL. */
     void (*on_forget)(void *user, const whit_kv_name *name);
@@ -51,8 +52,8 @@ bool whit_kv_pool_size(whit_kv_pool *pool, uint32_t n_layers, uint32_t n_kv_head
  * values need not be zeroed. Returns the end of the pool's memory. */
 uint8_t *whit_kv_pool_init(whit_kv_pool *pool, uint8_t *memory);
 
-/* Takes a free block for one user, or evicts the oldest kept block. Users never have more blocks than the pool, so this
- * cannot fail. */
+/* Returns a free block with one user; if no block is free, evicts the kept block that lost its last user first. Users
+ * never need more blocks than the pool has, so this cannot fail. */
 uint32_t whit_kv_pool_take(whit_kv_pool *pool);
 /* Gives at most WHIT_KV_POPULATE_BYTES of memory to the first group of blocks that lacks it, if n_ahead blocks more
  * than ever before would reach that group. Otherwise a pass that begins a group waits for the memory of all layers. */
@@ -64,7 +65,8 @@ void whit_kv_pool_use(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_drop(whit_kv_pool *pool, uint32_t block);
 void whit_kv_pool_copy(whit_kv_pool *pool, uint32_t from, uint32_t to);
 
-/* Names a full block. Returns false and changes nothing if it has a name or another block has this one. */
+/* Names a full block. Returns false and changes nothing if the block already has a name or another block has the same
+ * name. */
 bool whit_kv_pool_name(whit_kv_pool *pool, uint32_t block, const uint8_t key[WHIT_HASH_BYTES],
                        const int32_t ids[WHIT_KV_BLOCK_TOKENS]);
 /* Removes the name of a block that is about to be overwritten. */

@@ -3,8 +3,8 @@
 
 enum { BLOCK = WHIT_KV_BLOCK_TOKENS };
 
-/* Returns whether x can be a scale or a step, which is finite and not negative, or NaN: packing writes NaN if a number
- * is not finite. */
+/* Returns whether x can be a scale or a step: finite and not negative, or NaN, which packing writes for blocks with a
+ * number that is not finite. */
 static bool is_scale(float x)
 {
     return (x >= 0 && x < INFINITY) || x != x;
@@ -17,7 +17,7 @@ static bool is_scales(const float *x, uint32_t n)
     return all;
 }
 
-/* Returns whether `scale` is the scale of f16 numbers whose largest magnitude has the f16 bits `most`. */
+/* Returns whether `scale` is the scale that belongs to f16 numbers whose largest magnitude has the bits `most`. */
 static bool is_f16_scale(float scale, int16_t most)
 {
     const float largest = whit_f32_from_f16((uint16_t)most);
@@ -50,7 +50,7 @@ static bool is_sound_f16(uint32_t head_dim, const void *block)
     return is_sound;
 }
 
-/* Checks a closed block of a packed type. Words of keys are at most 2,047 plus rounding, and TO_WORD must be the factor
+/* Checks a closed block of a packed type. Key words may be at most 2,047 plus rounding, and TO_WORD must be the factor
  * that belongs to WORD. */
 static bool is_sound_packed(whit_kv_type type, uint32_t head_dim, uint32_t rope_pairs, const void *block)
 {
@@ -95,7 +95,7 @@ bool whit_kv_block_is_sound(whit_kv_type type, uint32_t head_dim, uint32_t rope_
     return is_scales(whit_kv_block_arrays(type, head_dim, block).key_scales, 2 * BLOCK);
 }
 
-/* Returns whether the open blocks of a class, or its sinks, are valid. */
+/* Returns whether the blocks that a tail restored in a class of open blocks, or in a class of sinks, are valid. */
 static bool is_sound_class(const whit_kv_class *class, uint32_t sequence, uint32_t n_tokens)
 {
     const bool is_open = class->role == WHIT_KV_ROLE_OPEN;

@@ -17,8 +17,8 @@ static uint32_t first_of(const whit_kv_class *class, uint32_t n_tokens)
     return whit_kv_first_needed(class, n_tokens - 1);
 }
 
-/* Returns whether the tail contains this class's last block: it does for a plain type of a model with recurrent layers,
- * if the block is partly filled. */
+/* Returns whether the tail contains the last block of this class: it does for a plain type in a model with recurrent
+ * layers, if the block is partly filled. */
 static bool has_last(const whit_kv *kv, const whit_kv_class *class, uint32_t n_tokens)
 {
     return class->role == WHIT_KV_ROLE_LAYERS && kv->state.sequence_elems && !whit_kv_is_packed(kv->shape.type) &&
@@ -99,7 +99,7 @@ bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens)
     return whit_state_reaches(&kv->state, sequence, n_tokens) && whit_state_is_even(&kv->state, sequence);
 }
 
-/* Returns the recurrent state in a tail. */
+/* Returns the address of the recurrent state in a tail. */
 static const uint8_t *state_in_tail(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail)
 {
     return tail + whit_kv_tail_bytes(kv, n_tokens) - whit_state_saved_bytes(&kv->state);
@@ -125,7 +125,7 @@ uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t
     return kv->state.sequence_elems ? whit_state_saved_commit(state_in_tail(kv, n_tokens, tail)) : 0;
 }
 
-/* Clears the keys, values and scales of a head's block at positions from n on. */
+/* Clears the keys, values and scales of one head's block at positions n and later. */
 static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, uint32_t n)
 {
     const whit_kv_arrays at = whit_kv_block_arrays(type, head_dim, block);
@@ -134,7 +134,8 @@ static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, ui
     const size_t value_bytes = whit_kv_values_bytes(type, head_dim) / BLOCK;
     for (size_t row = 0; row < whit_kv_keys_bytes(type, head_dim); row += BLOCK * elem_bytes)
         memset(keys + row + n * elem_bytes, 0, (BLOCK - n) * elem_bytes);
-    const size_t n_whole = (n + n_together - 1) / n_together * n_together; /* i8: values of 4 positions lie together */
+    /* i8: values of 4 neighbouring positions share a word */
+    const size_t n_whole = (n + n_together - 1) / n_together * n_together;
     for (size_t i = n; i < n_whole; i++)
         for (size_t d = 0; d < head_dim; d++) values[(i / n_together * head_dim + d) * n_together + i % n_together] = 0;
     memset(values + n_whole * value_bytes, 0, (BLOCK - n_whole) * value_bytes);
@@ -143,7 +144,7 @@ static void clear_after(whit_kv_type type, uint8_t *block, uint32_t head_dim, ui
     memset(at.value_scales + n, 0, (BLOCK - n) * sizeof(float));
 }
 
-/* Clears the padding after the sinks. */
+/* Clears the padding that follows the sinks. */
 static void clear_sinks(uint8_t *sinks, uint32_t head_dim, size_t n_bytes)
 {
     const size_t used = 2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t));
@@ -181,7 +182,8 @@ static const uint8_t *load_block(whit_kv_class *class, uint32_t sequence, uint32
     return from;
 }
 
-/* Clamps the words of sinks to the range of f16's codes: a file may contain any words, attention needs these. */
+/* Clamps the words of sinks to the range of codes that f16 keys can have: a file may contain any words, but attention
+ * relies on this range. */
 static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
 {
     for (uint32_t layer = 0; layer < class->pool.n_layers; layer++)
@@ -194,9 +196,8 @@ static void bound_sinks(const whit_kv_class *class, uint32_t sequence)
         }
 }
 
-/* Gives a class that layers name its partly filled block. A plain type loads it from the tail; for a packed
- * type the block is only allocated, and the open block is packed into it later. Returns the end of the class's part of
- * the tail. */
+/* Allocates the partly filled block of a class of role LAYERS. For a plain type, loads it from the tail; for a packed
+ * type, the open block is packed into it when it is full. Returns the end of the class's part of the tail. */
 static const uint8_t *load_last(const whit_kv *kv, whit_kv_class *class, uint32_t sequence, uint32_t n_tokens,
                                 uint32_t position, const uint8_t *tail)
 {
@@ -220,7 +221,7 @@ void whit_kv_tail_load(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint32
             uint32_t b = class->first[sequence] = first_of(class, n_tokens);
             for (; b < blocks_of(position); b++) tail = load_block(class, sequence, b, tail);
             tail += (end - b) * class->pool.block_bytes;
-        } else if (n_tokens < BLOCK) { /* there are no sinks yet */
+        } else if (n_tokens < BLOCK) { /* the first block is not full, so its sinks are not stored yet */
             *whit_kv_entry(class, sequence, 0) = whit_kv_pool_take(&class->pool);
         } else {
             tail = load_block(class, sequence, 0, tail);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Keeps tails, which are the bytes that a sequence needs, in addition to its full closed blocks, to be continued at a
- * position. Packed caches and models with recurrent layers need one:
+ * Saves and restores tails: the bytes that a sequence needs, in addition to its full closed blocks, to be continued at
+ * a position. Packed caches and models with recurrent layers need a tail:
  *
- *   for every class of open blocks   blocks (from the first needed to the last), each by layer and head, in f16
- *   for every class of sinks         if block 0 is full: by layer and head
- *   recurrent, plain types           for every class: the last block, if it is not full, by layer and head
- *   recurrent                        the state (kv/state.h)
+ *   for every class of open blocks blocks (from the first needed to the last), each by layer and head, in f16
+ *   for every class of sinks if block 0 is full: by layer and head
+ *   recurrent, plain types for every class: the last block, if it is not full, by layer and head
+ *   recurrent the state (kv/state.h)
  *
  * Positions after the end are zero, so that equal tokens give equal bytes if recurrent layers have committed the same
  * position (whit_kv_tail_commit). */
@@ -16,25 +16,26 @@
 
 /* Returns the number of bytes of the tail at n_tokens; 0 if n_tokens is 0 or the cache needs no tails. */
 uint64_t whit_kv_tail_bytes(const whit_kv *kv, uint32_t n_tokens);
-/* Returns the number of bytes of the largest tail, and sets *n_tokens to the largest number of tokens that the blocks
- * of a tail span. */
+/* Returns the number of bytes of the largest tail. Sets *n_tokens to the largest number of tokens in the blocks of a
+ * tail. */
 uint64_t whit_kv_tail_bytes_max(const whit_kv *kv, uint32_t *n_tokens);
-/* Returns whether a sequence can be continued only with a tail: full blocks are not enough. */
+/* Returns whether a sequence can be continued only with a tail, because full blocks are not enough. */
 bool whit_kv_needs_tails(const whit_kv *kv);
 /* Returns the first block that the tail at n_tokens contains. */
 uint32_t whit_kv_tail_first(const whit_kv *kv, uint32_t n_tokens);
-/* Returns whether the tail of a sequence at n_tokens, at most its length, can be saved. */
+/* Returns whether the tail at n_tokens of a sequence can be saved; n_tokens is at most the sequence's length. */
 bool whit_kv_has_tail(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens);
-/* Saves the tail at n_tokens, which the sequence has (whit_kv_has_tail), in whit_kv_tail_bytes bytes. */
+/* Writes the tail at n_tokens, whit_kv_tail_bytes bytes; whit_kv_has_tail must be true. */
 void whit_kv_tail_save(const whit_kv *kv, uint32_t sequence, uint32_t n_tokens, uint8_t *tail);
 /* Returns whether a sequence can be continued at `position`, which is at most n_tokens, with a tail saved at
  * n_tokens. */
 bool whit_kv_tail_serves(const whit_kv *kv, uint32_t n_tokens, uint32_t position, const uint8_t *tail);
-/* Returns whether the header of a tail from a file is valid for a tail saved at n_tokens. Only what loading relies on
- * is checked. */
+/* Returns whether the header of a tail read from a file is valid for n_tokens. Only the fields that loading relies on
+ * are checked. */
 bool whit_kv_tail_fits(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
-/* Returns the position that recurrent layers have committed in a tail saved at n_tokens; 0 if no layer is recurrent. It
- * depends on all tokens that the sequence had, including removed ones after n_tokens. */
+/* Returns the position that recurrent layers had committed in a tail saved at n_tokens; 0 if no layer is recurrent. The
+ * position depends on all tokens that the sequence had, including later ones that were removed before the tail was
+ * saved. */
 uint32_t whit_kv_tail_commit(const whit_kv *kv, uint32_t n_tokens, const uint8_t *tail);
 /* Restores a saved tail. Before the call, the sequence has only closed blocks up to `position` (whit_kv_adopt,
  * whit_kv_begin_at); afterwards it can be continued at `position`, for which whit_kv_tail_serves is true. */

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDED_PIECE 64  /* number of rows of a shared bf16 product per job */
-#define LARGEST_PIECE 512 /* maximum number of rows of a shared f32 product per job */
+#define ROUNDED_PIECE 64  /* number of rows per job of a shared bf16 product */
+#define LARGEST_PIECE 512 /* maximum number of rows per job of a shared f32 product */
 
 /* Constants of the CBLAS interface. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
@@ -99,8 +99,8 @@ void whit_blas_close(whit_blas *blas)
     *blas = (whit_blas){0};
 }
 
-/* Computes any product with plain loops: element (i, j) of a is a[i * row_a + j * column_a]. Rows of c are summed from
- * rows of b, or computed as dot products if b is transposed. */
+/* Computes any product with plain loops: element (i, j) of op(a) is a[i * row_a + j * column_a]. Rows of c are summed
+ * from rows of b; if b is transposed, elements of c are dot products. */
 static void plain_rows(const whit_loops *loops, const whit_product *p)
 {
     size_t row_a = p->transpose_a ? 1 : p->lda;
@@ -195,7 +195,7 @@ void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product 
     struct share_job job = {blas, p, ROUNDED_PIECE};
     if (blas->packed) {
         whit_pool_run(pool, pack_panels, &job, (uint32_t)n_panels(p), 1);
-    } else { /* cut c into about four pieces: each of them packs all of b again */
+    } else { /* cut c into about four pieces only, because each piece packs all of b again */
         job.piece = whit_round_up((p->m + 3) / 4, 64);
         if (job.piece > LARGEST_PIECE) job.piece = LARGEST_PIECE;
     }

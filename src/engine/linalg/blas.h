@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Computes matrix products on one thread or partitioned over a pool, in one of three precisions.
  *
- * f32: OpenBLAS computes the products where it is installed; otherwise, and under WHIT_CPU=generic, a plain blocked
- * loop does. OpenBLAS is loaded on first use, because linking it would start its threads in every program that uses
+ * f32: if OpenBLAS is installed, it computes the products; otherwise, and under WHIT_CPU=generic, a plain blocked loop
+ * computes them. OpenBLAS is loaded on first use, because linking it would start its threads in every program that uses
  * this library. It runs with one thread; the worker pool partitions the work instead.
  *
  * bf16: operands are rounded to bfloat16 and summed in f32, in the order of AMX's instruction or of AVX-512's
@@ -20,13 +20,14 @@ typedef enum whit_precision {
     WHIT_PRECISION_F32,
     WHIT_PRECISION_BF16_TILES, /* sums in the order of AMX's TDPBF16PS */
     WHIT_PRECISION_BF16_PAIRS, /* sums in the order of AVX-512's VDPBF16PS */
-    WHIT_PRECISION_BF16,       /* the fastest of the other three on this processor (whit_precision_choose) */
+    WHIT_PRECISION_BF16,       /* the fastest of the three above on this processor (whit_precision_choose) */
     WHIT_PRECISION_COUNT
 } whit_precision;
 
-const char *whit_precision_name(whit_precision precision); /* returns "f32", "bf16-amx", "bf16-avx512" or "bf16" */
-/* Returns the precision that BF16 stands for on this processor, under the cap of WHIT_CPU: TILES with AMX-BF16;
- * PAIRS where VDPBF16PS is faster than f32, which is only so without AMX; else F32. Other precisions are returned
+const char *whit_precision_name(whit_precision precision); /* returns "f32", "bf16-amx", "bf16-avx512" or "bf16", the
+                                                            * name of the precision */
+/* Returns the precision that BF16 stands for on this processor, under the cap of WHIT_CPU: TILES with AMX-BF16; PAIRS
+ * if VDPBF16PS is faster than f32, which is so only on processors without AMX; else F32. Other precisions are returned
  * unchanged. */
 whit_precision whit_precision_choose(whit_precision precision);
 
@@ -37,17 +38,18 @@ typedef struct whit_blas {
     void *library; /* OpenBLAS; NULL: the plain loops are used */
     void (*gemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc);
-    uint8_t *packed; /* bf16: packed right operands, one for shared products and one per worker */
+    uint8_t *packed; /* bf16: packed right operands, one buffer for shared products and one per worker */
     size_t common_bytes, own_bytes, packed_bytes;
     const whit_allocator *allocator;
-    _Atomic uint64_t *multiply_adds; /* sum of m * n * k, without shared bf16 products; NULL: not counted */
+    _Atomic uint64_t *multiply_adds; /* sum of m * n * k over the products, except shared bf16 products; NULL: not
+                                      * counted */
 } whit_blas;
 
 /* Returns the kernel of TILES or PAIRS for this processor, under the cap of WHIT_CPU; NULL for F32. */
 const struct whit_gemm_kernel *whit_blas_kernel(whit_precision precision);
-/* Opens OpenBLAS, and allocates buffers for packed right operands op(b): common_elems for shared products, and
- * own_elems for the products of each worker (whit_blas_elems of the largest). Without OpenBLAS the plain loops are
- * used; the only possible error is a failed allocation. */
+/* Opens OpenBLAS, and allocates buffers for packed right operands op(b): common_elems elements for shared products, and
+ * own_elems elements per worker for its own products (both are the largest whit_blas_elems). If OpenBLAS is not
+ * installed, the plain loops are used; the only possible error is a failed allocation. */
 whit_status whit_blas_open(whit_blas *blas, whit_precision precision, const whit_loops *loops, size_t common_elems,
                            size_t own_elems, uint32_t n_workers, const whit_allocator *allocator, whit_error *error);
 void whit_blas_close(whit_blas *blas); /* a zero-initialised struct counts as closed */
@@ -93,8 +95,8 @@ static inline whit_product whit_product_packed(bool transpose_a, bool transpose_
 void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_product *product);
 /* Computes a product on all threads of the pool. */
 void whit_blas_share(const whit_blas *blas, whit_pool *pool, const whit_product *product);
-/* Computes c (m, n) = a (m, k) b (k, n), or a b^T, on all threads of the pool, for matrices without gaps between rows.
- * adds: the product is added to c. */
+/* Computes c (m, n) = a (m, k) b (k, n), or a b^T if transpose_b, on all threads of the pool, for matrices without gaps
+ * between rows. adds: adds the product to c. */
 void whit_blas_share_packed(const whit_blas *blas, whit_pool *pool, bool transpose_b, const float *a, size_t m,
                             size_t k, const float *b, size_t n, float *c, bool adds);
 

@@ -9,7 +9,8 @@
 struct factor_job {
     const whit_blas *blas;
     float *a;
-    size_t n, at, width; /* n: size of a; the diagonal block has columns and rows [at, at + width) */
+    size_t n, at, width; /* n: number of rows of a; at, width: the diagonal block has columns and rows [at, at +
+                          * width) */
     float *negated;      /* (n, BLOCK) the panel below the block, times -1 */
 };
 
@@ -49,7 +50,7 @@ static void solve_rows(void *context, uint32_t worker, uint32_t begin, uint32_t 
     }
 }
 
-/* Updates the matrix right of and below the block, in strips of rows up to the diagonal. */
+/* Updates the matrix to the right of the block and below it, in strips of rows that end at the diagonal. */
 static void update_strips(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct factor_job *job = context;
@@ -115,7 +116,7 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
         for (size_t from = column; from < n; from += BLOCK) {
             size_t height = n - from < BLOCK ? n - from : BLOCK;
             float *x = job->inverse + from * n + column;
-            if (from > column) /* the sum over the blocks above; its sign is changed below */
+            if (from > column) /* sum over the blocks above the diagonal block; its sign is changed below */
                 whit_blas_multiply(job->blas, worker,
                                    &(whit_product){.m = height,
                                                    .n = width,

@@ -7,7 +7,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Computes c (32 x 32, rows `stride_bytes` apart) = or, if `add`, += a panel of A times a panel of B. */
+/* Computes c (32 x 32, rows `stride_bytes` apart) from a panel of A times a panel of B. add: adds the product to c
+ * instead of overwriting c. */
 INLINE void multiply_block(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool add, float *c, size_t stride_bytes)
 {
     uint8_t *right = (uint8_t *)c + 64, *below = (uint8_t *)c + 16 * stride_bytes;
@@ -40,7 +41,8 @@ INLINE void multiply_block(const uint8_t *a, const uint8_t *b, size_t k_tiles, b
     amx_written();
 }
 
-/* Computes a block of n_rows x n_columns at the edge of c in a full block on the stack. */
+/* Computes a block of n_rows x n_columns at the edge of c: a full block is computed on the stack, and its valid part is
+ * copied. */
 static void multiply_edge(const uint8_t *a, const uint8_t *b, size_t k_tiles, bool add, float *c, size_t ldc,
                           size_t n_rows, size_t n_columns)
 {

@@ -9,7 +9,7 @@
 
 enum { ROWS = 8, PAIRS = 16, PAIR_BYTES = 64 };
 
-/* Returns a vector with the same pair of bfloat16 in every lane. */
+/* Returns a vector with the pair of bfloat16 at `at` in every lane. */
 static inline __m512bh broadcast_pair(const uint8_t *at)
 {
     int pair;
@@ -17,8 +17,8 @@ static inline __m512bh broadcast_pair(const uint8_t *at)
     return (__m512bh)_mm512_set1_epi32(pair);
 }
 
-/* Multiplies eight rows of a panel by 32 columns. Only the first n_rows rows, and the columns in the masks `low` and
- * `high`, are stored. */
+/* Multiplies eight rows of a panel of A by 32 columns of B. Stores only the first n_rows rows, and the columns in the
+ * masks `low` (0 to 15) and `high` (16 to 31). */
 static inline __attribute__((always_inline)) void multiply_block(const uint8_t *a, const uint8_t *b, size_t k_tiles,
                                                                  size_t n_rows, __mmask16 low, __mmask16 high, bool add,
                                                                  float *c, size_t ldc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Rounds and packs operands of products in bfloat16 (gemm_bf16.h) with AVX-512.
  *
- * As 16 x 16 dwords, each of which holds two neighbours in k, a tile of A is the transpose of a tile of B. Every
+ * A tile is 16 x 16 dwords, each with two neighbours in k; seen so, a tile of A is the transpose of a tile of B. Every
  * operand is therefore loaded along its own rows, and transposed where needed. VCVTNE2PS2BF16 rounds to nearest, ties
  * to even, and turns subnormals into zeros. */
 #include "linalg/gemm_bf16.h"
@@ -12,7 +12,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Loads row i as dwords into t[i]: elements [0, n_k) in pairs, followed by zeros. */
+/* Loads n_rows rows as pairs of bfloat16: t[i] gets row i, elements [0, n_k) followed by zeros. */
 INLINE void load_rows(const float *from, size_t stride, size_t n_rows, size_t n_k, __m512i t[16])
 {
     __mmask16 low = whit_low_lanes(n_k), high = whit_low_lanes(n_k > 16 ? n_k - 16 : 0);
@@ -24,7 +24,7 @@ INLINE void load_rows(const float *from, size_t stride, size_t n_rows, size_t n_
     }
 }
 
-/* Interleaves rows 2 i and 2 i + 1 into t[i]: dword j holds element j of both rows, for j < n_columns. */
+/* Loads pairs of rows: dword j of t[i] gets element j of rows 2 i and 2 i + 1, for j < n_columns. */
 INLINE void load_pairs(const float *from, size_t stride, size_t n_columns, size_t n_k, __m512i t[16])
 {
     const __m512i weave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
@@ -62,8 +62,8 @@ INLINE void transpose(__m512i t[16])
     }
 }
 
-/* Packs n of sixteen rows of A or columns of B, from i on, times n_k of 32 k. along_k: elements of neighbouring k are
- * adjacent in memory. */
+/* Packs one tile: n rows of A, or n columns of B if for_b, from i on (n <= 16), times n_k of k (n_k <= 32), padded with
+ * zeros. along_k: neighbouring k are adjacent in memory. */
 INLINE void pack_tile(const whit_gemm_operand *o, bool along_k, bool for_b, size_t i, size_t n, size_t k, size_t n_k,
                       uint8_t *to)
 {
@@ -76,7 +76,8 @@ INLINE void pack_tile(const whit_gemm_operand *o, bool along_k, bool for_b, size
     for (int r = 0; r < 16; r++) _mm512_store_si512(to + 64 * r, t[r]);
 }
 
-/* Packs a panel of n <= 32 rows or columns, from i on, times [k, k + n_k): two tiles for every 32 of k. */
+/* Packs a panel: n rows of A, or n columns of B if for_b, from i on (n <= 32), times [k, k + n_k), as two tiles for
+ * every 32 of k. */
 INLINE void pack_panel(const whit_gemm_operand *o, bool along_k, bool for_b, size_t i, size_t n, size_t k, size_t n_k,
                        uint8_t *to)
 {

@@ -6,13 +6,13 @@
 
 #include "base/cpu.h"
 
-/* Detects the CPU as whit_cpu_detect does, with `isa` and `features` limited by the cap. OpenBLAS chooses its own
- * kernels: the cap affects it only if it is `generic`, which prevents loading it (blas.h). */
+/* Detects the CPU like whit_cpu_detect, but limits `isa` and `features` by WHIT_CPU. OpenBLAS chooses its own kernels:
+ * the limit affects it only if it is `generic`, which prevents loading it (blas.h). */
 void whit_linalg_detect(whit_cpu *cpu);
-/* Returns whether VDPBF16PS does more multiply-adds in a cycle than VFMADD; `cpu` is from whit_linalg_detect. Cores
- * with AMX start a quarter as many VDPBF16PS as VFMADD (measured on Sapphire Rapids: 1.87 and 7.51 G a second), which
- * do half as many multiply-adds. Cores without AMX (Cooper Lake, Zen 4, Zen 5) start as many, which do twice as many
- * multiply-adds. */
+/* Returns whether VDPBF16PS performs more multiply-adds per cycle than VFMADD; `cpu` is from whit_linalg_detect. One
+ * VDPBF16PS has twice the multiply-adds of one VFMADD. Cores with AMX start a quarter as many VDPBF16PS as VFMADD,
+ * which makes half as many multiply-adds (measured on Sapphire Rapids: 1.87 and 7.51 G instructions a second). Cores
+ * without AMX (Cooper Lake, Zen 4, Zen 5) start as many of both, which makes twice as many. */
 bool whit_linalg_bf16_pays(const whit_cpu *cpu);
 
 #endif

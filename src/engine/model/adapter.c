@@ -10,7 +10,7 @@
 typedef struct image_header {
     uint8_t identity[WHIT_HASH_BYTES];
     uint32_t n_pairs, reserved;
-    uint64_t meta_offset, meta_bytes; /* offsets are from the image's start */
+    uint64_t meta_offset, meta_bytes; /* offsets are in bytes from the image's start */
     uint64_t reserved_too;
 } image_header;
 _Static_assert(sizeof(image_header) == 64, "adapter header");
@@ -48,7 +48,7 @@ whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i
                                .b = factor_at(view->data, entry->n_rows, entry->rank, entry->b_codes, entry->b_scales)};
 }
 
-/* Returns whether a factor may have this shape and its parts lie inside the image. */
+/* Returns whether a factor's shape is allowed and its codes and scales lie inside the image. */
 static bool factor_fits(uint32_t n_rows, uint32_t n_cols, uint64_t codes, uint64_t scales, uint64_t size_bytes)
 {
     whit_tensor_type type = whit_requantise_type(WHIT_CODEC_I8, n_rows, n_cols);
@@ -171,7 +171,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights)
 
 /* ---- making one ----------------------------------------------------------------------------- */
 
-/* Rounds a factor and appends its parts; sets *codes and *scales to their offsets. */
+/* Rounds a factor to int8 and appends its codes and scales to the image; sets *codes and *scales to their offsets. */
 static whit_status append_factor(const float *values, uint32_t n_rows, uint32_t n_cols, whit_buf *out, uint64_t *codes,
                                  uint64_t *scales, whit_error *error)
 {
@@ -230,6 +230,6 @@ whit_status whit_adapter_build(const uint8_t identity[WHIT_HASH_BYTES], const wh
     }
     if (out->failed) return whit_fail_memory(error, "an adapter", out->size_bytes);
     memcpy(out->data, &header, sizeof header);
-    whit_adapter_view view; /* the image is read back, so that an invalid one is not returned */
+    whit_adapter_view view; /* the finished image is checked, so that an invalid one is never returned */
     return whit_adapter_check(out->data, out->size_bytes, "the adapter", &view, error);
 }

@@ -13,15 +13,15 @@
 #define WHIT_ADAPTER_MAX_RANK 1024
 
 typedef struct whit_adapter_pair {
-    const char *name; /* name of the model's tensor */
-    whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
+    const char *name; /* name of the tensor in the model */
+    whit_tensor a, b; /* factors A (rank, n_cols) and B (n_rows, rank) */
 } whit_adapter_pair;
 
 /* Describes a checked image of an adapter; the view points into the image's bytes. */
 typedef struct whit_adapter_view {
     const uint8_t *data;
     size_t size_bytes;
-    const uint8_t *identity; /* identity of the model that it belongs to */
+    const uint8_t *identity; /* identity of the model that the adapter belongs to */
     whit_table meta;
     uint32_t n_pairs;
     uint32_t max_rank;
@@ -33,13 +33,12 @@ whit_status whit_adapter_check(const void *data, size_t size_bytes, const char *
 /* Returns pair i < n_pairs, in the order of names. */
 whit_adapter_pair whit_adapter_pair_at(const whit_adapter_view *view, uint32_t i);
 
-/* Returns whether adapters may change this matrix: they may change matrices of layers, but neither embedding nor
- * head. */
+/* Returns whether adapters may change this matrix: matrices of layers may be changed, embedding and head may not. */
 bool whit_adapter_may_change(const char *tensor_name, const whit_tensor_type *type);
 
 /* Holds the pairs of an adapter, indexed by the model's tensors. */
 typedef struct whit_adapter_weights {
-    whit_adapter_pair *pairs;            /* (n_pairs) pairs in the order of names */
+    whit_adapter_pair *pairs;            /* (n_pairs) pairs, sorted by name */
     const whit_adapter_pair **of_tensor; /* (n_tensors) pair of each tensor; NULL if the tensor has no pair */
     uint32_t n_pairs, n_tensors, max_rank;
     const whit_allocator *allocator;
@@ -53,7 +52,7 @@ void whit_adapter_unbind(whit_adapter_weights *weights);
 
 /* ---- making one ---- */
 
-/* Describes one pair of factors as floats; `b` is already multiplied by alpha / rank. */
+/* Holds one pair of factors as floats; `b` is already multiplied by alpha / rank. */
 typedef struct whit_adapter_floats {
     const char *name;
     uint32_t n_rows, n_cols, rank;

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Lists each field of the configuration: key, offset, type. */
+/* Lists the fields of the configuration that are stored in files: key, offset, type. */
 enum field_kind { FIELD_U32, FIELD_U8, FIELD_BOOL, FIELD_F64 };
 static const struct field {
     const char *key;
     size_t offset;
     enum field_kind kind;
-    bool is_optional; /* 0 if absent, and not written if 0 */
+    bool is_optional; /* the field is 0 if absent, and not written if 0 */
 } fields[] = {
     {"n_layers", offsetof(whit_config, n_layers), FIELD_U32},
     {"n_embd", offsetof(whit_config, n_embd), FIELD_U32},

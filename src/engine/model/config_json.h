@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "model/config.h"
 
-/* Reads the configuration. Refuses the same fields as the importer of folders, and also scaled RoPE whose factors are a
- * tensor. */
+/* Reads the configuration from the file at `path`. Refuses the same fields as the importer of folders, and also scaled
+ * RoPE whose factors are stored in a tensor. */
 whit_status whit_config_read_json(const char *path, const whit_allocator *allocator, whit_config *config,
                                   whit_error *error);
 

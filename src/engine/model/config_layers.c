@@ -22,7 +22,7 @@ enum { N_KIND = sizeof kind_fields / sizeof *kind_fields, N_ROPE = 10 };
 
 /* ---- kinds of layers ------------------------------------------------------------------------- */
 
-/* Returns the last layer with attention, whose kind a draft layer has. */
+/* Returns the last layer with attention (layer 0 if none has it): a draft layer has the kind of this layer. */
 static uint32_t find_attention(const whit_config *c)
 {
     uint32_t layer = c->n_layers - 1;
@@ -111,7 +111,7 @@ whit_rope whit_config_rope(const whit_config *c, uint32_t i)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Reads a number of a row as an integer of at most `most`. */
+/* Converts a number of a row to an integer; returns false unless it is an integer from 0 to `most`. */
 static bool as_count(double number, uint32_t most, uint32_t *count)
 {
     if (!(number >= 0 && number <= most && number == floor(number))) return false;

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Bytes of codes (one each) or floats that are packed at a time: long writes, so that threads rarely wait for each
- * other. */
+/* Number of bytes of codes (one byte each) or floats that are packed at a time. Writes of this length are long enough
+ * that threads rarely wait for each other. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 /* Mapped pages of the source count as this process's memory until they are dropped, which happens after this many
  * weights. */
@@ -46,7 +46,7 @@ struct job {
     const whit_convert_options *options;
     whit_ndf_writer *writer;
     whit_pool *pool;
-    uint32_t *order; /* indices of source tensors in the order in which a pass uses them */
+    uint32_t *order; /* indices of source tensors, in the order in which a pass reads them */
     uint32_t n;
     whit_tensor_type *types;      /* type of each source tensor in the output file */
     whit_convert_change *changes; /* change of each source tensor; all zero if it does not change */
@@ -78,7 +78,7 @@ static whit_status take_divisors(void *context, const char *name, uint32_t n, wh
     return WHIT_OK;
 }
 
-/* Orders tensors as the graph reads them, so that a pass over the model reads the file sequentially. */
+/* Finds the order in which the graph reads the tensors: stored in this order, a pass reads the file sequentially. */
 static whit_status find_order(struct job *job)
 {
     const whit_source *source = job->source;
@@ -101,7 +101,8 @@ static whit_status find_order(struct job *job)
 
 struct rows_buffer {
     whit_rows rows;
-    size_t elem_bytes, n_fields, n_fields_u8; /* sizes per row */
+    size_t elem_bytes, n_fields, n_fields_u8; /* number of elements of one row: bytes of codes or floats, f32 fields, u8
+                                               * fields */
 };
 
 static whit_rows row_at(const struct rows_buffer *buffer, uint32_t i)
@@ -119,7 +120,7 @@ static bool make_rows(const whit_allocator *a, const whit_tensor_type *type, uin
     const whit_codec_info *codec = whit_codec_find(type->codec);
     bool u8 = g.row_bytes > 0;
     *buffer = (struct rows_buffer){.elem_bytes = (size_t)type->n_cols * (codec->is_float ? codec->elem_bytes : 1)};
-    /* At least one field, because readers may also return the single scale that the type already has. */
+    /* row_fields is at least 1, because readers may also return the single scale that the type already has. */
     if (!codec->is_float) buffer->n_fields = g.row_fields;
     buffer->n_fields_u8 = g.row_bytes;
     buffer->rows.elems = whit_zalloc_array(a, n, buffer->elem_bytes);
@@ -142,8 +143,8 @@ static bool is_ternary(uint8_t codec)
     return codec == WHIT_CODEC_T5 || codec == WHIT_CODEC_T2;
 }
 
-/* Sets *out to the type that stores ternary codes as two planes of signs with a = b = half the scale: +1 is (1, 1), -1
- * is (0, 0), 0 is (1, 0). Returns false if some codes or scales cannot be represented. */
+/* Sets *out to the q2 type that stores ternary codes as two planes of signs with a = b = half the scale: +1 is (1, 1),
+ * -1 is (0, 0), 0 is (1, 0). Returns false if some codes or scales cannot be represented. */
 static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *a, whit_tensor_type *out)
 {
     whit_tensor_type type = tensor->type;
@@ -155,7 +156,7 @@ static bool planes_type(const whit_source_tensor *tensor, const whit_allocator *
         type.scale_b = type.scale;
     }
     if (whit_tensor_type_check(&type, NULL) != WHIT_OK) return false;
-    /* t2 may have codes of 2, and half of an f16 scale may underflow, so all rows are checked. */
+    /* t2 may contain the code 2, and half of an f16 scale may underflow, so all rows are checked. */
     bool fits = make_rows(a, &tensor->type, 1, &row);
     /* number of scales per row */
     uint32_t n_scales = type.scale_type == WHIT_SCALE_U8 ? 1 : whit_codec_geometry(&type).n_groups;
@@ -192,27 +193,27 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
         if (t2 || whit_tensor_type_check(&type, NULL) != WHIT_OK) type.codec = WHIT_CODEC_T2;
     } else if (type.codec == WHIT_CODEC_T2 && or_null(job->options->ternary) &&
                strcmp(job->options->ternary, "t5") == 0) {
-        return type; /* keep t2: codes of 2 cannot be stored in t5 */
+        return type; /* keep t2, because t5 cannot store codes of 2 */
     }
     return type;
 }
 
-/* ---- one tensor ------------------------------------------------------------------------------
- * A tensor is converted in chunks of rows. While the slices of one chunk are read and packed, the
- * chunk before it is hashed and written: every round is one loop over those items, shared by the
- * threads. What is written does not depend on how they share. */
+/* ---- one tensor ------------------------------------------------------------------------------ A tensor is converted
+ * in chunks of rows. In each round the threads share a loop over items: the slices of one chunk, which are read and
+ * packed, and the digest and the writing of the previous chunk. The written bytes do not depend on how the items are
+ * shared. */
 
 enum { ITEM_DIGEST, ITEM_WRITE, ITEM_SLICES, MAX_SLICES = 32 };
 
 struct chunk {
-    /* the chunk as a separate tensor, which is possible because a tile depends only on its own rows */
+    /* the chunk as a tensor of its own, which is valid because a tile depends only on its own rows */
     whit_tensor tensor;
-    uint32_t begin, n; /* range of rows; n 0: empty chunk */
+    uint32_t begin, n; /* rows [begin, begin + n) of the tensor; n 0: empty chunk */
     uint8_t *part[WHIT_PART_COUNT];
     uint8_t *canonical;
 };
 
-/* Buffers of a worker that decodes row by row, for conversions that change the content. */
+/* Holds the buffers of a worker that decodes row by row, for conversions that change codes or values. */
 struct lossy_scratch {
     struct rows_buffer row;
     float *values;
@@ -224,12 +225,13 @@ struct tensor_job {
     whit_tensor_type to;
     uint32_t declared;
     bool lossy;
-    bool planes;           /* ternary codes become two planes of signs */
-    bool rows_are_content; /* for floats, rows are read directly in canonical form */
+    bool planes;           /* ternary codes are converted to two planes of signs */
+    bool rows_are_content; /* the target stores floats: rows are read directly into the chunk's canonical form */
     uint32_t chunk_rows, slice_rows;
     uint64_t part_bytes[WHIT_PART_COUNT]; /* allocated bytes of a chunk's parts */
     size_t canonical_row_bytes;
-    struct rows_buffer rows; /* (chunk_rows) rows of the target type; without elements if rows_are_content */
+    struct rows_buffer rows; /* (chunk_rows) rows of the target type; if rows_are_content, without buffers for
+                              * elements */
     struct chunk chunks[2], *now, *before;
     struct lossy_scratch *scratch; /* (workers) scratch of each worker; NULL if the conversion is lossless */
     whit_hash digest;
@@ -316,10 +318,10 @@ static whit_status open_tensor_job(struct job *job, uint32_t i, struct tensor_jo
     return whit_fail_memory(job->error, job->source->tensors[job->order[i]].name, CHUNK_BYTES);
 }
 
-/* Converts a row of ternary codes to two sign planes. */
+/* Converts a row of ternary codes to codes of two sign planes. */
 static void to_planes(const whit_tensor_type *to, const whit_rows *from, const whit_rows *row)
 {
-    static const int8_t planes[3] = {0, 1, 3}; /* codes of -1, 0, 1 */
+    static const int8_t planes[3] = {0, 1, 3}; /* codes for -1, 0 and 1 */
     const int8_t *codes = from->elems;
     int8_t *out = row->elems;
     for (uint32_t k = 0; k < to->n_cols; k++) out[k] = planes[codes[k] + 1];
@@ -330,7 +332,7 @@ static void to_planes(const whit_tensor_type *to, const whit_rows *from, const w
         row->fields_u8[2 * g] = row->fields_u8[2 * g + 1] = from->fields_u8[g];
 }
 
-/* Converts rows [begin, begin + n) of the chunk. */
+/* Converts and packs rows [begin, begin + n) of the chunk. */
 static whit_status convert_slice(struct tensor_job *t, uint32_t worker, uint32_t begin, uint32_t n, whit_error *error)
 {
     struct chunk *chunk = t->now;
@@ -392,7 +394,8 @@ static whit_status do_item(void *context, uint32_t worker, uint32_t item, whit_e
     return WHIT_OK;
 }
 
-/* Packs the chunk of rows from `begin` on (none are left at the end) while the previous chunk is written. */
+/* Packs the chunk of rows from `begin` on (an empty chunk after the last row) while the previous chunk is hashed and
+ * written. */
 static whit_status do_round(struct tensor_job *t, uint32_t begin)
 {
     uint32_t left = t->to.n_rows - begin;

@@ -14,20 +14,21 @@ typedef struct whit_convert_tensor_report {
     uint64_t bytes;
 } whit_convert_tensor_report;
 
-/* Holds the replacement of a tensor: it is rounded to `type` or, if it was made elsewhere, stored as `finished` with
- * its digest. */
+/* Describes how a tensor changes: it is rounded to `type` or, if `finished` is set, replaced by `finished`, whose
+ * digest is `digest`. */
 typedef struct whit_convert_change {
     whit_tensor_type type;
-    const whit_tensor *finished; /* NULL: the source's rows are rounded */
+    const whit_tensor *finished; /* the finished tensor; NULL: the source's rows are rounded to `type` */
     const uint8_t *digest;
 } whit_convert_change;
 
 typedef struct whit_convert_options {
-    /* Codec of ternary matrices: "t5", "t2", or "q2", which stores the same weights in two planes of signs with a = b;
-     * NULL: t5 if it can represent them. */
+    /* Codec of ternary matrices: "t5", "t2", or "q2", which stores the same weights as two planes of signs with a = b;
+     * NULL: t5 if it can represent them, else t2. */
     const char *ternary;
     const char *embd;    /* lossy: codec of the embedding (f32 f16 bf16 i8 i4); NULL: unchanged */
-    const char *head;    /* lossy: codec of the head (also i8s); used for a matrix that is also the embedding */
+    const char *head;    /* lossy: codec of the head (those of `embd`, and i8s); also used for an embedding that is the
+                          * head; NULL: unchanged */
     const char *command; /* command line to record as provenance; NULL: not recorded */
     /* Fills `change` and returns true for a tensor that changes; NULL: no tensor changes. */
     bool (*change)(void *user, const whit_source_tensor *tensor, whit_convert_change *change);
@@ -40,8 +41,8 @@ typedef struct whit_convert_options {
 /* Refuses invalid option values before any work is done. */
 whit_status whit_convert_options_check(const whit_convert_options *options, whit_error *error);
 
-/* Writes `source` into an opened, empty writer and commits it. The memory needed is a few chunks of rows, plus the
- * largest tensor's parts that follow its codes. */
+/* Writes `source` into an open, empty writer and commits it. The memory needed is a few chunks of rows, plus the parts
+ * of the largest tensor that follow its codes in the file. */
 whit_status whit_convert(const whit_source *source, const whit_convert_options *options, whit_ndf_writer *writer,
                          whit_error *error);
 

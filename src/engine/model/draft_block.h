@@ -6,12 +6,12 @@
 
 #include "model/graph.h"
 
-/* Sets the configuration of the model's draft block: its only layer is the last one, with the number that is in the
- * names of its tensors. Returns false if the model has no block, or lacks its tensors. */
+/* Sets *block to the configuration of the model's draft block: its only layer has number config->n_layers, as in the
+ * names of its tensors. Returns false if the model has no draft block, or lacks its tensors. */
 bool whit_draft_block_config(const whit_config *config, const whit_resolver *resolver, whit_config *block);
 
-/* Calls `visit` for each tensor that the block's graph reads; has no effect for a model without a block. Returns errors
- * of the graph, or of `visit`. */
+/* Calls `visit` with the index of every weight and bias in the graph of the draft block, -1 for an absent one; does
+ * nothing for a model without a draft block. Returns the errors of building the graph. */
 whit_status whit_draft_block_visit(const whit_config *config, const whit_resolver *resolver,
                                    void (*visit)(void *user, int32_t tensor), void *user,
                                    const whit_allocator *allocator, whit_error *error);

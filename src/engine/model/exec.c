@@ -8,8 +8,8 @@
 /* The number of rows in a slice of products is a multiple of this. */
 #define ROWS_TOGETHER 32
 
-/* Describes the header of a kernel's prepared data: the function that prepared it, the run of a phase and the
- * activations. All zero means empty, because runs are counted from 1. */
+/* Identifies the prepared data that follows this header: the function that prepared it, the run of a phase, and the
+ * activations. All zero means that nothing is prepared, because runs are counted from 1. */
 typedef struct prepared_for {
     void (*prepare)(const whit_acts *x, void *scratch);
     uint64_t run;
@@ -40,7 +40,7 @@ void whit_exec_run_rows(void *context, uint32_t worker, uint32_t begin, uint32_t
     for (uint32_t i = 0; i < run->phase->n_steps; i++, step++) step->run(step, run->exec, worker, begin, end);
 }
 
-/* Computes tiles [begin, end), numbered over all matrices of the phase, for some rows. */
+/* Computes tiles [begin, end) for some rows; tiles are numbered over all matrices of the phase. */
 static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec_rows rows, uint32_t begin,
                       uint32_t end)
 {
@@ -55,7 +55,7 @@ static void run_slice(const whit_exec_phase_run *run, uint32_t worker, whit_exec
     }
 }
 
-/* Runs items that are (slice of the rows, tile) pairs, tiles innermost. */
+/* Runs items [begin, end) of products; items are (slice of the rows, tile) pairs, numbered slice by slice. */
 void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_phase_run *run = context;
@@ -75,8 +75,8 @@ void whit_exec_run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_
 enum { FEW_ROWS = 8, FOURS_ROWS = 5 };
 
 /* Returns the number of tiles in a chunk. Products of many rows read all activations once per chunk and unpack four
- * tiles at a time, so chunks are then large multiples of four: the size that minimises the number of tiles of the
- * busiest worker. */
+ * tiles at a time, so their chunks are large multiples of four: the size for which the busiest worker has the fewest
+ * tiles. */
 uint32_t whit_exec_chunk_tiles(uint32_t n_tiles, uint32_t n_workers, uint32_t n_rows)
 {
     const uint32_t small = (n_tiles - 1) / (16 * n_workers) + 1;
@@ -99,7 +99,7 @@ void whit_exec_run_rows_phase(whit_exec *exec, const whit_exec_phase *phase, uin
 {
     whit_exec_phase_run run = {.exec = exec, .phase = phase, .n_rows = n_rows};
     uint32_t chunk = n_rows / (8 * whit_pool_size(exec->pool)) + 1;
-    if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed in groups of 16 */
+    if (chunk >= 16) chunk = (chunk + 8) / 16 * 16; /* keys are transposed in groups of 16 rows */
     if (n_rows == 1)
         whit_exec_run_rows(&run, 0, 0, 1); /* a single row is not worth waking other threads */
     else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Adapters in a pass. Consecutive rows of a batch with the same adapters form one *segment* per adapter. In
- * a phase of matrices the segments' low-rank values x Aᵀ are computed once, and each matrix adds (x Aᵀ) Bᵀ to
- * the tiles of outputs that it has just computed, while they are in cache. With many rows, x Aᵀ is computed first. With
- * few rows, as in decoding, reading A dominates: the tiles of A are partitioned together with those of the matrices, so
- * that no thread waits for another. Tiles that are finished before x Aᵀ is complete get their adapters at the end. The
- * operations and their order are the same.
+ * Computes the additions of adapters in a pass. Consecutive rows of a batch with the same adapters form one *segment*
+ * per adapter. The low-rank values x Aᵀ of all segments are computed once per phase of matrices, and each matrix adds
+ * (x Aᵀ) Bᵀ to the tiles of outputs that it has just computed, while they are in cache. With many rows, x Aᵀ is
+ * computed first. With few rows, as in decoding, reading A dominates: the tiles of A are partitioned together with
+ * those of the matrices, so that no thread waits for another. Tiles that are finished before x Aᵀ is complete get their
+ * adapters at the end. The operations and their order are the same in both cases.
  *
  * A row is changed only by the adapters of its own sequence, in the order of mounting, so its bits do not depend on
  * other rows. */
@@ -19,7 +19,8 @@ enum {
 
 struct whit_exec_low_state {
     atomic_uint n_left; /* number of items of x Aᵀ that are not finished */
-    bool deferred[];    /* (tiles of the largest phase) the tile's adapters are added at the end */
+    bool deferred[];    /* (tiles of the largest phase) whether the adapters of a tile are added at the end of the
+                         * phase */
 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
@@ -63,7 +64,7 @@ static uint32_t most_tiles_of_a_phase(const whit_plan *plan)
     return most;
 }
 
-/* Assigns consecutive ranges of ranks to the adapters of a mounting. */
+/* Assigns to each adapter of a mounting a range of columns in `low`, one after the other, and sets `width`. */
 static void place_ranks(whit_exec_mounting *mounting)
 {
     mounting->width = 0;
@@ -73,7 +74,7 @@ static void place_ranks(whit_exec_mounting *mounting)
     }
 }
 
-/* Returns the array sizes for a mounting in the members *_bytes and low_stride. */
+/* Computes the array sizes that a mounting needs: returns them in the *_bytes members and low_stride. */
 static whit_exec_adapt sizes_for(const whit_exec *exec, const whit_exec_mounting *mounting)
 {
     uint32_t n_sequences = exec->kv->shape.n_sequences, n_rows = exec->n_batch_rows;
@@ -93,7 +94,7 @@ size_t whit_exec_mount_bytes(const whit_exec *exec, whit_exec_mounting mounting)
     return sizes.state_bytes + sizes.mountings_bytes + sizes.segments_bytes + sizes.low_bytes;
 }
 
-/* Refuses adapters of matrices that follow selected() in the graph, because segments exist only for batch rows. */
+/* Refuses adapters for matrices after selected() in the graph, because segments exist only for batch rows. */
 static whit_status check_rows(const whit_exec *exec, const whit_exec_mounting *mounting, whit_error *error)
 {
     for (uint32_t i = 0; i < exec->plan->n_steps; i++) {
@@ -172,7 +173,7 @@ static const whit_adapter_pair *pair_of(const whit_exec_segment *segment, const 
     return segment->mount->weights->of_tensor[step->weight];
 }
 
-/* Returns the offset of a matrix's low-rank values in a row of `low`. */
+/* Returns the index of a matrix's first low-rank value in a row of `low`. */
 static size_t low_offset(const whit_exec_segment *segment, const whit_exec_step *step)
 {
     return (size_t)step->place * segment->width + segment->mount->offset;
@@ -189,7 +190,7 @@ static uint32_t count_items(const whit_exec_segment *segment, const whit_exec_st
     return pair ? count_tiles(pair) * ((segment->end - segment->begin + ITEM_ROWS - 1) / ITEM_ROWS) : 0;
 }
 
-/* Computes one item of x Aᵀ: sixteen ranks for up to ITEM_ROWS rows of a segment. */
+/* Computes one item of x A^T: sixteen ranks of one matrix for up to ITEM_ROWS rows of a segment. */
 static void run_item(const whit_exec *exec, const whit_exec_step *step, const whit_exec_segment *segment,
                      uint32_t worker, uint32_t item)
 {
@@ -209,7 +210,7 @@ static void run_item(const whit_exec *exec, const whit_exec_step *step, const wh
 
 struct adapted_run {
     whit_exec_phase_run tiles;
-    uint32_t n_items; /* number of items of x Aᵀ, which precede the tiles */
+    uint32_t n_items; /* number of x A^T items; the tiles are numbered after them */
 };
 
 static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *phase)
@@ -220,7 +221,7 @@ static uint32_t count_all_items(const whit_exec *exec, const whit_exec_phase *ph
     return n;
 }
 
-/* Runs x Aᵀ items [begin, end), numbered over all segments and matrices. */
+/* Runs x A^T items [begin, end), numbered over all segments and matrices of the phase. */
 static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct adapted_run *run = context;
@@ -239,7 +240,7 @@ static void run_items(void *context, uint32_t worker, uint32_t begin, uint32_t e
         }
 }
 
-/* Runs x Aᵀ items, then tiles, numbered consecutively. */
+/* Runs items [begin, end), numbered consecutively: first the x A^T items, then the tiles. */
 static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     struct adapted_run *run = context;
@@ -250,7 +251,7 @@ static void run_together(void *context, uint32_t worker, uint32_t begin, uint32_
 
 /* ---- B -------------------------------------------------------------------------------------- */
 
-/* Prefetches the lines of B that will be added to tiles, while these tiles are computed. */
+/* Prefetches the lines of B for tiles [tile_begin, tile_end) while these tiles are computed, if there are few rows. */
 void whit_exec_prefetch_low(const whit_exec_step *step, const whit_exec *exec, uint32_t tile_begin, uint32_t tile_end)
 {
     const whit_exec_adapt *adapt = &exec->adapt;
@@ -291,7 +292,7 @@ void whit_exec_add_low(const whit_exec_step *step, const whit_exec *exec, uint32
         add_to_tiles(step, exec, tile_begin, tile_end);
 }
 
-/* Adds adapters to the deferred tiles, which are too few to wake other threads. */
+/* Adds the adapters to the deferred tiles, on this thread: they are too few to wake other threads. */
 static void add_the_rest(const whit_exec *exec, const whit_exec_phase *phase)
 {
     for (uint32_t i = 0; i < phase->n_steps; i++) {

@@ -12,8 +12,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Offsets in a worker's scratch: prepared queries, queries prepared for sinks, spans of queries in a group, partial
- * results of all groups so far, and partial results of one group. */
+/* Offsets in bytes in a worker's scratch: prepared queries, queries prepared for the sinks, spans of the queries in a
+ * group, partial results of all groups so far, and partial results of one group. */
 struct layout {
     size_t queries, sink_queries, spans, total, partials, bytes;
 };
@@ -39,8 +39,8 @@ size_t whit_exec_attend_scratch_bytes(const whit_kv_class *class, uint32_t n_que
 
 /* ---- visible positions ------------------------------------------------------------------------ */
 
-/* Returns whether a query's window no longer contains the first positions, so that it attends to the sinks as a
- * separate group. */
+/* Returns whether the window of a query no longer contains the first positions: the query then attends to the sinks as
+ * a separate group. */
 static bool has_left(const whit_kv_class *class, uint32_t position)
 {
     return class->n_sinks && position >= class->window + class->n_sinks;
@@ -54,8 +54,8 @@ static uint32_t window_begin(const whit_kv_class *class, uint32_t position)
     return sees_all ? 0 : position + 1 - class->window;
 }
 
-/* Returns the end of the positions that row `row` of a step attends to: the position after its own or, if it attends to
- * both sides, after the last position that is at most `sides` away. */
+/* Returns the end of the positions that row `row` of a step attends to: the position after the row's own; in
+ * bidirectional attention, the position after the last one at most `sides` away. */
 static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     const whit_kv_class *class = step->cache->class;
@@ -65,7 +65,7 @@ static uint32_t window_end(const whit_exec_step *step, const whit_exec *exec, ui
     return class->sides < n_tokens - end ? end + class->sides : n_tokens;
 }
 
-/* Returns the positions of group g that row `row` of a step attends to. */
+/* Returns the span of positions, relative to the beginning of group g, that row `row` of a step attends to. */
 static whit_kv_span span_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t g)
 {
     const uint32_t position = exec->positions[step->rows][row], first = g * WHIT_KV_GROUP_TOKENS;
@@ -94,7 +94,7 @@ static struct seen groups_seen(const whit_exec_step *step, const whit_exec *exec
     return seen;
 }
 
-#define SINKS UINT32_MAX /* stands for the sinks in place of a group's index */
+#define SINKS UINT32_MAX /* stands for the sinks where a group's index is expected */
 
 /* Returns the index of the i-th group that the rows attend to. */
 static uint32_t seen_at(const struct seen *seen, uint32_t i)
@@ -102,7 +102,7 @@ static uint32_t seen_at(const struct seen *seen, uint32_t i)
     return i < seen->has_sinks ? SINKS : seen->first + i - seen->has_sinks;
 }
 
-/* Returns the blocks of group g and one KV head that the query block attends to. */
+/* Returns the blocks of group g of one KV head that the query block attends to. */
 static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                               uint32_t g)
 {
@@ -129,7 +129,8 @@ static whit_kv_group group_of(const whit_exec_step *step, const whit_exec *exec,
     return group;
 }
 
-/* Returns a worker's cache of converted groups; empties it if it belongs to another run, head or sequence. */
+/* Returns a worker's cache of converted groups, emptied if it belongs to another phase run, head or sequence; NULL if
+ * no kernel converts. */
 static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker, uint32_t head, uint32_t sequence)
 {
     if (!exec->converted) return NULL;
@@ -139,7 +140,7 @@ static whit_exec_converted *converted_of(const whit_exec *exec, uint32_t worker,
     return converted;
 }
 
-/* Returns the index of the entry of group g if cached, else of a free entry, else of the last. */
+/* Returns the index of the entry of group g if it is cached, else of a free entry, else of the last entry. */
 static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
 {
     for (uint32_t i = 0; i < converted->n_kept; i++)
@@ -151,7 +152,7 @@ static uint32_t slot_of(whit_exec_converted *converted, uint32_t g)
     return i;
 }
 
-/* Attends to group g of a head and sequence, reusing its blocks that were converted before. */
+/* Attends to group g of one head and sequence; blocks that were converted before are reused. */
 static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint32_t worker,
                          whit_exec_converted *converted, uint32_t g, whit_kv_group group, const whit_kv_group *next,
                          const uint8_t *queries, const whit_kv_span *spans, uint32_t n, float *partials, float *into)
@@ -169,16 +170,17 @@ static void attend_group(const whit_exec_step *step, const whit_exec *exec, uint
 
 enum { ROTATED = 2 * WHIT_KV_MAX_HEAD_DIM };
 
-/* Prepares n queries of a row, already rotated like the keys of its layer, for attention to the sinks. */
+/* Prepares n queries of a row for attention to the sinks. `rotated` are the queries, rotated like the keys of the
+ * layer. */
 static void ready_for_sinks(const whit_exec_step *step, const whit_exec *exec, uint32_t row, const float *rotated,
                             uint32_t n, uint8_t *ready)
 {
     float back[ROTATED];
     const whit_exec_cache *cache = step->cache;
     uint32_t head_dim = step->head_dim, most = ROTATED / head_dim;
+    /* 0 pairs: scores do not depend on distance, so the queries are not rotated back */
     const float *table = step->rope->sink_tables + (size_t)whit_exec_batch_row(step, exec, row) * 2 * step->rope->pairs;
-    const uint32_t pairs =
-        exec->kv->shape.layers[step->plan->layer].rope_pairs; /* 0 pairs: scores do not depend on distance */
+    const uint32_t pairs = exec->kv->shape.layers[step->plan->layer].rope_pairs;
     for (uint32_t h = 0, k; h < n; h += k, rotated += k * head_dim) {
         k = n - h < most ? n - h : most;
         exec->kernels->rope_half(rotated, k, head_dim, pairs, table, back);
@@ -211,12 +213,15 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
     }
 }
 
-/* Prepares the queries of a query block and one KV head, and a second copy for the sinks if the block attends to
+/* Prepares the queries of a query block for one KV head, and a second copy for the sinks if the block attends to
  * them. */
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                           uint8_t *ready, uint8_t *for_sinks)
 {
-    enum { ROWS_AHEAD = 3 }; /* prefetch distance, for writing: outputs overwrite queries */
+    enum {
+        ROWS_AHEAD = 3
+    }; /* rows ahead of the current one to prefetch, for writing: the outputs overwrite the
+                              * queries */
     uint32_t n_heads = step->cache->heads_per_kv_head;
     size_t row_bytes = n_heads * whit_kv_query_bytes(step->cache->class->type, step->head_dim);
     size_t n = (size_t)n_heads * step->head_dim;
@@ -231,15 +236,15 @@ static void ready_queries(const whit_exec_step *step, const whit_exec *exec, con
 }
 
 /* Returns whether all rows of a query block attend to all of group g. Only two rows need a check: the window of the
- * first row ends earliest, and that of the last row begins latest. */
+ * first row ends first, and the window of the last row begins last. */
 static bool sees_whole(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g)
 {
     whit_kv_span first = span_of(step, exec, seen->row, g), last = span_of(step, exec, seen->end - 1, g);
     return first.begin == 0 && first.end == WHIT_KV_GROUP_TOKENS && last.begin == 0 && last.end == WHIT_KV_GROUP_TOKENS;
 }
 
-/* Sets the positions of group g that each query of a block attends to. *are_whole: all spans cover the whole group; if
- * it was already true, the spans are not recomputed. */
+/* Sets `spans` to the positions of group g that each query of a block attends to. *are_whole becomes whether all spans
+ * cover the whole group; if it was true before and stays true, the spans are not rewritten. */
 static void make_spans(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t g,
                        whit_kv_span *spans, bool *are_whole)
 {
@@ -254,8 +259,8 @@ static void make_spans(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Adds the weight of a sink, a logit without a value, to a merged partial. Scores are exponents of 2, so the logit is
- * multiplied by log2(e). */
+/* Adds the weight of an attention sink (a logit without a value) to a merged partial result. Scores are exponents of 2,
+ * so the logit is multiplied by log2(e). */
 static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels, float *total)
 {
     const float score = sink * WHIT_EXP_LOG2E, max = total[head_dim];
@@ -269,7 +274,8 @@ static void add_sink(float sink, uint32_t head_dim, const whit_kernels *kernels,
     total[head_dim + 1] = fmaf(total[head_dim + 1], factor, 1.0f);
 }
 
-/* Divides the merged partial of query i, counted from the first query of `row`, by its sum and writes the output. */
+/* Divides the merged partial result of query i by its sum and writes the output. Query i is counted from the first
+ * query of row `row`. */
 static void finish_query(const whit_exec_step *step, const whit_exec *exec, uint32_t row, uint32_t head, uint32_t i,
                          float *total)
 {
@@ -282,7 +288,8 @@ static void finish_query(const whit_exec_step *step, const whit_exec *exec, uint
 
 /* ---- query blocks ----------------------------------------------------------------------------- */
 
-/* Returns as many rows as the kernels prefer, or fewer if there would be too few items for the threads. */
+/* Returns the number of rows per query block: as many as the kernels prefer, or fewer if the threads would have too few
+ * items. */
 uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache *cache, uint32_t n_threads,
                                     uint32_t n_rows)
 {
@@ -293,8 +300,8 @@ uint32_t whit_exec_query_block_rows(const whit_exec *exec, const whit_exec_cache
     return n_heads < n_queries ? n_queries / n_heads : 1;
 }
 
-/* Returns whether rows at positions `a` and `b` of one sequence are alike: both or neither attend to the sinks as a
- * separate group, and both read the same blocks in the closed form. */
+/* Returns whether rows at positions `a` and `b` of one sequence may share a query block: either both attend to the
+ * sinks as a separate group or neither does, and both read the same blocks in the closed form. */
 static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
 {
     const uint32_t shift = WHIT_KV_BLOCK_TOKENS - WHIT_KV_LINGER_TOKENS;
@@ -303,8 +310,8 @@ static bool sees_alike(const whit_kv_class *class, uint32_t a, uint32_t b)
     return has_left(class, a) == has_left(class, b);
 }
 
-/* Cuts the batch into query blocks: adjacent rows of one sequence, whose queries share one read of the sequence's keys
- * and values. */
+/* Cuts a row set of the pass into query blocks: adjacent rows of one sequence, which read the sequence's keys and
+ * values together. */
 static void make_query_blocks(const whit_exec *exec, whit_exec_cache *cache, int rows)
 {
     const uint32_t *positions = exec->positions[rows], *sequences = exec->sequences[rows], n_rows = exec->n_rows[rows];
@@ -340,8 +347,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
     const uint32_t n_blocks = cache->query_blocks[step->rows].n;
     uint8_t *scratch = exec->scratch + worker * exec->scratch_bytes;
     size_t elems = whit_kv_partial_elems(step->head_dim);
-    for (uint32_t item = begin; item < end;
-         item++) { /* consecutive items are query blocks of one head, which read the same KV */
+    /* Consecutive items are query blocks of one head, which read the same keys and values. */
+    for (uint32_t item = begin; item < end; item++) {
         const uint32_t head = item / n_blocks;
         const struct seen seen = groups_seen(step, exec, item % n_blocks);
         uint32_t n = (seen.end - seen.row) * cache->heads_per_kv_head;
@@ -367,8 +374,8 @@ void whit_exec_attend(const whit_exec_step *step, const whit_exec *exec, uint32_
 
 /* ---- split-KV ----------------------------------------------------------------------- */
 
-/* Returns whether attention is split over KV groups. It is split only if there is a single query block, because several
- * blocks give enough items. */
+/* Returns whether attention is split over KV groups: only if there is a single query block and few KV heads, because
+ * otherwise the threads have enough items. */
 static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
 {
     const whit_exec_cache *cache = step->cache;
@@ -380,14 +387,14 @@ static bool splits_kv(const whit_exec_step *step, const whit_exec *exec)
     return n_partials * whit_kv_partial_elems(step->head_dim) <= exec->n_partial_elems && seen.n > 1;
 }
 
-/* Splits the KV cache of one query block (flash decoding): items are (KV head, group) pairs, and every worker has a
- * split, a range of items, so that it merges most groups immediately. If two splits share a head, the first split
- * computes its part of it first, and the second split computes its part last, when it can usually continue from the
- * groups that the first has merged. Partials that cannot be merged in order (of chunks stolen from another worker's
- * split) are kept and merged at the end.
+/* Splits the KV cache of one query block (flash decoding). Items are (KV head, group) pairs. Every worker has a split,
+ * which is a range of items, so that it can merge most groups immediately. If two splits share a head, the first split
+ * computes its part of the head first, and the second split computes its part last: by then it can usually continue
+ * from the groups that the first split has merged. Partial results that cannot be merged in order (those of chunks
+ * stolen from another worker's split) are kept and merged at the end.
  *
- * Queries are prepared once, (n_kv_heads, n) of them, and the same number for the sinks if visible; partials are
- * (n_kv_heads, n_groups, n), and the first of each head accumulates the merged result. */
+ * Queries are prepared once, (n_kv_heads, n), and once more for the sinks if the block attends to them. Partial results
+ * are (n_kv_heads, n_groups, n); the first one of each head accumulates the merged result. */
 enum { CHUNKS_PER_SPLIT = 8 };
 
 struct split_kv {
@@ -412,8 +419,8 @@ static float *partials_of(const struct split_kv *d, uint32_t head, uint32_t grou
     return d->exec->partials + i * d->n * whit_kv_partial_elems(d->step->head_dim);
 }
 
-/* Maps a place in a split's execution order to an item of [begin, end): first its last head, then other whole heads,
- * then its part of the first head. */
+/* Returns the item at index `place` of the execution order of a split [begin, end): first the items of the split's last
+ * head, then of its other whole heads, then its part of its first head. */
 static uint32_t item_at(const struct split_kv *d, uint32_t begin, uint32_t end, uint32_t place)
 {
     uint32_t whole = (begin + d->n_groups - 1) / d->n_groups * d->n_groups,
@@ -429,7 +436,7 @@ static whit_kv_group group_of_item(const struct split_kv *d, uint32_t item)
     return group_of(d->step, d->exec, &d->seen, item / d->n_groups, seen_at(&d->seen, item % d->n_groups));
 }
 
-/* Attends to places [from, to), in execution order, of the split of items [begin, end). */
+/* Computes the items with indices [from, to) in the execution order of the split [begin, end). */
 static void attend_places(const struct split_kv *d, uint32_t worker, uint32_t begin, uint32_t end, uint32_t from,
                           uint32_t to)
 {
@@ -511,7 +518,8 @@ struct closing {
     const whit_exec *exec;
 };
 
-/* Closes blocks of a layer whose last position is in the pass. Items are (row of that position, KV head) pairs. */
+/* Packs blocks of a layer whose last position is in this pass into their closed form. Items are (row of that position,
+ * KV head) pairs. */
 static void close_blocks(void *attend_step, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const struct closing *c = attend_step;

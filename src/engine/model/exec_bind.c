@@ -9,7 +9,7 @@ static void bind_value(const whit_exec *exec, uint32_t value, uint8_t **pointer,
 {
     if (!value) return;
     const whit_plan_value *v = &exec->plan->values[value - 1];
-    /* NULL while memory is only counted */
+    /* the pointer stays NULL while memory is only counted */
     if (exec->slots) *pointer = exec->slots + exec->plan->slots[v->slot].offset_bytes;
     *stride = whit_plan_stride(v);
 }
@@ -21,7 +21,7 @@ static void need_scratch(whit_exec *exec, size_t bytes)
     if (bytes > exec->scratch_bytes) exec->scratch_bytes = bytes;
 }
 
-/* Raises scratch_bytes and prepared_bytes to the needs of these kernels for up to n_rows rows. */
+/* Raises scratch_bytes and prepared_bytes to the largest need of these kernels for up to n_rows rows. */
 static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, const whit_acts_spec *acts, uint32_t n_rows,
                              const whit_matmul_kernel *const kernels[WHIT_EXEC_BUCKETS])
 {
@@ -34,8 +34,8 @@ static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, cons
     }
 }
 
-/* Computes the size of a worker's scratch over all steps, which use it for kernels, for a row of a fused norm and for
- * rows to rescore. */
+/* Raises scratch_bytes to the largest need of any step: kernels, a row of a fused norm, row numbers to rescore, a delta
+ * rule, a router. */
 static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 {
     const whit_exec_schedules *s = exec->schedules;
@@ -78,7 +78,7 @@ static whit_row_source source_of(const whit_plan_step *step)
 {
     if (step->op == WHIT_PLAN_ADD_NORM_ACTS) return WHIT_ROW_SUM;
     if (step->op != WHIT_PLAN_GATE_NORM_ACTS) return WHIT_ROW_GIVEN;
-    /* gates other than these two are not fused */
+    /* only these two gates are fused */
     return step->gate == WHIT_GATE_RELU2 ? WHIT_ROW_RELU2 : WHIT_ROW_SILU;
 }
 
@@ -98,8 +98,8 @@ static void bind_product(whit_exec *exec, const struct whit_exec_scheduled *sche
 
 #define LARGE_TABLE_BYTES (4u << 20)
 
-/* Decides which pages of a table are released after look-ups: all of them, unless a matrix in this process reads
- * them. */
+/* Decides which pages of a table are released after look-ups: all pages, except those of tiles that a matrix in this
+ * process reads. */
 static void bind_release(const whit_exec *exec, whit_exec_step *step)
 {
     const whit_plan *plan = exec->plan;
@@ -190,7 +190,7 @@ static void bind_phase(whit_exec *exec, const struct whit_exec_scheduled *schedu
     }
 }
 
-/* Records the locations of corrections for the plan's matrices. */
+/* Looks up the locations of the corrections of the plan's matrices. */
 static void place_parts(whit_exec *exec, const whit_tensor *tensors, whit_arena *arena)
 {
     const whit_plan *plan = exec->plan;
@@ -227,8 +227,8 @@ const whit_exec_bound *whit_exec_bound_of(const whit_exec *exec, whit_row_set ro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns whether positions of selected rows are needed, by attention or a temperature that follows selected() in the
- * graph. */
+/* Returns whether positions of selected rows are needed, because attention or a temperature comes after selected() in
+ * the graph. */
 static bool attends_selected(const whit_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_steps; i++)
@@ -238,8 +238,8 @@ static bool attends_selected(const whit_plan *plan)
     return false;
 }
 
-/* Places the memory of attention that does not belong to steps. Its size is the maximum over the KV classes, which run
- * one after the other. */
+/* Places the memory of attention that does not belong to single steps. Its size is the maximum over the KV classes,
+ * because they run one after the other. */
 static void place_attention(whit_exec *exec, const whit_exec_options *options, whit_arena *arena)
 {
     const whit_kv *kv = exec->kv;
@@ -303,8 +303,8 @@ static void place_attention(whit_exec *exec, const whit_exec_options *options, w
     exec->partials = whit_arena_take(arena, exec->n_partial_elems, sizeof(float));
 }
 
-/* Records how the keys of an attention are computed: whether they have a bias, and how many of their pairs are rotated,
- * by which RoPE table. */
+/* Records how the keys of an attention were computed: whether their matrix has a bias, how many of their pairs are
+ * rotated, and by which RoPE table. */
 static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *layer)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
@@ -319,7 +319,8 @@ static void note_keys(const whit_graph *graph, whit_ref keys, whit_kv_layer *lay
     }
 }
 
-/* Records the state of a recurrent layer; returns false if the layer already has a state of this kind. */
+/* Records the convolution or the delta rule of a recurrent layer in `state`; returns false if the layer already has
+ * one. */
 static bool note_state(const whit_graph *graph, const whit_node *node, whit_state_layer *state)
 {
     if (node->op == WHIT_OP_CONV) {

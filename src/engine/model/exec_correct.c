@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
- * Corrections in a pass: adds the products of a matrix's second plane, outliers and low-rank pair, in this order, to
- * the tiles of outputs that have just been computed, while they are in cache.
+ * Computes corrections in a pass: adds the products of a matrix's second plane, outliers and low-rank pair, in this
+ * order, to the tiles of outputs that have just been computed, while they are in cache.
  *
  * Each thread computes the plane's activations, the outliers' activations and x Aᵀ once per matrix for itself: they are
  * small, and no thread waits for another. Matrices that read the same activations share the activations of outliers.
  * The layout of a worker's memory is:
  *
- *   keys | outliers' codes, scales | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | kernels'
+ *   made_for | outliers' codes, scales | plane's activations | gathered f32 | x Aᵀ | outputs of a few tiles | kernels'
  *   scratch */
 #include "model/exec_step.h"
 
 enum {
-    TILES = 4, /* number of tiles of outputs computed at a time in the worker's memory */
+    TILES = 4, /* number of output tiles of the plane that are computed at a time */
     FEW_ROWS = 8,
-    PREFETCH_BYTES = 8192, /* maximum per part, because kernels prefetch further data themselves */
+    PREFETCH_BYTES = 8192, /* maximum bytes prefetched per part, because kernels prefetch the rest themselves */
 };
 
-/* Holds the cache key of a worker's memory: the operation and rows that it was computed for, and the activations that
- * its outliers' codes belong to. All zero means empty, because runs are counted from 1. */
+/* Identifies the contents of a worker's memory: the step and the rows that it was computed for, and the activations and
+ * rows of the outliers' codes. All zero means that nothing is computed, because runs are counted from 1. */
 typedef struct made_for {
     uint64_t run, codes_run;
     const whit_exec_step *step;
@@ -32,7 +32,7 @@ struct places {
 };
 
 /* Lays out a worker's memory. The outliers' codes come first, so that their offset is the same for all matrices that
- * read the same activations. */
+ * read the same activations and can share the codes. */
 static struct places places_of(const whit_exec_choice *choice, uint32_t n_rows)
 {
     struct places p = {.codes = WHIT_ALIGN_BYTES};
@@ -108,7 +108,8 @@ static whit_outlier_acts outlier_acts(const struct places *p, uint8_t *memory, u
                                .scales = (float *)(void *)(memory + p->code_scales)};
 }
 
-/* Computes the inputs of the corrections from x in a worker's memory; reuses outliers' codes that are still valid. */
+/* Computes the inputs of a matrix's corrections from x into a worker's memory; reuses outliers' codes that belong to
+ * the same activations. */
 static void make_corrections(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                              const whit_acts *x, const struct places *p)
 {
@@ -116,7 +117,7 @@ static void make_corrections(const whit_exec_step *step, const whit_exec *exec, 
     const whit_exec_parts *parts = step->parts;
     uint8_t *memory = (uint8_t *)made;
     if (!step->choice->has_outliers) {
-        made->codes_run = 0; /* the inputs computed below overwrite the codes */
+        made->codes_run = 0; /* the inputs computed below overwrite the codes, so they are no longer valid */
     } else if (!has_codes(made, step, exec, rows)) {
         whit_outlier_acts acts = outlier_acts(p, memory, x->n_tokens);
         exec->kernels->outlier_codes(x, &acts);
@@ -145,7 +146,7 @@ static void make_corrections(const whit_exec_step *step, const whit_exec *exec, 
     made->n = rows.n;
 }
 
-/* Adds the plane's product to tiles [begin, end) of y. */
+/* Adds the product of the second plane to tiles [begin, end) of y. */
 static void add_plane(const whit_exec_step *step, const whit_exec *exec, const whit_plane *plane,
                       const struct places *p, uint8_t *memory, uint32_t n, uint32_t begin, uint32_t end, float *y)
 {
@@ -159,7 +160,7 @@ static void add_plane(const whit_exec_step *step, const whit_exec *exec, const w
     const uint64_t tile_bytes = whit_codec_geometry(&plane->signs.type).tile_bytes;
     for (uint32_t tile = begin, n_tiles; tile < end; tile += n_tiles) {
         n_tiles = end - tile < TILES ? end - tile : TILES;
-        whit_tensor signs = plane->signs; /* the signs of the plane from that tile on */
+        whit_tensor signs = plane->signs; /* the part of the plane from this tile on */
         uint32_t row = tile * WHIT_TILE_ROWS, left = signs.type.n_rows - row;
         signs.part[WHIT_PART_CODES] += tile * tile_bytes;
         signs.part[WHIT_PART_ROW_SCALES] += (size_t)row * sizeof(uint16_t);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Mixtures of experts in a pass: chooses experts, groups rows by expert, and multiplies by the matrices of the chosen
- * experts.
+ * Computes mixtures of experts in a pass: chooses experts, groups rows by expert, and multiplies by the matrices of the
+ * chosen experts.
  *
- * A token's choice depends only on its own row, a product's row only on its own activations, and a sum over experts
- * runs in the order of their rank, so other rows, batch splits and threads change no bit. Experts that no token chooses
- * are not read. */
+ * A token's choice depends only on its own row, a product's row only on its own activations, and a sum over a token's
+ * experts starts with the largest score. Therefore other rows, batch splits and threads change no bit. Experts that no
+ * token chooses are not read. */
 #include "model/exec_step.h"
 
 #include "kernels/math.h"
@@ -31,8 +31,8 @@ void whit_exec_place_pairs(whit_exec *exec, uint32_t n_batch_rows, whit_arena *a
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Chooses experts. A row of a route has the indices of experts as floats, which represent them exactly, and then their
- * weights. */
+/* Chooses experts. An output row has the indices of the chosen experts, as floats, which represent them exactly, and
+ * then their weights. */
 void whit_exec_route(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_plan_step *plan = step->plan;
@@ -55,7 +55,7 @@ void whit_exec_route(const whit_exec_step *step, const whit_exec *exec, uint32_t
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Groups the pass's pairs by expert with a counting sort over tokens in their order. */
+/* Groups the (token, expert) pairs of the pass by expert: a counting sort, stable over tokens. */
 static void group_pairs(whit_exec *exec, const whit_exec_step *step)
 {
     whit_exec_pairs *p = &exec->pairs;
@@ -76,7 +76,7 @@ static void group_pairs(whit_exec *exec, const whit_exec_step *step)
             p->token_of[row] = t;
             p->expert_of[row] = (int32_t)e;
         }
-    /* Each count has become the beginning of the next expert's rows. */
+    /* Each entry has been advanced to the beginning of the next expert's rows: shift all entries by one. */
     memmove(p->first + 1, p->first, p->n_experts * sizeof *p->first);
     p->first[0] = 0;
 }
@@ -99,7 +99,7 @@ void whit_exec_run_pairs_phase(whit_exec *exec, const whit_exec_phase *phase, ui
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* Returns the matrix of one expert, whose rows are whole tiles of the stacked matrix. */
+/* Returns the matrix of one expert in a stacked matrix: n_rows consecutive rows, which are whole tiles. */
 static whit_tensor matrix_of(const whit_tensor *stacked, uint32_t expert, uint32_t n_rows)
 {
     whit_tensor matrix = *stacked;
@@ -132,7 +132,8 @@ void whit_exec_multiply_expert(const whit_exec_step *step, const whit_exec *exec
                                  (end - begin) * WHIT_TILE_ROWS);
 }
 
-/* Runs items that are (expert, tile of all matrices of the phase) pairs, tiles innermost. */
+/* Runs items [begin, end) of products; items are (expert, tile) pairs, numbered expert by expert, with tiles of all
+ * matrices of the phase. */
 static void run_experts(void *context, uint32_t worker, uint32_t begin, uint32_t end)
 {
     const whit_exec_phase_run *run = context;
@@ -162,8 +163,7 @@ void whit_exec_run_experts_phase(whit_exec *exec, const whit_exec_phase *phase, 
                   whit_exec_chunk_tiles(n_items, whit_pool_size(exec->pool), n_rows / n_active));
 }
 
-/* Adds to each row the bias of its expert, which is a row of a matrix (experts, width), or this rank's columns of that
- * bias. */
+/* Adds the bias of its expert to each row: a row of the matrix (experts, width), or this rank's columns of that row. */
 void whit_exec_add_expert_bias(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                uint32_t end)
 {

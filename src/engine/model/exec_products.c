@@ -10,7 +10,7 @@ whit_acts whit_exec_acts(const whit_exec_step *step, const whit_exec *exec)
     return whit_acts_of_f32(rows, step->input_stride[0], n_rows, step->n_cols);
 }
 
-/* Returns the address of the outputs of a row of a pass. */
+/* Returns the address of the outputs of row `row` of a pass. */
 static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint32_t row)
 {
     return whit_exec_row_of(step, exec, step->output, step->output_stride, row);
@@ -20,7 +20,7 @@ static float *output_of(const whit_exec_step *step, const whit_exec *exec, uint3
     static void name(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,          \
                      uint32_t begin, uint32_t end)
 
-/* Rounds the outputs of tiles [begin, end) of some rows to the fixed scale of the matrix's outputs. */
+/* Rounds the outputs of tiles [begin, end) of some rows to the fixed scale of the matrix. */
 static void fix_outputs(const whit_exec_step *step, const whit_exec *exec, whit_exec_rows rows, uint32_t begin,
                         uint32_t end)
 {
@@ -38,7 +38,7 @@ TILE_STEP(run_linear)
     if (step->output_scale != 0) fix_outputs(step, exec, rows, begin, end);
 }
 
-/* Adds corrections to the tiles, and then adapters, while they are in cache. */
+/* Computes tiles, then adds corrections, then adapters, while the tiles are in cache. */
 TILE_STEP(run_linear_corrected)
 {
     whit_acts all = whit_exec_acts(step, exec), acts = whit_acts_rows(&all, rows.begin, rows.n);
@@ -71,7 +71,8 @@ TILE_STEP(run_linear_gated)
                             step->output_stride, whit_exec_scratch(exec, step->kernel, &acts, worker));
 }
 
-/* Estimates the logits of all rows of the head from the high nibbles; used if only the largest logits are wanted. */
+/* Estimates the logits of tiles of the head from the high nibbles of its codes; used if only the largest logits are
+ * wanted. */
 TILE_STEP(run_screen)
 {
     (void)worker;

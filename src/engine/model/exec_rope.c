@@ -37,8 +37,8 @@ void whit_exec_place_ropes(whit_exec *exec, const whit_exec_options *options, bo
     }
 }
 
-/* Computes the table that rotates a row's queries from their position back to the last position of the context, for an
- * endless cache. */
+/* Endless cache: computes the table that rotates the queries of row `row` from their position back to the last position
+ * of the context, n_ctx_tokens - 1. Positions up to that one need no table. */
 static void make_sink_table(const whit_exec *exec, const whit_exec_rope *rope, uint32_t row)
 {
     const uint32_t position = exec->batch->positions[row], last = exec->kv->shape.n_ctx_tokens - 1;

@@ -9,7 +9,7 @@
 /* From this many rows on, RoPE on queries is fused into attention. Smaller batches may use split-KV, where one thread
  * prepares all queries and should not also rotate them. The number must be the smallest one of a bucket. */
 #define ROTATING_ROWS 16
-#define FEW_ROWS      8 /* largest number of rows of decoding */
+#define FEW_ROWS      8 /* largest number of rows that counts as decoding */
 
 static uint32_t bucket_of_rows(uint32_t n_rows)
 {
@@ -54,7 +54,8 @@ static bool is_linear(const whit_plan_step *step)
     return step->op == WHIT_PLAN_LINEAR || step->op == WHIT_PLAN_EXPERT_LINEAR;
 }
 
-/* Records a matrix's corrections. The second plane reads f32 activations if the matrix does, else int8. */
+/* Records in `choice` which corrections a matrix has. The second plane reads f32 activations if the matrix does, else
+ * int8. */
 static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice)
 {
     whit_plane plane;
@@ -68,7 +69,7 @@ static void find_corrections(const whit_tensor *tensor, whit_exec_choice *choice
     choice->has_outliers = tensor->part_bytes[WHIT_PART_OUTLIERS] > 0;
 }
 
-/* Returns the index of a matrix's choice, added if it is new. Kernels are chosen by type, not by the
+/* Returns the index of a matrix's choice, which is added if it is new. Kernels depend on the type, but not on the
  * values of scales. */
 static uint32_t choice_of(whit_exec_schedules *s, const whit_plan *plan, const whit_plan_step *step,
                           const whit_tensor *tensors, const whit_kernels *kernels)
@@ -141,7 +142,8 @@ static bool offers_gated(void *context, const whit_plan_step *gate, const whit_p
         gate->input[0] == gated->input[0] && kernel->run_gated && kernel == kernel_of(offer, gated);
 }
 
-/* Returns whether a sum is fused with the product; with few rows it is fused with the norm that follows instead. */
+/* Returns whether a product may be fused with the sum that follows it. With few rows the sum is fused with the norm
+ * that follows it instead. */
 static bool offers_added(void *context, const whit_plan_step *linear)
 {
     const struct offer *offer = context;
@@ -150,7 +152,7 @@ static bool offers_added(void *context, const whit_plan_step *linear)
         !(whit_fixed_output_scale(&offer->tensors[linear->weight].type) != 0);
 }
 
-/* Returns whether bucket b has the same schedule as the bucket before it. */
+/* Returns whether bucket b has the same schedule as the previous bucket. */
 static bool is_as_before(const whit_exec_schedules *s, const whit_plan *plan, whit_row_set rows, int mode, uint32_t b)
 {
     if (rows == WHIT_ROWS_BATCH && whit_exec_bucket_rows(b) == ROTATING_ROWS) return false;

@@ -18,13 +18,14 @@ static void narrow_product(const whit_exec *exec, whit_exec_step *step)
     step->n_tiles = (step->columns.end + WHIT_TILE_ROWS - 1) / WHIT_TILE_ROWS - step->tile_begin;
 }
 
-/* Moves a pointer to f32 rows to one of their columns, unless it is NULL because memory is only counted. */
+/* Advances a pointer to f32 rows to column `column`; leaves NULL (memory is only counted) unchanged. */
 static void move_rows(uint8_t **rows, size_t column)
 {
     if (*rows) *rows += column * sizeof(float);
 }
 
-/* Moves an attention step's rows and sinks to this rank's heads, because its KV classes have only these. */
+/* Advances the row pointers and the sinks of an attention step to this rank's heads, because this rank's KV classes
+ * contain only these. */
 static void narrow_attention(const whit_exec *exec, whit_exec_step *step)
 {
     const uint32_t first = whit_split_units(exec->plan->ranks, step->plan->n_key_heads).begin;
@@ -32,7 +33,7 @@ static void narrow_attention(const whit_exec *exec, whit_exec_step *step)
     move_rows(&step->input[0], step->plan->op == WHIT_PLAN_APPEND ? key : query);
     if (step->plan->op == WHIT_PLAN_APPEND) move_rows(&step->input[1], key);
     move_rows(&step->output, query);
-    if (step->vector) step->vector += first * step->cache->heads_per_kv_head; /* sinks */
+    if (step->vector) step->vector += first * step->cache->heads_per_kv_head; /* logits of the attention sinks */
 }
 
 void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
@@ -48,7 +49,7 @@ void whit_exec_narrow(const whit_exec *exec, whit_exec_step *step)
         if (exec->caches) narrow_attention(exec, step);
         return;
     case WHIT_PLAN_CONV:
-    case WHIT_PLAN_DELTA: return; /* whit_exec_bind_state has narrowed them */
+    case WHIT_PLAN_DELTA: return; /* already narrowed by whit_exec_bind_state */
     case WHIT_PLAN_RESCORE:
         step->columns = whit_split_columns(exec->plan->ranks, &exec->plan->values[step->plan->input[0] - 1]);
         return;
@@ -81,7 +82,7 @@ void whit_exec_split_acts(const whit_exec_step *step, const whit_exec *exec, uin
         part.i8 += own.begin;
         part.scales += first;
         part.sums += first;
-        /* The quantiser writes padding up to the stride; only the last part has padding. */
+        /* The quantiser writes padding up to the stride; only the last rank's part has padding. */
         part.stride = own.end == step->width ? all.stride - own.begin : part.n_cols;
         exec->kernels->quantise(x + own.begin, 0, &part, 0, 1);
         if (own.end != step->width) memset(all.i8 + r * all.stride + step->width, 0, all.stride - step->width);
@@ -106,7 +107,7 @@ void whit_exec_place_gathers(whit_exec *exec, uint32_t n_batch_rows, whit_arena 
     exec->gathered = whit_arena_take(arena, n_batch_rows, row_bytes);
 }
 
-/* Copies a rank's share of all rows of a value between its slot and the exchange's buffer. */
+/* Copies a rank's share of all rows of a value from its slot to the exchange's buffer (is_read), or back. */
 static void copy_share(const whit_exec_step *step, const whit_exec *exec, const whit_plan_value *value,
                        whit_columns share, uint32_t n_rows, uint8_t *buffer, bool is_read)
 {
@@ -139,8 +140,8 @@ static void copy_share(const whit_exec_step *step, const whit_exec *exec, const 
     }
 }
 
-/* Exchanges the pieces of exec->gathered; to_first: rank 0 receives the pieces, and the other ranks only send
- * theirs. */
+/* Sends this rank's piece of exec->gathered to the other ranks and receives theirs. to_first: rank 0 only receives, and
+ * the other ranks only send. Returns false if a rank cannot be reached. */
 static bool exchange_pieces(whit_exec *exec, const size_t *offsets, bool to_first)
 {
     const whit_ranks *ranks = exec->plan->ranks;

@@ -19,7 +19,7 @@
 #define INPUT(i, r) whit_exec_row_of(step, exec, step->input[i], step->input_stride[i], r)
 #define OUTPUT(r)   whit_exec_row_of(step, exec, step->output, step->output_stride, r)
 
-/* Rows [begin, end) of a pass that belong to one sequence, from position `first` on. */
+/* Consecutive rows [begin, end) of a pass that belong to one sequence; row `begin` has position `first`. */
 typedef struct run_of_rows {
     uint32_t begin, end, sequence, first;
 } run_of_rows;
@@ -38,11 +38,11 @@ static uint32_t end_position(const run_of_rows *rows)
 
 /* ---- convolution ---------------------------------------------------------------------------- */
 
-/* Distance from the convolved row to the prefetched row. Rows are pages apart, so the processor prefetches none of them
- * by itself. */
+/* Number of rows from the convolved row to the prefetched row. Rows are pages apart, so the processor does not prefetch
+ * them by itself. */
 #define ROWS_AHEAD 2
 
-/* Prefetches inputs and outputs of n channels of row r. */
+/* Prefetches n channels of the input and the output of row r, from `channel` on. */
 static void prefetch_channels(const whit_exec_step *step, const whit_exec *exec, uint32_t r, uint32_t channel,
                               uint32_t n)
 {
@@ -53,7 +53,8 @@ static void prefetch_channels(const whit_exec_step *step, const whit_exec *exec,
     }
 }
 
-/* Convolves n channels from channel number `channel` of the model on, which is channel number `kept` of the state. */
+/* Convolves n channels: from channel number `channel` of the model on, which is channel number `kept` of this process's
+ * state. */
 static void convolve_channels(const whit_exec_step *step, const whit_exec *exec, const run_of_rows *rows,
                               uint32_t channel, uint32_t kept, uint32_t n)
 {
@@ -81,7 +82,7 @@ static void convolve_channels(const whit_exec_step *step, const whit_exec *exec,
                INPUT(0, r) + channel, n * sizeof(float));
 }
 
-/* Returns the number of items of a range of channels. */
+/* Returns the number of items (runs of channels) of a range of channels. */
 static uint32_t count_runs(whit_columns range)
 {
     return (range.end - range.begin + CHANNELS_TOGETHER - 1) / CHANNELS_TOGETHER;
@@ -113,16 +114,18 @@ void whit_exec_convolve(const whit_exec_step *step, const whit_exec *exec, uint3
 
 /* ---- delta rule ----------------------------------------------------------------------------- */
 
-/* Holds the context of running one value head of one sequence. */
+/* Holds the context for running one value head of one sequence. */
 typedef struct delta_run {
     const whit_exec_step *step;
     const whit_exec *exec;
     uint32_t head;
     whit_state_head kept;
-    float *queries, *state; /* scratch: (WHIT_STATE_RING, key_dim) and (key_dim, value_dim) */
+    float *queries, *state; /* scratch: normalised queries (WHIT_STATE_RING, key_dim), and a copy of the state (key_dim,
+                             * value_dim) */
 } delta_run;
 
-/* Columns of a state that are processed for many tokens together: 128 rows of them, 32 KB, stay in L1. */
+/* Number of columns of a state that are processed for many tokens together: with 128 rows they are 32 KB and stay in
+ * L1. */
 enum { DELTA_COLUMNS = 64 };
 
 size_t whit_exec_state_scratch_bytes(const whit_plan_step *step)
@@ -139,7 +142,8 @@ static whit_delta_update update_at(const delta_run *d, uint32_t position)
                                .decay = d->kept.decays[at]};
 }
 
-/* Applies the recorded updates of positions [begin, end) to the state `from` (NULL: zeros) and writes `to`. */
+/* Applies the recorded updates of positions [begin, end) to the state `from` (NULL: zeros) and writes the result to
+ * `to`. */
 static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, const float *from, float *to)
 {
     whit_delta_update updates[WHIT_STATE_RING];
@@ -147,7 +151,7 @@ static void apply_updates(const delta_run *d, uint32_t begin, uint32_t end, cons
     d->exec->kernels->delta_apply(updates, end - begin, from, to, d->step->plan->head_dim, d->step->plan->value_dim);
 }
 
-/* Normalises the query of row r, and the key and decay that are recorded for its position. */
+/* Normalises the query of row r into scratch, and records the normalised key and the decay for its position. */
 static void prepare_token(const delta_run *d, uint32_t r, uint32_t position)
 {
     const whit_exec_step *step = d->step;
@@ -164,8 +168,8 @@ static void prepare_token(const delta_run *d, uint32_t r, uint32_t position)
         whit_exp_f32(step->vector[d->head] * whit_delta_softplus(INPUT(2, r)[d->head] + step->second[d->head]));
 }
 
-/* Advances columns [begin, begin + n) of a state, (key_dim, n), by the prepared token of row r, and writes these
- * columns of the output. */
+/* Advances columns [begin, begin + n) of a state, stored as (key_dim, n), by the prepared token of row r, and writes
+ * the same columns of the output. */
 static void run_columns(const delta_run *d, uint32_t r, uint32_t position, float *state, uint32_t begin, uint32_t n)
 {
     const whit_exec_step *step = d->step;
@@ -179,20 +183,20 @@ static void run_columns(const delta_run *d, uint32_t r, uint32_t position, float
                               whit_delta_sigmoid(INPUT(1, r)[d->head]), &update, plan->head_dim, n, OUTPUT(r) + first);
 }
 
-/* Advances a row-major state by the token of row r at a position and writes its output. */
+/* Advances a row-major state by the token of row r at `position`, and writes the token's output. */
 static void run_token(const delta_run *d, uint32_t r, uint32_t position, float *state)
 {
     prepare_token(d, r, position);
     run_columns(d, r, position, state, 0, d->step->plan->value_dim);
 }
 
-/* Returns the number of columns in each block of a state. */
+/* Returns the number of columns in each block of a state that is split into blocks of columns. */
 static uint32_t block_columns(const whit_plan_step *plan)
 {
     return plan->value_dim % DELTA_COLUMNS ? plan->value_dim : DELTA_COLUMNS;
 }
 
-/* Copies a row-major state to blocks of columns, each row-major, or back. */
+/* Copy a row-major state to blocks of columns, each block row-major, and back. */
 static void split_columns(const whit_plan_step *plan, const float *rows, float *blocks)
 {
     const uint32_t n = block_columns(plan);
@@ -208,8 +212,8 @@ static void join_columns(const whit_plan_step *plan, const float *blocks, float 
             memcpy(rows + (size_t)i * plan->value_dim + c, blocks, n * sizeof *rows);
 }
 
-/* Advances the committed state by the n tokens from row r on. The ring has the keys and changes of as many tokens as
- * are processed with a block of columns while the block is in L1. */
+/* Advances the committed state by n tokens from row r on. Tokens are processed in groups of WHIT_STATE_RING, whose keys
+ * and changes fit the ring; each block of columns runs a whole group while it is in L1. */
 static void run_tokens(const delta_run *d, uint32_t r, uint32_t position, uint32_t n)
 {
     const whit_plan_step *plan = d->step->plan;
@@ -236,7 +240,7 @@ static void run_rows(const delta_run *d, const run_of_rows *rows)
     const float *from = committed ? d->kept.state : NULL;
     uint32_t r = rows->begin, position = rows->first;
     if (target > position) {
-        /* In a long run, tokens before the target position update the committed state directly. */
+        /* In a long run of rows, the tokens before the target position update the committed state directly. */
         apply_updates(d, committed, position, from, d->kept.state);
         if (target - position >= WHIT_STATE_RING) {
             run_tokens(d, r, position, target - position);
@@ -275,7 +279,7 @@ void whit_exec_run_delta(const whit_exec_step *step, const whit_exec *exec, uint
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* Records the committed positions after all items of a phase are finished. */
+/* Records the new committed positions, after all items of a phase are finished. */
 static void commit_positions(const whit_exec *exec, const whit_exec_step *step)
 {
     whit_state *state = &exec->kv->state;

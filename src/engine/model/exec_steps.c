@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Steps on rows: each function runs some items of one operation with the kernels that the step was bound to. */
+ * Implements steps on rows: each function runs some items of one operation, with the kernels of the bound step. */
 #include "model/exec_step.h"
 
 #include "base/file.h"
@@ -34,7 +34,7 @@ ROW_STEP(run_embed)
     (void)worker;
     if (step->plan->gate == WHIT_INDEX_ID) {
         whit_codec_get_rows(step->tensor, exec->batch->ids + begin, end - begin, OUTPUT(begin), step->output_stride);
-        /* A row touches few pages, but the system may map those around them, up to the size of a huge page. */
+        /* A row touches few pages, but the system may map neighbouring pages, too, up to the size of a huge page. */
         bool many = end - begin >= RELEASE_ROWS || exec->batch->positions[begin] % RELEASE_ROWS == RELEASE_ROWS - 1;
         if (step->releases_pages && many) release_table(step);
         return;
@@ -101,7 +101,7 @@ ROW_STEP(run_rope)
 }
 
 /* Prefetches the lines to which a key is written. A key is scattered over many lines of its block, all of them out of
- * cache: prefetching them together takes a tenth of the time of storing one after another. */
+ * cache: prefetching all of them takes a tenth of the time of waiting for one store after another. */
 static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, uint32_t n, uint32_t head_dim)
 {
     const uint8_t *keys = whit_kv_block_arrays(type, head_dim, block).keys;
@@ -112,8 +112,8 @@ static void prefetch_keys(whit_kv_type type, const void *block, uint32_t slot, u
             __builtin_prefetch(keys + at, 1);
 }
 
-/* Returns the number of rows from r on, before `end`, that have consecutive positions in one block of their
- * sequence. */
+/* Returns the number of rows from r on, before `end`, that belong to one sequence and have consecutive positions in one
+ * block. */
 static uint32_t rows_together(const whit_batch *batch, uint32_t r, uint32_t end)
 {
     uint32_t position = batch->positions[r], rest = WHIT_KV_BLOCK_TOKENS - position % WHIT_KV_BLOCK_TOKENS, n = 1;
@@ -267,8 +267,8 @@ ROW_STEP(run_rescore)
 
 /* ---- fused norms ------------------------------------------------------------------------------ */
 
-/* Computes the norm, and the activations of it, of rows built as `rows` says. A row that no later step reads is stored
- * only in the scratch. */
+/* Computes the norm, and the activations made of it, for rows that step->source describes. An input row that no later
+ * step reads is stored only in scratch. */
 static void norm_acts(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_norm_rows rows,
                       uint32_t begin, uint32_t end)
 {

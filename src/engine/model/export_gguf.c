@@ -12,28 +12,28 @@
 
 #define PARTS_MAX 3
 
-/* Describes a matrix of ours that is a part of a tensor of the file. */
+/* Describes one of our matrices that is a part of a tensor in the file. */
 struct part {
     const whit_source_tensor *from;
-    /* (n_sections) the matrix's rows in the file, in order; n_sections 0: all rows */
+    /* (n_sections) rows of the file's tensor that contain this matrix, in order; n_sections 0: all rows */
     whit_source_section sections[WHIT_SOURCE_SECTIONS_MAX];
     uint32_t n_sections;
 };
 
-/* Holds the source of one tensor of the file. */
+/* Describes one tensor of the file and where its data comes from. */
 struct target {
-    const whit_source_tensor *from; /* the tensor of the first part */
+    const whit_source_tensor *from; /* our tensor that is the first part */
     struct part parts[PARTS_MAX];
-    uint32_t n_parts, n_rows; /* n_rows: number of rows of the file's tensor */
-    /* number of taps of a convolution, which the file orders by channel and our format by tap; 0: not a convolution */
+    uint32_t n_parts, n_rows; /* n_rows: number of rows in the file's tensor */
+    /* convolution: number of taps, which the file orders by channel and our format by tap; 0: not a convolution */
     uint32_t n_taps;
-    /* number of stacked matrices, which are a separate dimension in the file; 0: one matrix */
+    /* number of stacked matrices of experts, which are a separate dimension in the file; 0: not stacked */
     uint32_t n_experts;
-    bool is_float; /* always stored as F32, because other programs read no other type here */
+    bool is_float; /* stored as F32, because other programs read no other type for this tensor */
     char name[96];
     whit_ggml_kind kind;
     bool is_vector, permuted;
-    bool split_scale; /* the tensor is stored with scale 1, and its scale in a separate tensor */
+    bool split_scale; /* stored with scale 1; the tensor's scale is stored in a separate tensor */
     uint64_t row_bytes;
 };
 
@@ -45,7 +45,7 @@ struct export
     const whit_gguf_architecture *table;
     struct target *targets;
     uint32_t n;
-    int8_t *codes; /* one row, in the element type of its codec */
+    int8_t *codes; /* buffer for one row: codes, or floats of the type's size */
     float *fields, *values;
     uint8_t *bytes, *encoded;
     size_t max_cols;
@@ -68,7 +68,8 @@ static const struct kind_name {
 static bool parse_kind(const char *name, whit_ggml_kind *kind)
 {
     for (size_t i = 0; i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcasecmp(kind_names[i].name, name) == 0) { /* the case is ignored, because other programs write Q2_K */
+        if (strcasecmp(kind_names[i].name, name) == 0) { /* the case is ignored, because other programs write Q2_K in
+                                                          * capitals */
             *kind = kind_names[i].kind;
             return true;
         }
@@ -92,7 +93,7 @@ static bool is_float_kind(whit_ggml_kind kind)
     return kind == WHIT_GGML_F32 || kind == WHIT_GGML_F16 || kind == WHIT_GGML_BF16;
 }
 
-/* Returns the canonical row stored at row `row` of the file: the inverse of whit_source_row. */
+/* Returns our row that is stored as row `row` of the file: the inverse of whit_source_row. */
 static uint32_t our_row(const struct export *e, const struct target *target, uint32_t row)
 {
     const whit_config *c = &e->source->config;
@@ -101,7 +102,7 @@ static uint32_t our_row(const struct export *e, const struct target *target, uin
     return row - in_head + in_head / 2 + (in_head % 2) * (c->rope_dim / 2);
 }
 
-/* Finds the part that contains row `row` of the file, and the row's index in it. */
+/* Returns the part that contains row `row` of the file's tensor; sets *found to the index of that row in the part. */
 static const struct part *find_part(const struct target *target, uint32_t row, uint32_t *found)
 {
     *found = row;
@@ -120,7 +121,7 @@ static const struct part *find_part(const struct target *target, uint32_t row, u
     return &target->parts[0];
 }
 
-/* Reorders the taps of a convolution from the order by tap to the order by channel. */
+/* Reorders the weights of a convolution: `values` are ordered by tap, `out` by channel. */
 static void order_by_channel(const float *values, uint32_t n, uint32_t n_taps, float *out)
 {
     const uint32_t n_channels = n / n_taps;
@@ -152,7 +153,9 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         return WHIT_OK;
     }
     *fits = false;
-    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK; /* the fields of such a type are not the scales of groups */
+    if (type->scale_type > WHIT_SCALE_U8)
+        return WHIT_OK; /* the fields of such a type are not group scales, which the
+                                                           * encoder expects */
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;
@@ -186,8 +189,8 @@ static whit_status holds(struct export *e, struct target *target, whit_ggml_kind
     return WHIT_OK;
 }
 
-/* Chooses the first of the kinds that can store the tensor exactly; for layers of BitNet architectures also with a
- * separate scale. */
+/* Chooses the first of the kinds that can store the tensor exactly. Layers of BitNet architectures may store the scale
+ * in a separate tensor. */
 static whit_status choose_kind(struct export *e, struct target *target, const whit_ggml_kind *kinds, size_t n)
 {
     const whit_tensor_type *type = &target->from->type;
@@ -220,9 +223,11 @@ static whit_status choose_type(struct export *e, struct target *target)
     static const whit_ggml_kind codes[] = {WHIT_GGML_Q4_0, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
     const whit_tensor_type *type = &target->from->type;
     whit_ggml_kind asked;
-    const bool is_layer = strncmp(target->name, "blk.", 4) == 0; /* embedding and head may have other types */
+    /* embedding and head may have other types than the layers */
+    const bool is_layer = strncmp(target->name, "blk.", 4) == 0;
     const bool is_unnamed_l2 =
-        type->codec == WHIT_CODEC_L2 && !e->options->coded; /* floats could store it, in ten times the size */
+        type->codec == WHIT_CODEC_L2 && !e->options->coded; /* F32 could store these codes exactly, but in ten times the
+                                                             * size */
     const char *closest = whit_export_closest(type->codec);
     if (type->codec == WHIT_CODEC_Q2 || is_unnamed_l2 || type->scale_type == WHIT_SCALE_U8)
         return whit_fail(
@@ -249,7 +254,7 @@ static whit_status choose_type(struct export *e, struct target *target)
         const whit_ggml_kind kinds[] = {asked, WHIT_GGML_Q8_0, WHIT_GGML_F16, WHIT_GGML_F32};
         return choose_kind(e, target, kinds, is_layer ? 1 : sizeof kinds / sizeof *kinds);
     }
-    /* Other programs infer int8 activations per token from the architecture alone. */
+    /* Other programs derive int8 activations per token from the architecture alone. */
     if (type->act == WHIT_TENSOR_ACT_FIXED)
         return whit_fail(e->error, WHIT_ERROR_UNSUPPORTED,
                          "%s: tensor '%s' has fixed scales of its inputs and outputs, which GGUF cannot store; name "
@@ -306,7 +311,7 @@ static whit_status put_tokenizer(whit_gguf_writer *writer, const struct export *
     return whit_export_gguf_tokenizer(&view, e->source->path, writer, e->source->allocator, e->error);
 }
 
-/* Converts a name such as "blk.0.attn_q.weight" to "blk.0.attn_q.scale". */
+/* Converts a tensor name such as "blk.0.attn_q.weight" to "blk.0.attn_q.scale". */
 static void scale_name(const char *name, char out[96])
 {
     snprintf(out, 96, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name);
@@ -359,7 +364,8 @@ static bool equal_types(const whit_tensor_type *a, const whit_tensor_type *b)
         a->has_offset == b->has_offset && a->act == b->act && a->group == b->group && a->n_cols == b->n_cols;
 }
 
-/* Finds the parts of a fused matrix, of which `row` is the first row in the architecture's table. */
+/* Finds the parts of a fused matrix of the file. `row` is the first of its rows in the architecture's table of
+ * names. */
 static whit_status find_parts(struct export *e, struct target *t, const whit_import_name *row, uint32_t layer)
 {
     for (; row; row = whit_import_next_name(row)) {
@@ -378,7 +384,8 @@ static whit_status find_parts(struct export *e, struct target *t, const whit_imp
     return WHIT_OK;
 }
 
-/* Assigns the rows of the fused matrix to its parts: the inverse of the importer's split. */
+/* Sets the sections of each part: the rows of the fused matrix that belong to it. This is the inverse of the importer's
+ * split. */
 static whit_status place_parts(struct export *e, struct target *t, const whit_import_name *row, uint32_t layer)
 {
     for (uint32_t i = 0; i < t->n_parts; i++, row = whit_import_next_name(row)) {
@@ -393,7 +400,8 @@ static whit_status place_parts(struct export *e, struct target *t, const whit_im
     return WHIT_OK;
 }
 
-/* Makes the target of a tensor; *is_done: another part of the same matrix has already made it. */
+/* Describes the file's tensor for one of ours; sets *is_done if another of our tensors, the first part, describes
+ * it. */
 static whit_status make_target(struct export *e, const whit_source_tensor *from, struct target *t, bool *is_done)
 {
     uint32_t layer;
@@ -434,8 +442,8 @@ static whit_status find_targets(struct export *e)
     return WHIT_OK;
 }
 
-/* Refuses names such as Q4_K_M, which stand for a choice of types for a whole file; the error proposes the type with
- * which such a name begins. */
+/* Refuses names such as Q4_K_M, which stand for a mixture of types in a file; the error proposes the type that such a
+ * name begins with. */
 static whit_status refuse_mixture(const char *name, whit_error *error)
 {
     char type[16];
@@ -476,7 +484,8 @@ whit_status whit_export_gguf(const whit_source *source, const whit_export_option
     e.table = whit_gguf_find_architecture(architecture, strlen(architecture));
     for (uint32_t i = 0; i < source->n_tensors; i++)
         if (source->tensors[i].type.n_cols > e.max_cols) e.max_cols = source->tensors[i].type.n_cols;
-    size_t n_tensors = source->n_tensors, row_bytes = (e.max_cols + 256) * 4; /* no row of any type is longer */
+    /* upper bound of the bytes of an encoded row of any type */
+    size_t n_tensors = source->n_tensors, row_bytes = (e.max_cols + 256) * 4;
     e.targets = whit_zalloc_array(a, n_tensors, sizeof *e.targets);
     e.codes = whit_zalloc(a, row_bytes);
     e.fields = whit_zalloc(a, row_bytes);

@@ -9,23 +9,23 @@
 #include "tokenizer/image.h"
 
 typedef struct whit_export_options {
-    /* GGUF type of the layers' coded matrices (tq2_0, q2_k, ...), and of all float matrices (f16 bf16 f32). NULL: the
-     * smallest type that stores each coded matrix exactly; unchanged floats. */
+    /* GGUF types for the layers' coded matrices (tq2_0, q2_k, ...), and for all float matrices (f16 bf16 f32). NULL:
+     * the smallest type that stores each coded matrix exactly; float matrices keep their types. */
     const char *coded, *floats;
-    const char *name; /* general.name is the last part of this path; NULL: of the source's path */
+    const char *name; /* general.name becomes the last part of this path; NULL: of the source's path */
     bool no_tokenizer;
     whit_progress_fn *progress;
     void *user;
 } whit_export_options;
 
-/* Writes a GGUF file of one of the architectures llama (rows of q and k permuted), qwen2, qwen3, bitnet, bitnet-b1.58,
- * qwen3moe, qwen35, qwen35moe, qwen3next, lfm2, lfm2moe. For the two of bitnet, a scale that is not a float16 is stored
- * in a separate tensor (blk.N.NAME.scale). */
+/* Writes a GGUF file with one of the architectures llama (rows of q and k permuted), qwen2, qwen3, bitnet,
+ * bitnet-b1.58, qwen3moe, qwen35, qwen35moe, qwen3next, lfm2, lfm2moe, gpt-oss, gemma4. For the two BitNet
+ * architectures, a scale that is not a float16 is stored in a separate tensor (blk.N.NAME.scale). */
 whit_status whit_export_gguf(const whit_source *source, const whit_export_options *options, const char *path,
                              whit_error *error);
 
-/* Returns the name of the GGUF type of two to three bits that loses least for matrices of a low-bit codec: q2_0
- * represents trits and signs, q2_k approximates four levels. Returns NULL for other codecs. */
+/* Returns the name of the GGUF type of two to three bits with the smallest loss for matrices of a low-bit codec: q2_0
+ * represents trits and signs exactly, q2_k approximates four levels. Returns NULL for other codecs. */
 const char *whit_export_closest(uint8_t codec);
 
 /* Finds the architecture that can describe a model's configuration; returns WHIT_ERROR_UNSUPPORTED if no architecture
@@ -34,13 +34,13 @@ whit_status whit_export_architecture(const whit_source *source, const char **arc
 /* Writes the keys of an architecture's configuration. */
 void whit_export_put_config(whit_gguf_writer *writer, const char *architecture, const whit_config *config);
 
-/* Writes the unsplit GGUF file of `like` again, with the layers' matrices of `source` in place of its own if both have
- * the same type. *n_replaced: number of replaced tensors. Tensors of other types, and tensors whose columns the
- * importer reorders, keep their bytes. */
+/* Writes a copy of the unsplit GGUF file that `like` was read from, in which the layers' matrices of `source` replace
+ * those of the same type. *n_replaced: number of replaced tensors. Tensors of other types, and tensors whose columns
+ * the importer reorders, keep their bytes. */
 whit_status whit_export_gguf_like(const whit_source *source, const whit_source *like, const char *path,
                                   uint32_t *n_replaced, whit_error *error);
 
-/* Writes the tokenizer.ggml.* keys of a tokenizer image. Returns an error (unsupported) if GGUF cannot represent its
+/* Writes the tokenizer.ggml.* keys for a tokenizer image. Returns WHIT_ERROR_UNSUPPORTED if GGUF cannot represent its
  * pipeline. */
 whit_status whit_export_gguf_tokenizer(const whit_tokenizer_view *view, const char *path, whit_gguf_writer *writer,
                                        const whit_allocator *allocator, whit_error *error);

@@ -12,8 +12,8 @@
 #define DELTA_NUMBERS                                                                                                  \
     "attn_gate", "conv_taps", "delta_heads", "delta_key_heads", "delta_key_dim", "delta_value_dim", "n_draft_layers"
 
-/* Numbers that the keys or the name of an architecture of a later family imply, in addition to those of every
- * family. */
+/* For each architecture of a later family: numbers of the configuration that its name or its keys imply, in addition to
+ * the numbers that all architectures have. */
 static const struct form {
     const char *architecture;
     uint8_t gate;            /* whit_gate */
@@ -54,7 +54,8 @@ static bool is_of_family(const whit_config *c, const char *name)
     return strncmp(c->family, name, strlen(name)) == 0;
 }
 
-/* Returns the name of the architecture for a model of a later family; NULL if no architecture describes it. */
+/* Returns the name of the architecture for a model of a family other than the earliest ones; NULL if no architecture
+ * fits. */
 static const char *name_extended(const whit_config *c)
 {
     const uint8_t mixer = recurrent_mixer(c);
@@ -70,7 +71,7 @@ static const char *name_extended(const whit_config *c)
     return c->n_experts ? "qwen35moe" : "qwen35";
 }
 
-/* Returns the architecture's form if it describes the whole model; otherwise NULL. */
+/* Returns the form of an architecture if it describes all numbers of the model; otherwise NULL. */
 static const struct form *find_form(const whit_config *c, const char *architecture)
 {
     size_t at = 0;
@@ -88,7 +89,8 @@ static const struct form *find_form(const whit_config *c, const char *architectu
         : form;
 }
 
-/* Returns the kind of the first layer with, or without, a window; NULL if no layer fits. */
+/* Sets *kind to the kind of the first attention layer with a window, or without one, and returns it; NULL if there is
+ * no such layer. */
 static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, whit_layer_kind *kind)
 {
     for (uint32_t i = 0; i < c->n_layers; i++) {
@@ -98,8 +100,8 @@ static const whit_layer_kind *find_kind(const whit_config *c, bool has_window, w
     return NULL;
 }
 
-/* Returns whether the keys for layers with a window, or for layers without one, can describe the RoPE table of a
- * kind. */
+/* Returns whether the architecture's keys can describe the RoPE table of a kind. may_scale: the keys can describe
+ * scaling, too. */
 static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_scale)
 {
     const whit_rope rope = whit_config_rope(c, kind->rope);
@@ -109,8 +111,8 @@ static bool is_said(const whit_config *c, const whit_layer_kind *kind, bool may_
         rope.magnitude == (double)(float)whit_rope_yarn_magnitude(rope.factor, 1);
 }
 
-/* Refuses kinds of attention, with and without a window, that the keys cannot describe: they state heads and RoPE once
- * for each of the two. */
+/* Refuses models whose attention the keys cannot describe: keys state heads and RoPE once for layers with a window, and
+ * once for layers without one. */
 static whit_status check_windows(const whit_source *source, const char *architecture, whit_error *error)
 {
     const whit_config *c = &source->config;
@@ -132,7 +134,8 @@ static whit_status check_windows(const whit_source *source, const char *architec
     return WHIT_OK;
 }
 
-/* Refuses layers that no keys describe: they may differ only in their mixer and in whether they have experts. */
+/* Refuses layers that the keys cannot describe: layers may differ only in their mixer and in whether they have
+ * experts. */
 static whit_status check_layers(const whit_source *source, const char *architecture, whit_error *error)
 {
     const whit_config *c = &source->config;
@@ -225,7 +228,7 @@ static void put_string(const struct putting *p, const char *suffix, const char *
     whit_gguf_put_string(p->writer, name, text, strlen(text));
 }
 
-/* Writes one number if all layers have the same one, else an array. */
+/* Writes one number if all layers have the same value, else an array with one number per layer. */
 static void put_layers(const struct putting *p, const char *suffix, const int32_t values[WHIT_MAX_LAYERS])
 {
     const uint32_t n = p->config->n_layers;
@@ -237,7 +240,7 @@ static void put_layers(const struct putting *p, const char *suffix, const int32_
         put_array(p, suffix, WHIT_GGUF_I32, values, n);
 }
 
-/* Writes the widths of feed-forward parts and the numbers of heads, which may differ between layers. */
+/* Writes widths of feed-forward parts and numbers of heads, which may differ from layer to layer. */
 static void put_sizes(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -267,8 +270,8 @@ static void put_rope(const struct putting *p, const whit_rope *rope)
     put_f32(p, "rope.scaling.yarn_beta_slow", rope->beta_slow);
 }
 
-/* Writes the keys that only Gemma 4 has: the sizes of heads and RoPE of layers with a window, the number of layers that
- * read the keys of others, the width of per-layer embeddings and the cap of logits. */
+/* Writes the keys that only Gemma 4 has: the sizes of heads and RoPE in layers with a window, the number of layers that
+ * read the keys and values of other layers, the width of per-layer embeddings, and the cap of logits. */
 static void put_gemma4(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -307,7 +310,7 @@ static void put_experts(const struct putting *p)
     put_u32(p, "leading_dense_block_count", n_dense);
 }
 
-/* Writes which layers are recurrent: all but every n-th layer, or a list. */
+/* Writes which layers are recurrent: as the interval n if every n-th layer is not, else as a list. */
 static void put_interval(const struct putting *p)
 {
     const whit_config *c = p->config;
@@ -326,7 +329,8 @@ static void put_interval(const struct putting *p)
 static void put_delta(const struct putting *p)
 {
     const whit_config *c = p->config;
-    /* All RoPE sections of a text have the same position, so any three sections give correct results. */
+    /* All RoPE sections have the same position in a text, so any three sections that add up to all pairs give correct
+     * results. */
     const uint32_t pairs = c->rope_dim / 2;
     const int32_t sections[4] = {(int32_t)((pairs + 2) / 3), (int32_t)((pairs + 1) / 3), (int32_t)(pairs / 3), 0};
     if (!c->delta_grouped) put_array(p, "rope.dimension_sections", WHIT_GGUF_I32, sections, COUNT(sections));

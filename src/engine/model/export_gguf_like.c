@@ -9,15 +9,15 @@ struct like {
     const whit_source *source, *file;
     whit_gguf *gguf;
     whit_writer writer;
-    uint64_t written_bytes; /* number of bytes of the file that were written */
-    uint8_t *encoded;       /* encoded bytes of a tensor */
-    int8_t *codes;          /* codes of a row */
+    uint64_t written_bytes; /* number of bytes written to the new file so far */
+    uint8_t *encoded;       /* buffer for the encoded bytes of one tensor */
+    int8_t *codes;          /* buffer for the codes of one row */
     float *fields;
     uint8_t *fields_u8;
     whit_error *error;
 };
 
-/* Stores a row of `type` in blocks of `kind`; returns false if they cannot represent it exactly. */
+/* Encodes a row of `type` as blocks of `kind`; returns false if they cannot represent the row exactly. */
 static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const whit_rows *rows, uint8_t *out)
 {
     whit_ggml_kind own;
@@ -26,7 +26,8 @@ static bool encode_row(whit_ggml_kind kind, const whit_tensor_type *type, const 
                                   out);
 }
 
-/* Returns the matrix that replaces a tensor of the file; NULL if the tensor stays. */
+/* Returns the new tensor that replaces a tensor of the file, and sets *from to the original one; NULL if the tensor
+ * stays. */
 static const whit_source_tensor *find_replacement(const struct like *l, const whit_gguf_tensor *tensor,
                                                   const whit_source_tensor **from)
 {
@@ -48,7 +49,8 @@ static const whit_source_tensor *find_replacement(const struct like *l, const wh
     return NULL;
 }
 
-/* Encodes all rows in the order of the file. Sets *fits to false if the kind cannot represent one of them. */
+/* Encodes all rows of a tensor in the order of the file. Sets *fits to false if the kind cannot represent a row
+ * exactly. */
 static whit_status encode_tensor(struct like *l, const whit_gguf_tensor *tensor, const whit_source_tensor *with,
                                  const whit_source_tensor *from, bool *fits)
 {
@@ -68,7 +70,7 @@ static whit_status encode_tensor(struct like *l, const whit_gguf_tensor *tensor,
     return WHIT_OK;
 }
 
-/* Copies the bytes of the original file up to offset `end`. */
+/* Copies the bytes of the original file that are not yet written, up to offset `end`. */
 static whit_status copy_until(struct like *l, uint64_t end)
 {
     const whit_gguf_file *file = &l->gguf->files[0];
@@ -80,7 +82,8 @@ static whit_status copy_until(struct like *l, uint64_t end)
 static whit_status write_tensors(struct like *l, uint32_t *n_replaced)
 {
     const whit_gguf_file *file = &l->gguf->files[0];
-    for (uint64_t at = 0;;) { /* tensors in the order of their data, which may differ from the directory's order */
+    for (uint64_t at = 0;;) { /* visit tensors in the order of their data, which may differ from their order in the
+                               * directory */
         const whit_gguf_tensor *next = NULL;
         for (size_t i = 0; i < l->gguf->n_tensors; i++) {
             const whit_gguf_tensor *tensor = &l->gguf->tensors[i];

@@ -9,8 +9,8 @@
 #include "tokenizer/from_gguf.h"
 #include "tokenizer/scan.h"
 
-/* Lists names of patterns that every reader knows; a name also says whether words that are tokens are looked up without
- * merging. */
+/* Lists the pre-tokenizer patterns with the names that every reader of GGUF knows. A name also determines whether words
+ * that are tokens are looked up without merging. */
 static const struct pattern_name {
     const char *pattern, *name;
     bool ignore_merges;
@@ -21,7 +21,8 @@ static const struct pattern_name {
     {WHIT_PATTERN_GPT2, "gpt-2", false},
 };
 
-/* Returns the name of a pipeline that is one known pattern followed by the byte-level symbols. */
+/* Returns the name of a pipeline that consists of one known pattern and the byte-level symbols; NULL if it has another
+ * form. */
 static const char *find_pattern(const whit_tokenizer_view *view)
 {
     size_t n;
@@ -87,7 +88,7 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
         int32_t type = text ? whit_tokenizer_token_flags(view, (int32_t)id) & WHIT_TOKEN_TYPE : WHIT_TOKEN_UNUSED;
         float score = (float)whit_tokenizer_token_score(view, (int32_t)id);
         char hole[32];
-        /* the name that converters give an id without a text */
+        /* the name that converters give to an id without a text */
         int hole_bytes = snprintf(hole, sizeof hole, "[PAD%u]", id);
         size_t n_shown = text ? text_bytes : (size_t)hole_bytes;
         whit_gguf_put_element(writer, text ? (const char *)text : hole, n_shown);
@@ -101,7 +102,7 @@ static whit_status put_tokens(const whit_tokenizer_view *view, bool scores, whit
     return failed ? whit_fail_memory(error, "the vocabulary", 0) : WHIT_OK;
 }
 
-/* Writes a token id, or, if it is absent and readers would assume a default, a key of our own that says so. */
+/* Writes a token id. If the id is absent but readers would assume a default, writes a key of our own that says so. */
 static void put_id(whit_gguf_writer *writer, const char *name, int32_t id, const char *absent)
 {
     if (id >= 0)

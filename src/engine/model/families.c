@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Builds graphs of model families. Families are programs of the array language (src/engine/model/families,
- * docs/use/arrays.md): they state the forward pass once, by calls of the functions below. The fields of the
- * configuration are variables. Built-in programs are compiled with the library (families/compile.c); programs of model
+ * docs/use/arrays.md): they define the forward pass by calls of the functions below. The fields of the configuration
+ * are variables of the program. Built-in programs are compiled with the library (families/compile.c); programs of model
  * files are parsed and run when a model is opened.
  *
  * A program may come from an untrusted source: its steps and memory are bounded, and it can access only the graph. */
@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#define MAX_STEPS 4000000 /* fifty times the steps of the largest graph */
+#define MAX_STEPS 4000000 /* limit of a program's steps: fifty times those of the largest graph */
 #define MAX_BYTES ((size_t)1 << 20)
 
 /* ---- functions of programs -------------------------------------------------------------------- */
@@ -60,33 +60,37 @@ enum {
     N_FUNCTIONS
 };
 
-/* Signatures of the functions: i integer, f float, t text, h value of the graph. If the first argument is an integer,
- * it is the layer, or -1 outside layers. */
+/* Names and signatures of the functions: i integer, f float, t text, h value of the graph; the result's type follows
+ * ":" (-: no result). If the first argument is an integer, it is the layer, or -1 outside layers. The comments list the
+ * arguments. */
 const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_EMBED] = {"embed", "tti:h"},               /* name, table, rows */
     [FN_RMS_NORM] = {"rms_norm", "ithtf:h"},       /* layer, name, x, weight, eps */
     [FN_HEAD_NORM] = {"head_norm", "ithtif:h"},    /* layer, name, x, weight, head size, eps */
     [FN_LINEAR] = {"linear", "ithtti:h"},          /* layer, name, x, weight, bias or "", outputs */
-    [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, rotated dimensions */
+    [FN_ROPE] = {"rope", "ithii:h"},               /* layer, name, x, head size, number of rotated dimensions */
     [FN_ATTENTION] = {"attention", "ithhhiif:h"},  /* layer, name, q, k, v, head size, window, scale */
-    [FN_CONV] = {"conv", "ithtii:h"},              /* layer, name, x, taps' weights, taps, 1: SiLU follows */
-    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"}, /* layer, name, q k v, beta, decay, A, dt */
-    [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate, a, b */
+    [FN_CONV] = {"conv", "ithtii:h"},              /* layer, name, x, weights of the taps, number of taps, 1: SiLU
+                                                    * follows */
+    [FN_DELTA_RULE] = {"delta_rule", "ithhhtt:h"}, /* layer, name, q k v joined, beta, decay, A, dt */
+    [FN_GATED] = {"gated", "itihh:h"},             /* layer, name, gate function, a, b */
     [FN_ADD] = {"add", "ithh:h"},                  /* layer, name, a, b */
     [FN_SCALED] = {"scaled", "ithf:h"},            /* layer, name, x, factor */
     [FN_SELECTED] = {"selected", "th:h"},          /* name, x */
     [FN_OUTPUT] = {"output", "hh:-"},              /* input of the head, logits */
-    /* number, text: the text if the number is not 0, else "" */
+    /* number, text: returns the text if the number is not 0, else "" */
     [FN_WHEN] = {"when", "it:t"},
     [FN_TEMPERATURE] = {"temperature", "ithfi:h"},            /* layer, name, x, factor, length in tokens */
-    [FN_KIND] = {"kind", "it:i"},                             /* layer, field of the layer's kind: its number */
-    [FN_ATTENTION_SHARED] = {"attention_shared", "ithiif:h"}, /* layer, name, q, owner, head size, scale */
-    [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, elements */
+    [FN_KIND] = {"kind", "it:i"},                             /* layer, name of a field of the layer's kind: returns the
+                                                               * field */
+    [FN_ATTENTION_SHARED] = {"attention_shared", "ithiif:h"}, /* layer, name, q, owner layer, head size, scale */
+    [FN_SLICE] = {"slice", "ithii:h"},                        /* layer, name, x, first element, number of elements */
     [FN_SOFTCAP] = {"softcap", "ithf:h"},                     /* layer, name, x, cap */
-    [FN_SCALED_BY] = {"scaled_by", "itht:h"},                 /* layer, name, x, weight of one element */
+    [FN_SCALED_BY] = {"scaled_by", "itht:h"},                 /* layer, name, x, weight with one element */
     [FN_CLAMPED] = {"clamped", "ithfi:h"},                    /* layer, name, x, limit, 1: no lower limit */
-    [FN_SCALED_ROWS] = {"scaled_rows", "ithh:h"},             /* layer, name, x, a number for each row */
-    [FN_ROUTE] = {"route", "ithtt:h"},                        /* layer, name, logits, choice or "", scales or "" */
+    [FN_SCALED_ROWS] = {"scaled_rows", "ithh:h"},             /* layer, name, x, gate with one element per row */
+    [FN_ROUTE] = {"route", "ithtt:h"},                        /* layer, name, logits, choice vector or "", scales vector
+                                                               * or "" */
     [FN_DISPATCH] = {"dispatch", "ithh:h"},                   /* layer, name, x, route */
     [FN_EXPERT_LINEAR] = {"expert_linear", "ithtti:h"},       /* layer, name, x, weight, bias or "", outputs */
     [FN_COMBINE] = {"combine", "ithh:h"},                     /* layer, name, x, route */
@@ -96,22 +100,23 @@ const whit_lang_host_function whit_family_functions[N_FUNCTIONS] = {
     [FN_EMBED_TYPES] = {"embed_types", "tti:h"},              /* name, table, rows */
     /* the same arguments as attention; attends to both sides */
     [FN_ATTENTION_BOTH] = {"attention_both", "ithhhiif:h"},
-    [FN_VECTOR] = {"vector", "h:-"},                         /* the value from which vectors are pooled */
-    [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},     /* layer, attention, weight */
+    [FN_VECTOR] = {"vector", "h:-"},                         /* declares the value from which vectors are pooled */
+    [FN_ATTENTION_SINKS] = {"attention_sinks", "iht:h"},     /* layer, attention to which the sinks are added, weight */
     [FN_JOINED] = {"joined", "ithh:h"},                      /* layer, name, a, b */
-    [FN_GIVEN] = {"given", "ti:h"},                          /* name, width */
+    [FN_GIVEN] = {"given", "ti:h"},                          /* name, width: rows that the caller writes before a
+                                                              * pass */
     [FN_ATTENTION_TARGET] = {"attention_target", "ithif:h"}, /* layer, name, q, head size, scale */
 };
 
 const uint32_t whit_family_n_functions = N_FUNCTIONS;
 
-/* Holds the context of a running program. */
+/* Holds what the called functions need while a program runs. */
 struct builder {
     whit_graph *graph;
     const whit_config *config;
 };
 
-/* Reads one field of a layer's kind. */
+/* Sets *value to one field of a layer's kind. */
 static whit_status kind_of(const whit_config *config, int layer, const char *field, int64_t *value, whit_error *error)
 {
     if (layer < 0 || (uint32_t)layer >= config->n_layers)
@@ -127,7 +132,7 @@ static const char *or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-/* Returns the route of a configuration's router; choice and scales are names of tensors or NULL. */
+/* Returns how the configuration's router chooses experts; choice and scales are names of tensors or NULL. */
 static whit_route_shape route_shape(const whit_config *c, const char *choice, const char *scales)
 {
     return (whit_route_shape){
@@ -145,7 +150,7 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
     const struct builder *builder = user;
     whit_graph *g = builder->graph;
     whit_ref ref = 0;
-    /* Every integer argument is a layer, a size or a value. */
+    /* Every integer argument is a layer, a size or a value number, so it must not be negative (a layer may be -1). */
     for (const char *s = whit_family_functions[function].signature, *begin = s; *s != ':'; s++)
         if (*s == 'i' && (a[s - begin].i < -(s == begin) || a[s - begin].i > INT32_MAX))
             return whit_fail(error, WHIT_ERROR_ARGUMENT, "'%s': %lld is not a size or layer from 0 to 2^31 - 1",
@@ -237,8 +242,8 @@ static whit_status call_builtin(void *user, uint32_t function, const whit_lang_a
 static const struct family {
     const char *name;
     whit_status (*program)(const whit_family_run *run);
-    /* original family: models with kinds, RoPE tables or optional numbers need another name, which old readers
-     * refuse */
+    /* one of the earliest families: models with kinds, RoPE tables or optional numbers get another name, which old
+     * readers refuse */
     bool is_plain;
 } families[] = {
     {"llama", whit_family_decoder, true},
@@ -281,7 +286,8 @@ void whit_config_name_family(whit_config *config)
     if (family && family->is_plain && whit_config_is_extended(config))
         snprintf(config->family, sizeof config->family, "%s", WHIT_FAMILY_DECODER);
     const bool makes_vectors = config->input_norms || config->bidirectional || config->dense_1 || config->n_labels;
-    /* The newest extension determines the family, because a reader that supports it also supports the older ones. */
+    /* The newest extension determines the name's suffix, because a reader that supports it also supports the older
+     * ones. */
     const struct {
         bool is_used;
         const char *name;
@@ -308,7 +314,8 @@ static whit_status declare(whit_lang *lang, const whit_config *config, whit_erro
     return WHIT_OK;
 }
 
-/* Refuses graphs that violate the executor's assumptions; built-in programs always meet them. */
+/* Refuses graphs that violate assumptions of the executor. The programs of model files are checked; built-in programs
+ * meet the assumptions. */
 static whit_status check_graph(const char *name, const whit_config *c, const whit_graph *graph, whit_error *error)
 {
 #define VALUE(ref) (graph->values[(ref)-1])
@@ -324,7 +331,7 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
             if (graph->resolver.type(graph->resolver.context, node->weight)->n_rows != n_rows[node->gate])
                 why = "a table has n_vocab rows of tokens, n_positions of positions or n_token_types of types";
         }
-        /* RoPE tables have rope_dim dimensions: with fewer rotated dimensions, cosines would be read as sines. */
+        /* All of a RoPE table's dimensions must be rotated: with fewer, cosines would be read as sines. */
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";
@@ -371,7 +378,7 @@ static whit_status run_program(const char *name, const char *program, const whit
 {
     whit_quat_kernels quat;
     whit_lang *lang;
-    const whit_cpu any = {0}; /* generic kernels: they run everywhere, and speed does not matter here */
+    const whit_cpu any = {0}; /* generic kernels run on every CPU; speed does not matter here */
     WHIT_TRY(whit_quat_select(&any, NULL, &quat, error));
     struct builder builder = {graph, config};
     const whit_lang_host host = {whit_family_functions, N_FUNCTIONS, call_builtin, &builder};
@@ -389,7 +396,7 @@ static whit_status run_program(const char *name, const char *program, const whit
     return status;
 }
 
-/* Runs a built-in program, which was compiled with the library. */
+/* Runs a built-in program, which was compiled into the library. */
 static whit_status run_compiled(const struct family *family, const whit_config *config, whit_graph *graph,
                                 whit_error *error)
 {
@@ -402,7 +409,8 @@ static whit_status run_compiled(const struct family *family, const whit_config *
     return family->program(&(whit_family_run){fields, call_builtin, &builder, error});
 }
 
-/* Refuses a file whose configuration contradicts its family's program, because sessions rely on the configuration. */
+/* Refuses a file whose configuration and family program disagree on bidirectional attention, because sessions rely on
+ * the configuration. */
 static whit_status check_sides(const whit_config *config, const whit_graph *graph, whit_error *error)
 {
     for (uint32_t i = 0; i < graph->n_nodes; i++)
@@ -438,7 +446,7 @@ whit_status whit_family_build(const whit_config *config, whit_graph *graph)
             whit_fail(graph->error, WHIT_ERROR_FORMAT,
                       "the file has layers, RoPE tables or numbers that its family '%s' does not use", config->family);
     else {
-        /* The graph's errors are reported without a source position: the program is built in. */
+        /* A built-in program has no source file, so the graph's errors are reported without a line. */
         whit_status status = run_compiled(family, config, graph, &error);
         if (graph->status == WHIT_OK && status != WHIT_OK) {
             graph->status = status;

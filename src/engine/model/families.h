@@ -7,21 +7,22 @@
 
 #define WHIT_FAMILY_MAX_PROGRAM_BYTES ((size_t)64 << 10)
 
-/* Name of the family of decoder.ndl's models that the earliest families cannot describe, because they have layer kinds,
- * RoPE tables or optional numbers. */
+/* Name of the family of models that run decoder.ndl but need layer kinds, RoPE tables or optional numbers, which the
+ * earliest families ("llama", "qwen2", ...) do not have. */
 #define WHIT_FAMILY_DECODER "decoder"
-/* Names the family of an imported configuration: WHIT_FAMILY_DECODER if its early family cannot describe it, then the
- * name with a suffix for its newest extension ("-experts", "-rotated", ...) if a family of that name is known. */
+/* Sets the family's name in an imported configuration. An earliest family that cannot describe the configuration
+ * becomes WHIT_FAMILY_DECODER. Then a suffix for the newest extension is appended ("-experts", "-rotated", ...) if a
+ * family of that name is known. */
 void whit_config_name_family(whit_config *config);
 
 typedef struct whit_family_program {
-    const char *name; /* begins error lines; NULL: the family's name */
+    const char *name; /* begins the error lines of `program`; NULL: the family's name */
     const char *text;
 } whit_family_program;
 
-/* Builds the graph of a configuration by its own program, or by that of its family. The error for an unknown family
- * names it and the known ones. An error in the configuration's program begins with its place as
- * "FAMILY:LINE:COLUMN: ". */
+/* Builds the graph of a configuration by the configuration's own program, or else by the program of its family. The
+ * error for an unknown family names it and the known ones. An error in the configuration's own program begins with its
+ * place as "NAME:LINE:COLUMN: ", where NAME is program_name or the family. */
 whit_status whit_family_build(const whit_config *config, whit_graph *graph);
 
 #endif

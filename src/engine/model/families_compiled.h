@@ -6,8 +6,8 @@
 
 #include "lang/core/lang.h"
 
-/* Inputs of a family's program: the fields of a configuration, indexed as by whit_config_number_at, and the
- * functions that it calls, as in whit_lang_host. */
+/* Holds the inputs of a family's program: the fields of a configuration, indexed as by whit_config_number_at, and the
+ * function that executes the program's calls, as in whit_lang_host. */
 typedef struct whit_family_run {
     const whit_lang_argument *config;
     whit_status (*call)(void *user, uint32_t function, const whit_lang_argument *arguments, whit_lang_argument *result,
@@ -22,7 +22,7 @@ whit_status whit_family_hybrid(const whit_family_run *run);  /* families/hybrid.
 whit_status whit_family_olmo(const whit_family_run *run);    /* families/olmo.ndl */
 whit_status whit_family_bert(const whit_family_run *run);    /* families/bert.ndl */
 
-/* The table of the functions that programs call, for the compiler. */
+/* Table of the functions that programs call; families/compile.c uses it. */
 extern const whit_lang_host_function whit_family_functions[];
 extern const uint32_t whit_family_n_functions;
 

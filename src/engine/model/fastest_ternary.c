@@ -9,7 +9,7 @@
 #include "base/threads.h"
 #include "kernels/kernels.h"
 
-enum { ROWS = 327680, COLS = 2560, ROUNDS = 4 }; /* 210 MB of t2 */
+enum { ROWS = 327680, COLS = 2560, ROUNDS = 4 }; /* t2 codes of this shape are 210 MB */
 
 typedef struct trial {
     whit_tensor tensor;
@@ -17,7 +17,7 @@ typedef struct trial {
     const whit_matmul_kernel *kernel;
     float *y; /* (ROWS) outputs */
     uint8_t *scratch;
-    size_t scratch_bytes; /* scratch size per thread */
+    size_t scratch_bytes; /* scratch bytes per thread */
 } trial;
 
 static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t end)
@@ -26,11 +26,12 @@ static void run_tiles(void *context, uint32_t worker, uint32_t begin, uint32_t e
     t->kernel->run(&t->tensor, &t->acts, begin, end, t->y, ROWS, t->scratch + worker * t->scratch_bytes);
 }
 
-/* Returns weights per second, the best of several rounds: other load can only slow a round down. */
+/* Returns the speed in weights per second: the best of several rounds, because other load can only slow a round
+ * down. */
 static double speed_of(const trial *t, whit_pool *pool)
 {
     uint64_t best_ns = UINT64_MAX;
-    for (int round = 0; round <= ROUNDS; round++) { /* the first round warms up */
+    for (int round = 0; round <= ROUNDS; round++) { /* round 0 warms up and is not counted */
         uint64_t from_ns = whit_now_ns();
         whit_pool_run(pool, run_tiles, (void *)(uintptr_t)t, ROWS / WHIT_TILE_ROWS, 0);
         uint64_t ns = whit_now_ns() - from_ns;
@@ -80,7 +81,7 @@ whit_status whit_ternary_measure(const char *cpu_cap, const whit_allocator *allo
     float *y = whit_zalloc(allocator, y_bytes);
     whit_status status = WHIT_OK;
     if (codes && acts && y) {
-        whit_map_expect(codes, codes_bytes, true); /* asks for huge pages, as for a model's weights */
+        whit_map_expect(codes, codes_bytes, true); /* requests huge pages, as for a model's weights */
         memset(codes, 121, codes_bytes);           /* the time does not depend on the codes */
         whit_fpenv caller = whit_fpenv_enter();
         speeds->t2 = measure_codec(WHIT_CODEC_T2, &kernels, pool, allocator, codes, acts, y);

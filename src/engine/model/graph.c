@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#define MAX_NODES 65536 /* far above the size of any model; limits the work that a hostile number of layers can cause */
+#define MAX_NODES 65536 /* far above any model's number of operations; bounds the work for a hostile number of layers */
 
 const char *whit_op_name(whit_op op)
 {
@@ -64,7 +64,8 @@ whit_status whit_graph_finish(whit_graph *graph)
     return graph->status;
 }
 
-/* Grows an array by one element; false and a sticky error if out of memory. */
+/* Grows an array if it is full; returns false and sets a sticky error if memory is exhausted or MAX_NODES is
+ * exceeded. */
 static bool grow_array(whit_graph *graph, void **array, uint32_t *capacity, uint32_t used, size_t elem_bytes)
 {
     if (used < *capacity) return true;
@@ -94,7 +95,7 @@ static void full_name(char out[WHIT_VALUE_NAME_BYTES], int layer, const char *na
         snprintf(out, WHIT_VALUE_NAME_BYTES, "%s", name);
 }
 
-/* Returns whether an operation can run on rows of (token, expert) pairs, in the same way as on other rows. */
+/* Returns whether an operation supports rows that are (token, expert) pairs. */
 static bool takes_pairs(uint8_t op)
 {
     switch (op) {
@@ -113,8 +114,8 @@ static bool takes_pairs(uint8_t op)
     }
 }
 
-/* Refuses inputs with rows of experts if the operation does not support them, or if they are rows of an earlier
- * dispatch, which are no longer valid. */
+/* Refuses inputs whose rows are (token, expert) pairs if the operation does not support them, or if they belong to an
+ * earlier dispatch, whose pairs are no longer valid. */
 static bool check_pairs(whit_graph *graph, const char *name, const whit_node *node)
 {
     for (int j = 0; j < 3 && graph->status == WHIT_OK; j++) {
@@ -140,7 +141,7 @@ static uint8_t rows_of(const whit_graph *graph, const whit_node *node)
     return node->input[0] ? graph->values[node->input[0] - 1].rows : WHIT_ROWS_BATCH;
 }
 
-/* Appends a node and the value that it computes. */
+/* Appends a node and the value that it computes; returns the value, or 0 after an error. */
 static whit_ref push_node(whit_graph *graph, int layer, const char *name, uint32_t width, whit_node node)
 {
     if (graph->status != WHIT_OK || !check_pairs(graph, name, &node)) return 0;
@@ -157,7 +158,7 @@ static whit_ref push_node(whit_graph *graph, int layer, const char *name, uint32
     return graph->n_values;
 }
 
-/* Returns the width of an input; 0 (and a sticky error) if it is missing. */
+/* Returns the width of an input; 0 and a sticky error if the input is missing. */
 static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
 {
     if (graph->status != WHIT_OK) return 0;
@@ -169,7 +170,8 @@ static uint32_t width_of(whit_graph *graph, whit_ref value, const char *user)
     return graph->values[value - 1].width;
 }
 
-/* Finds a weight and checks its shape (0: any) and layout; if that fails, it returns -1 and sets the sticky error. */
+/* Returns the index of a weight and sets *type; checks its shape (0: any) and layout. Returns -1 and sets a sticky
+ * error if the weight is missing or does not fit. */
 static int32_t weight_of(whit_graph *graph, int layer, const char *name, uint32_t n_rows, uint32_t n_cols,
                          whit_layout layout, whit_tensor_type *type)
 {
@@ -219,7 +221,7 @@ static int32_t vector_of(whit_graph *graph, int layer, const char *name, uint32_
     return index;
 }
 
-/* Adds the transform of x, or its inverse, with the configuration's blocks and the signs for its width. */
+/* Adds the Hadamard transform of x, or its inverse, with the configuration's blocks and the signs for x's width. */
 static whit_ref rotate_blocks(whit_graph *graph, int layer, const char *name, whit_ref x, bool is_inverse)
 {
     const uint32_t width = width_of(graph, x, name), block = graph->hadamard_block;
@@ -244,11 +246,11 @@ static bool is_rotated(const whit_graph *graph, int layer, const char *weight)
     return has_rotation && (graph->hadamard_matrices & whit_hadamard_bit(weight));
 }
 
-/* Returns the input of a matrix: x, or its rotation, which all matrices that read x share. name: the name of the
- * product. */
+/* Returns the value that a matrix reads: x, or the rotation of x if the matrix is rotated. All rotated matrices that
+ * read x share one rotation. `name` is the name of the matrix's product. */
 static whit_ref input_of(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight)
 {
-    enum { NEAR = 64 }; /* matrices with the same input are in the same layer */
+    enum { NEAR = 64 }; /* number of nodes to search: matrices with the same input are close to each other */
     char rotated[WHIT_VALUE_NAME_BYTES];
     if (!is_rotated(graph, layer, weight)) return x;
     for (uint32_t i = graph->n_nodes; i-- > 0 && graph->n_nodes - i <= NEAR;) {
@@ -488,7 +490,7 @@ whit_ref whit_graph_scale_by(whit_graph *graph, int layer, const char *name, whi
                      (whit_node){.op = WHIT_OP_SCALE_BY, .input = {x}, .weight = index, .bias = -1});
 }
 
-/* Adds an operation on two values of the same width. */
+/* Adds an operation on two values, which must have the same width. */
 static whit_ref join_values(whit_graph *graph, int layer, const char *name, whit_ref a, whit_ref b, whit_node node)
 {
     uint32_t width = width_of(graph, a, name), other = width_of(graph, b, name);
@@ -563,7 +565,8 @@ whit_ref whit_graph_conv(whit_graph *graph, int layer, const char *name, whit_re
             .op = WHIT_OP_CONV, .input = {x}, .weight = index, .bias = -1, .n_taps = n_taps, .is_silu = is_silu});
 }
 
-/* Checks the shape of a delta rule and the widths of its inputs, for mistakes that a program can make. */
+/* Checks the shape of a delta rule and the widths and rows of its inputs, which programs of model files may get
+ * wrong. */
 static bool delta_fits(whit_graph *graph, whit_ref mixed, whit_ref beta, whit_ref decay, const char *name,
                        const whit_delta_shape *s)
 {
@@ -665,7 +668,7 @@ whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_r
     return 0;
 }
 
-/* Returns whether a value is the result of a route; sets an error otherwise. */
+/* Returns whether a value is the result of a route; sets a sticky error otherwise. */
 static bool is_route(whit_graph *graph, const char *name, whit_ref route)
 {
     if (graph->status != WHIT_OK) return false;

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Names of the matrices, in the order of bits in files (docs/dev/format.md); new rows may only be added at the end. */
+/* Names of the matrices that can be rotated, in the order of their bits in files (docs/dev/format.md); new names may
+ * only be added at the end. */
 static const char *const names[] = {"embed",       "head",      "q",          "k",           "v",         "o",
                                     "attn_gate",   "mixed",     "z",          "beta",        "decay",     "delta_o",
                                     "gate",        "up",        "down",       "expert_gate", "expert_up", "expert_down",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads mixtures of experts from config.json and from keys of GGUF files: their number, their width, the choice of a
- * token, and the layers that have them. */
+ * Reads mixtures of experts from config.json and from keys of GGUF files: their number and width, how a token chooses
+ * them, and which layers have them. */
 #include "model/import_gguf.h"
 #include "model/import_hf.h"
 
@@ -8,7 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Sets the width of the feed-forward part to 0 in layers in which experts replace it. */
+/* Sets the width of the feed-forward part to 0 in all layers that are not dense, because experts replace it there. */
 static whit_status set_widths(whit_config *c, const bool is_dense[WHIT_MAX_LAYERS], const char *path, whit_error *error)
 {
     whit_layer_kind of[WHIT_MAX_LAYERS];
@@ -35,7 +35,7 @@ static whit_status check_numbers(const whit_config *c, const char *path, whit_er
 
 /* ---- Hugging Face folders -------------------------------------------------------------------- */
 
-/* Fields that the functions below read, and fields that only matter in training. */
+/* Fields that the functions below read, and fields that matter only in training. */
 static const char *const hf_fields[] = {"num_experts",
                                         "num_local_experts",
                                         "num_experts_per_tok",
@@ -61,7 +61,7 @@ bool whit_import_hf_is_of_experts(const whit_json *json, uint32_t key)
     return false;
 }
 
-/* Reads the first of some fields that is present; *value is unchanged if no field is. */
+/* Reads the first field of `names` that is present; *value is unchanged if none is. */
 static whit_status read_first(const whit_hf_document *config, const char *const names[3], uint32_t *value,
                               whit_error *error)
 {
@@ -140,7 +140,7 @@ bool whit_import_gguf_is_of_experts(const char *name, size_t n)
     return false;
 }
 
-/* Reads the limit of gates, which must be the same for all layers. */
+/* Reads the limit of gates; refuses files whose limit differs between layers. */
 static whit_status read_limit(const whit_gguf_keys *k, double *limit)
 {
     const whit_gguf_key *key = whit_gguf_key_find(k, "swiglu_clamp_exp");
@@ -155,8 +155,8 @@ static whit_status read_limit(const whit_gguf_keys *k, double *limit)
     return WHIT_OK;
 }
 
-/* Reads the function that computes scores: 1 is a softmax, 2 are sigmoids, 3 is the softmax of the chosen logits, which
- * equals the softmax of all logits divided by the sum of the chosen ones. */
+/* Reads how scores are computed. 1: softmax; 2: sigmoids; 3: softmax of the chosen logits, which equals the softmax of
+ * all logits divided by the sum of the chosen scores. */
 static whit_status read_gating(const whit_gguf_keys *k, whit_config *c)
 {
     uint32_t gating = c->router_sigmoid ? 2 : 1, is_normalised = c->router_norm;
@@ -187,7 +187,7 @@ whit_status whit_import_gguf_experts(const whit_gguf_keys *k, const whit_gguf_ar
     c->expert_bias = whit_gguf_find_tensor(k->gguf, "blk.0.ffn_gate_exps.bias") != NULL;
     c->attn_sinks = whit_gguf_find_tensor(k->gguf, "blk.0.attn_sinks.weight") != NULL;
     WHIT_TRY(whit_gguf_key_u32(k, "expert_used_count", true, &c->n_experts_used));
-    c->n_expert_ff = c->n_ff; /* used if the key below is absent, as in Granite's files */
+    c->n_expert_ff = c->n_ff; /* default if expert_feed_forward_length is absent, as in Granite's files */
     WHIT_TRY(whit_gguf_key_u32(k, "expert_feed_forward_length", false, &c->n_expert_ff));
     WHIT_TRY(whit_gguf_key_u32(k, "expert_shared_feed_forward_length", false, &c->n_shared_ff));
     WHIT_TRY(whit_gguf_key_f64(k, "expert_weights_scale", &c->router_scale));

@@ -13,7 +13,7 @@ static double as_float(double x)
     return narrow;
 }
 
-/* Sets the scale of scores to 1 / sqrt(width); to 0, which stands for 1 / sqrt(head_dim), if both are equal. */
+/* Sets attention_scale to 1 / sqrt(width); to 0, which stands for 1 / sqrt(head_dim), if width is head_dim or 0. */
 static void set_score_scale(whit_config *c, uint32_t width)
 {
     c->attention_scale = width && width != c->head_dim ? as_float(1 / sqrt(width)) : 0;
@@ -29,7 +29,8 @@ whit_status whit_import_hf_gemma3(const struct whit_hf_importer *importer, whit_
     return whit_hf_bool(&importer->text, "use_bidirectional_attention", &c->bidirectional, error);
 }
 
-/* Sets the scale of scores. No key states it: only the model with 62 layers has another scale. */
+/* Sets the factor of attention scores. No key states it: it differs from the default only in the model with 62
+ * layers. */
 whit_status whit_import_gguf_gemma3(const whit_gguf_keys *k, whit_config *c)
 {
     (void)k;
@@ -39,7 +40,8 @@ whit_status whit_import_gguf_gemma3(const whit_gguf_keys *k, whit_config *c)
 
 /* ---- Gemma 4 --------------------------------------------------------------------------------- */
 
-/* Sets the numbers that all Gemma 4 models share: scores are not scaled, and v is normed. */
+/* Sets the numbers that all Gemma 4 models share: scores are not scaled, v has a norm, and layers have an output
+ * scale. */
 static void set_gemma4(whit_config *c)
 {
     c->attention_scale = 1;
@@ -61,7 +63,9 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
     WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
     WHIT_TRY(whit_hf_read_u32(&importer->hf->config, "backbone_hidden_size", false, &c->draft_width, error));
-    if (c->draft_width) c->n_shared_layers = 0; /* an assistant model (a draft model) reads only its target's keys */
+    if (c->draft_width)
+        c->n_shared_layers = 0; /* an assistant model (draft model) reads only the keys and values of
+                                                 * its target */
     whit_layer_kind of[WHIT_MAX_LAYERS];
     for (uint32_t i = 0; i < c->n_layers; i++) {
         of[i] = whit_config_kind(c, i);
@@ -76,7 +80,7 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
     return WHIT_OK;
 }
 
-/* Returns whether a layer has a matrix for v; layers without a window may lack it, and then use k as v. */
+/* Returns whether a layer has a matrix for v. Layers without a window may lack it; v is then k. */
 static bool has_value(const whit_gguf_keys *k, uint32_t layer)
 {
     char name[64];
@@ -92,7 +96,7 @@ whit_status whit_import_gguf_gemma4(const whit_gguf_keys *k, whit_config *c)
     WHIT_TRY(whit_gguf_key_u32(k, "attention.shared_kv_layers", false, &c->n_shared_layers));
     WHIT_TRY(whit_gguf_key_u32(k, "embedding_length_per_layer_input", false, &c->side_width));
     WHIT_TRY(whit_gguf_key_u32(k, "embedding_length_out", false, &c->draft_width));
-    /* an assistant model (a draft model) reads only its target's keys, and its logits are not capped */
+    /* an assistant model (draft model) reads only the keys and values of its target, and its logits have no cap */
     if (c->draft_width) {
         c->n_shared_layers = 0;
         c->logit_cap = 0;

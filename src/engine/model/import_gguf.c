@@ -51,8 +51,8 @@ whit_status whit_gguf_key_string(const whit_gguf_keys *k, const char *suffix, co
     return whit_gguf_string(k->gguf, name, text, n, k->error);
 }
 
-/* Reads a number, or the largest element of an array with one number per layer. import_gguf_layers.c reads the array's
- * other elements. */
+/* Reads a number; of an array with one number per layer, the largest element. import_gguf_layers.c reads the numbers of
+ * the layers. */
 static whit_status get_largest(const whit_gguf_keys *k, const char *suffix, bool required, uint32_t *value)
 {
     const whit_gguf_key *key = whit_gguf_key_find(k, suffix);
@@ -124,7 +124,7 @@ static whit_status read_config(const whit_gguf_keys *k, const whit_gguf_architec
     return whit_import_gguf_experts(k, a, c);
 }
 
-/* Adds divisors of RoPE frequencies for linear scaling, if the keys state it. */
+/* Adds the tensor "rope_factors" with the factor of linear RoPE scaling for all pairs; `linear` 0: no scaling. */
 static whit_status add_linear_factors(whit_source *source, struct whit_gguf_importer *importer, double linear,
                                       whit_error *error)
 {
@@ -136,7 +136,7 @@ static whit_status add_linear_factors(whit_source *source, struct whit_gguf_impo
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-/* Copies general.* texts and numbers, so that `inspect` can show the model's origin. */
+/* Copies texts and numbers of the keys general.* to the metadata, so that `inspect` can show the model's origin. */
 static whit_status write_metadata(const whit_source *source, whit_ndf_writer *writer, whit_error *error)
 {
     const struct whit_gguf_importer *importer = source->importer;
@@ -169,7 +169,7 @@ static void close_importer(whit_source *source)
     source->importer = NULL;
 }
 
-/* Reads the default template, and templates with names from the keys tokenizer.chat_template.NAME. */
+/* Reads the default template, and named templates from keys tokenizer.chat_template.NAME. */
 static whit_status read_templates(whit_source *source, const whit_gguf *gguf, whit_error *error)
 {
     static const char prefix[] = "tokenizer.chat_template";
@@ -227,7 +227,7 @@ whit_status whit_import_gguf(whit_source *source, whit_error *error)
                          source->path);
     const whit_gguf_architecture *architecture = whit_gguf_find_architecture(name, n);
     char unknown[64];
-    /* The family program defines the computation of an unknown architecture. */
+    /* If the architecture is unknown, a family program given by the user defines the computation. */
     whit_gguf_architecture other = {unknown, unknown, .permuted = whit_gguf_is_permuted(name, n)};
     if (!architecture && source->config.program && n && n < sizeof unknown && !memchr(name, 0, n)) {
         snprintf(unknown, sizeof unknown, "%.*s", (int)n, name);

@@ -5,7 +5,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Names of tensors that all architectures with experts share. */
+/* Names of tensors that all architectures with experts have in common. */
 #define GGUF_EXPERTS                                                                                                   \
     {"ffn_gate_inp.weight", "router"}, {"exp_probs_b.bias", "router_choice"},                                          \
         {"ffn_gate_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS, .is_projection = true},                           \
@@ -80,7 +80,7 @@ static const whit_import_name gemma4_names[] = {
     {"layer_output_scale.weight", "layer_scale"},
     {"ffn_gate_up_exps.weight", "expert_gate", WHIT_IMPORT_EXPERTS_GATE, .is_projection = true},
     {"ffn_gate_up_exps.weight", "expert_up", WHIT_IMPORT_EXPERTS_UP, .is_projection = true},
-    GGUF_EXPERTS, /* the fused matrix precedes these rows, because export writes it */
+    GGUF_EXPERTS, /* listed after the rows of the fused matrix: export uses the first row that names a tensor */
     {"ffn_gate_inp.scale", "router_norm"},
     {"ffn_down_exps.scale", "expert_scales"},
     {"post_ffw_norm_1.weight", "ffn_dense_post_norm"},
@@ -92,8 +92,8 @@ static const char *const gemma4_keys[] = {"attention.key_length_swa",   "attenti
                                           "attention.shared_kv_layers", "rope.dimension_count_swa",
                                           "rope.freq_base_swa",         "embedding_length_per_layer_input",
                                           "final_logit_softcapping",    NULL};
-/* Names of tensors of Gemma 4's assistant, a draft model. Its clusters of tokens are ignored, because they are only a
- * shortcut that mostly gives the same guess. */
+/* Names of tensors of Gemma 4's assistant, a draft model. Its tensors for clusters of tokens are ignored: clusters are
+ * only a shortcut, which mostly makes the same guess. */
 static const whit_import_name gemma4_draft_names[] = {
     {"nextn.pre_projection.weight", "draft_in", .is_projection = true},
     {"nextn.post_projection.weight", "draft_out", .is_projection = true},
@@ -119,7 +119,8 @@ static const whit_import_name gemma_embedding_names[] = {
     {"dense_3.weight", "dense_2"},
     {NULL},
 };
-/* Lists further keys of EmbeddingGemma. The widths of its dense layers are read from their tensors. */
+/* Lists keys of EmbeddingGemma in addition to the common ones. The widths of its dense layers are read from their
+ * tensors. */
 static const char *const gemma_embedding_keys[] = {"rope.freq_base_swa", "dense_2_feat_in",  "dense_2_feat_out",
                                                    "dense_3_feat_in",    "dense_3_feat_out", NULL};
 
@@ -153,7 +154,7 @@ static const whit_import_name lfm2_names[] = {
 };
 static const char *const lfm2_keys[] = {"shortconv.l_cache", NULL};
 
-/* Reads LFM2's convolutions: layers without KV heads are convolutions. */
+/* Reads LFM2's convolutions: layers whose number of KV heads is 0 are convolutions. */
 static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
 {
     whit_layer_kind of[WHIT_MAX_LAYERS];
@@ -166,8 +167,8 @@ static whit_status finish_lfm2(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
-/* Sets the router of LFM2's experts: its sigmoid and the divisor of its scores follow from the architecture; keys may
- * also state the sigmoid. */
+/* Sets the router of LFM2's experts: the sigmoid and the divisor of scores follow from the architecture; keys may also
+ * state the sigmoid. */
 static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
 {
     c->router_sigmoid = c->router_bias = true;
@@ -175,8 +176,8 @@ static whit_status finish_lfm2moe(const whit_gguf_keys *k, whit_config *c)
     return finish_lfm2(k, c);
 }
 
-/* Names that all of Qwen's hybrids share; heads are only reordered if rotated matrices need it. The block that predicts
- * one more token may contain copies of the embedding and the head. */
+/* Names that all hybrids of Qwen share. Heads are reordered only if rotated matrices need it. The block that predicts
+ * one more token may contain copies of the embedding and the head, which are ignored. */
 #define GGUF_QWEN_HYBRID                                                                                               \
     {"attn_q.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                             \
         {"attn_q.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                                \
@@ -208,8 +209,8 @@ static const whit_import_name qwen3next_names[] = {
     GGUF_EXPERTS,
     {NULL},
 };
-/* Lists further keys of Qwen3.5. The sections of RoPE matter only for pictures: a text has the same position in all of
- * them. */
+/* Lists keys of Qwen3.5 in addition to the common ones. The sections of RoPE matter only for pictures: a text has the
+ * same position in all sections. */
 static const char *const qwen35_keys[] = {"attention.recurrent_layers",
                                           "full_attention_interval",
                                           "nextn_predict_layers",
@@ -256,7 +257,7 @@ static whit_status finish_qwen35(const whit_gguf_keys *k, whit_config *c)
     return whit_import_set_kinds(c, of, k->path, k->error);
 }
 
-/* Reads Qwen3-Next: its files group value heads by key head. */
+/* Reads Qwen3-Next, whose files group value heads by key head. */
 static whit_status finish_qwen3next(const whit_gguf_keys *k, whit_config *c)
 {
     WHIT_TRY(finish_qwen35(k, c));

@@ -35,7 +35,8 @@ static whit_status refuse_key(const struct reading *r, const char *suffix, const
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: key '" SPACE "%s' %s", r->path, suffix, why);
 }
 
-/* Reads a text and refuses it unless it is `only` or `other` (may be NULL); *is_other: whether it is `other`. */
+/* Reads a text and refuses it unless it equals `only` or `other` (NULL: no other text is allowed); sets *is_other to
+ * whether it equals `other`. */
 static whit_status read_choice(const struct reading *r, const char *suffix, const char *only, const char *other,
                                bool *is_other)
 {
@@ -52,7 +53,7 @@ static whit_status read_choice(const struct reading *r, const char *suffix, cons
     return refuse_key(r, suffix, why);
 }
 
-/* Marks the tensors whose names a key lists. */
+/* Marks the tensors whose names a key lists as rotated. */
 static whit_status mark_tensors(const struct reading *r, const char *suffix)
 {
     char key[64], why[160];
@@ -109,7 +110,7 @@ static whit_status read_signs(const struct reading *r)
     return WHIT_OK;
 }
 
-/* Reads whether a file's rotated output matrices of delta rules order value heads by key head. */
+/* Reads whether rotated output matrices of delta rules expect value heads grouped by key head. */
 static whit_status read_grouping(const struct reading *r, whit_config *c)
 {
     static const char end[] = ".ssm_out.weight";
@@ -137,7 +138,7 @@ whit_status whit_import_gguf_hadamard(const whit_gguf *gguf, whit_source *source
     const struct reading r = {gguf, rotation, source->path, error};
     uint64_t version = 0, block = 0;
     bool is_tied = false, has_signs = false, unused;
-    /* without a version, any other key of the namespace is refused as unknown */
+    /* a file without a version has no rotated matrices; import_gguf_keys.c refuses other keys of the namespace */
     if (!whit_gguf_find(gguf, SPACE "version")) return WHIT_OK;
     WHIT_TRY(whit_gguf_u64(gguf, SPACE "version", &version, error));
     WHIT_TRY(whit_gguf_u64(gguf, SPACE "block_size", &block, error));
@@ -171,7 +172,7 @@ whit_status whit_import_gguf_rotate(whit_source *source, struct whit_gguf_import
     const uint32_t bit = whit_hadamard_bit(weight ? weight + 1 : tensor->name);
     uint32_t layer;
     const bool is_draft = strncmp(tensor->name, "layers.", 7) == 0 &&
-        /* the tensor belongs to a block after the last layer */
+        /* a layer number outside the model's layers: the tensor belongs to a draft block */
         !whit_import_layer(tensor->name, "layers", c->n_layers, &layer);
     if (!rotation->is_rotated || tensor->type.layout == WHIT_LAYOUT_PLAIN) return WHIT_OK;
     if (!rotation->is_rotated[file]) {

@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Names after "ARCHITECTURE." of the keys that import_gguf.c reads. */
+/* Suffixes after "ARCHITECTURE." of the keys that the importer reads for every architecture. */
 static const char *const used[] = {
     "attention.head_count",
     "attention.head_count_kv",
@@ -39,7 +39,7 @@ static const char *const used[] = {
     "rope.scaling.yarn_log_multiplier",
 };
 
-/* Names of keys that are only bookkeeping. */
+/* Suffixes of keys that cannot change a logit. */
 static const char *const harmless[] = {
     "attention.layer_norm_epsilon",
     "rope.scaling.finetuned",
@@ -72,7 +72,7 @@ static bool in_list(const char *const *list, size_t n_list, const char *name, si
     return false;
 }
 
-/* Reads element i of a key as a number; a truth value becomes 0 or 1. */
+/* Reads element i of a key as a number; false is 0, true is 1. */
 static bool number_at(const whit_gguf_key *key, uint64_t i, double *number)
 {
     bool is_bool = (key->type == WHIT_GGUF_ARRAY ? key->element_type : key->type) == WHIT_GGUF_BOOL;
@@ -98,7 +98,7 @@ static bool is_neutral(const whit_gguf_key *key, const char *name, size_t n)
     return false;
 }
 
-/* Returns the part of a name after "ARCHITECTURE."; NULL if the key is in another namespace. */
+/* Returns the part of a key's name after "ARCHITECTURE."; NULL if the key is in another namespace. */
 static const char *own_name(const whit_gguf_key *key, const char *architecture, size_t *n)
 {
     size_t n_own = strlen(architecture);
@@ -107,7 +107,7 @@ static const char *own_name(const whit_gguf_key *key, const char *architecture, 
     return key->name + n_own + 1;
 }
 
-/* Returns whether a key is "attention.causal", the only key for which "false" has a meaning. */
+/* Returns whether a key is "attention.causal": it is the only key whose value "false" changes the computation. */
 static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
 {
     size_t n = 0;
@@ -115,7 +115,7 @@ static bool is_causal_key(const whit_gguf_key *key, const char *architecture)
     return name && is(name, n, "attention.causal");
 }
 
-/* Returns whether the architecture's own tables name a key. */
+/* Returns whether the architecture's own tables contain a key. */
 static bool is_of_family(const whit_gguf_architecture *architecture, const char *name, size_t n)
 {
     for (const whit_import_number *row = architecture->numbers; row && row->theirs; row++)
@@ -125,12 +125,14 @@ static bool is_of_family(const whit_gguf_architecture *architecture, const char 
     return false;
 }
 
-/* Returns whether a key may be in the file. Outside the architecture's namespace, a text only describes the model. */
+/* Returns whether a key is allowed in the file. Outside the architecture's namespace, texts only describe the model and
+ * are allowed. */
 static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture *architecture)
 {
     size_t n = 0;
     const char *name = own_name(key, architecture->name, &n);
-    if (is_causal_key(key, architecture->name) && architecture->is_encoder) return true; /* read_encoder reads it */
+    /* import_vectors.c reads this key */
+    if (is_causal_key(key, architecture->name) && architecture->is_encoder) return true;
     if (says_nothing(key) && !is_causal_key(key, architecture->name)) return true;
     if (name)
         return is_of_family(architecture, name, n) ||
@@ -138,7 +140,8 @@ static bool is_understood(const whit_gguf_key *key, const whit_gguf_architecture
             in_list(harmless, COUNT(harmless), name, n) || is_neutral(key, name, n);
     const char *dot = memchr(key->name, '.', key->name_bytes);
     size_t n_space = dot ? (size_t)(dot - key->name) : key->name_bytes;
-    static const char rotation[] = "prism.hadamard."; /* texts in this namespace may change the computation */
+    static const char rotation[] = "prism.hadamard."; /* texts in this namespace may change the computation, so they are
+                                                       * not allowed */
     const bool is_rotation = key->name_bytes > strlen(rotation) && memcmp(key->name, rotation, strlen(rotation)) == 0;
     return (key->type == WHIT_GGUF_STRING && !is_rotation) ||
         in_list(describing, COUNT(describing), key->name, n_space);
@@ -153,8 +156,8 @@ static bool holds_word(const char *text, size_t n, const char *word)
     return false;
 }
 
-/* Returns whether a key in the namespace of a trainer or publisher only describes the model: it has no word about the
- * computation, and does not name a tensor. */
+/* Returns whether a key in the namespace of a trainer or publisher only describes the model: its name contains no word
+ * about the computation, and is not the name of a tensor. */
 static bool is_passed_over(const whit_gguf *gguf, const whit_gguf_key *key)
 {
     static const char *const spaces[] = {"unsloth", "training", "provider"};

@@ -20,8 +20,8 @@ static double as_float(double x)
     return narrow;
 }
 
-/* Reads yarn scaling. ggml itself multiplies cosines and sines by attn_factor g(1) (formulas of rope_scaling.h); a log
- * multiplier corresponds to transformers' mscale_all_dim with an mscale of 1. */
+/* Reads yarn scaling. Like ggml, it multiplies attn_factor by g(1), the magnitude of rope_scaling.h; a log multiplier
+ * corresponds to mscale_all_dim in transformers, with an mscale of 1. */
 static whit_status read_yarn(const whit_gguf_keys *k, whit_rope *rope)
 {
     double attn_factor = 1, all = 0, ext = 1;
@@ -54,8 +54,9 @@ static whit_status read_long(const whit_gguf_keys *k, const whit_config *c, whit
     return whit_gguf_key_f64(k, "rope.scaling.attn_factor", &rope->magnitude);
 }
 
-/* Reads the scaling that keys state: linear (also if there is a factor without a type), yarn or long RoPE; other types
- * are refused and never guessed. If two keys state a factor, the newer key is used; a factor of 0 means no scaling. */
+/* Reads the scaling that keys state: linear (also if a factor has no type), yarn or long RoPE; other types are refused
+ * and never guessed. If both keys for the factor are present, rope.scaling.factor is used; a factor of 0 means no
+ * scaling. */
 static whit_status read_scaling(const whit_gguf_keys *k, const whit_config *c, whit_rope *rope)
 {
     const char *kind = NULL;
@@ -121,20 +122,21 @@ whit_status whit_import_gguf_ropes(const whit_gguf_keys *k, const whit_gguf_arch
         ropes[1].dims = ropes[0].dims;
         WHIT_TRY(whit_gguf_key_u32(k, "rope.dimension_count_swa", false, &ropes[1].dims));
     } else if (ropes[0].scaling <= WHIT_ROPE_LINEAR) {
-        c->n_ropes = 0; /* the scalar fields describe it; a linear factor becomes a tensor of divisors */
+        c->n_ropes = 0; /* the scalar fields describe the table; the importer stores a linear factor as a tensor of
+                         * divisors */
     }
     return WHIT_OK;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* Reads a number, or an array with a number for each layer. */
+/* Reads a number per layer: from an array, or `fallback` for all layers. */
 static whit_status read_per_layer(const whit_gguf_keys *k, const char *suffix, uint32_t fallback, uint32_t n_layers,
                                   uint32_t values[WHIT_MAX_LAYERS])
 {
     const whit_gguf_key *key = whit_gguf_key_find(k, suffix);
     for (uint32_t i = 0; i < n_layers; i++) values[i] = fallback;
-    if (!key || key->type != WHIT_GGUF_ARRAY) return WHIT_OK; /* the scalar is the fallback */
+    if (!key || key->type != WHIT_GGUF_ARRAY) return WHIT_OK; /* not an array: `fallback` is the key's number */
     for (uint32_t i = 0; i < n_layers; i++) {
         int64_t number;
         bool is_bool = key->element_type == WHIT_GGUF_BOOL;

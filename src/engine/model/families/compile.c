@@ -13,7 +13,7 @@
 #include "model/config.h"
 #include "model/families_compiled.h"
 
-/* The compiler links the library's objects, which refer to these functions before they are generated. */
+/* This program links the library's objects, which refer to these functions; they are generated only by this program. */
 #define NOT_YET(family)                                                                                                \
     whit_status family(const whit_family_run *run)                                                                     \
     {                                                                                                                  \
@@ -29,8 +29,8 @@ struct writer {
     whit_buf *out;
     const char *file;
     const whit_lang *vm;
-    const lang_function *function; /* NULL: the outermost level */
-    uint32_t n_values;             /* values of the current function so far */
+    const lang_function *function; /* the function being written; NULL: the program's outermost level */
+    uint32_t n_values;             /* number of result variables in the current function so far */
 };
 
 _Noreturn static void refuse(const struct writer *w, const lang_node *at, const char *what)
@@ -54,7 +54,7 @@ static const char *member_of(char letter)
     return "text";
 }
 
-/* Returns the index of a function among all instances, which is part of its C name. */
+/* Returns the index of a function instance among all instances; it is part of the function's C name. */
 static uint32_t number_of(const struct writer *w, const lang_function *wanted)
 {
     uint32_t n = 0;
@@ -64,8 +64,9 @@ static uint32_t number_of(const struct writer *w, const lang_function *wanted)
     return n;
 }
 
-/* Results of calls are C variables declared before the expression: `statements` writes these declarations,
- * `expression` the remaining expression. Both walk the tree in the same order. */
+/* Results of calls are C variables, declared before the statement that uses them. `statements` writes these
+ * declarations, `expression` writes the expression with the variables in place of the calls. Both walk the tree in the
+ * same order. */
 static void statements(struct writer *w, const lang_node *e);
 static void expression(struct writer *w, const lang_node *e);
 
@@ -75,7 +76,7 @@ static bool calls(const lang_node *e)
     return (e->a && calls(e->a)) || (e->b && calls(e->b));
 }
 
-/* Writes a call and its result's variable, whose number is stored in the node. */
+/* Writes a call and the declaration of its result variable; the variable's number is stored in the node. */
 static void value_of_call(struct writer *w, lang_node *e)
 {
     uint32_t n = 0, number = w->n_values++;
@@ -93,7 +94,7 @@ static void value_of_call(struct writer *w, lang_node *e)
     else
         whit_buf_printf(w->out, "};\n    WHIT_TRY(function%u(run, g, a%u, %u, &v%u));\n", number_of(w, e->function),
                         number, n, number);
-    e->i = number; /* no other field of the node is read from here on */
+    e->i = number; /* the node's number replaces its integer value, which is not needed any more */
 }
 
 static void statements(struct writer *w, const lang_node *e)
@@ -184,7 +185,7 @@ static void write_statement(struct writer *w, const lang_node *s)
         expression(w, s->a);
         whit_buf_append_str(w->out, ";\n");
         break;
-    case NODE_EXPRESSION: break; /* calls were made */
+    case NODE_EXPRESSION: break; /* `statements` has already written the calls */
     case NODE_IF:
         whit_buf_append_str(w->out, "    if (");
         expression(w, s->a);
@@ -219,7 +220,8 @@ static void write_statement(struct writer *w, const lang_node *s)
     whit_buf_append_str(w->out, "    }\n");
 }
 
-/* Writes the head of a C function, also used for its prototype: functions call each other in any order. */
+/* Writes the head of a C function, for the function and for its prototype; prototypes are needed because functions may
+ * call each other in any order. */
 static void head_of_function(struct writer *w, const lang_function *f)
 {
     whit_buf_printf(w->out,
