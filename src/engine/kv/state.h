@@ -3,8 +3,8 @@
  *
  * A layer has a causal convolution, optionally followed by a delta rule. Everything is f32:
  *
- *   convolution ring of the inputs of the newest tokens: (n_taps - 1 + WHIT_STATE_RING, n_channels)
- *   delta rule for each value head: the state (key_dim, value_dim) at the *committed* position, and a ring of the
+ *   convolution   ring of the inputs of the newest tokens: (n_taps - 1 + WHIT_STATE_RING, n_channels)
+ *   delta rule    for each value head: the state (key_dim, value_dim) at the *committed* position, and a ring of the
  *                 updates of the tokens after it: keys (WHIT_STATE_RING, key_dim), changes (WHIT_STATE_RING,
  *                 value_dim), decays (WHIT_STATE_RING)
  *

@@ -2,10 +2,10 @@
  * Saves and restores tails: the bytes that a sequence needs, in addition to its full closed blocks, to be continued at
  * a position. Packed caches and models with recurrent layers need a tail:
  *
- *   for every class of open blocks blocks (from the first needed to the last), each by layer and head, in f16
- *   for every class of sinks if block 0 is full: by layer and head
- *   recurrent, plain types for every class: the last block, if it is not full, by layer and head
- *   recurrent the state (kv/state.h)
+ *   for every class of open blocks   blocks (from the first needed to the last), each by layer and head, in f16
+ *   for every class of sinks         if block 0 is full: by layer and head
+ *   recurrent, plain types           for every class: the last block, if it is not full, by layer and head
+ *   recurrent                        the state (kv/state.h)
  *
  * Positions after the end are zero, so that equal tokens give equal bytes if recurrent layers have committed the same
  * position (whit_kv_tail_commit). */

@@ -7,9 +7,9 @@
  *
  * There are two orders, named after the instructions that fix them (Intel SDM: TDPBF16PS, VDPBF16PS):
  *
- *   tiles per 32 of k: even = fma(a, b, even) over the even k and odd over the odd ones, ascending from +0, then
+ *   tiles  per 32 of k: even = fma(a, b, even) over the even k and odd over the odd ones, ascending from +0, then
  *          c = c + (even + odd)
- *   pairs per 2 of k: c = fma(a, b, c) of the odd k, then of the even one
+ *   pairs  per 2 of k: c = fma(a, b, c) of the odd k, then of the even one
  *
  * k is padded with zeros to a multiple of 32. Both instructions treat subnormal operands and sums as zeros of their
  * sign, and round to nearest, ties to even, whatever MXCSR says. Each order has a kernel with its instruction and one

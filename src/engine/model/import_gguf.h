@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Declares what the parts of the GGUF importer share. Private to:
  *
- *   import_gguf.c opens files, reads the configuration
- *   import_gguf_families.c the architectures, their names of tensors and keys: a new family is rows there
- *   import_gguf_hadamard.c rotated matrices
- *   import_gguf_keys.c which keys a file may have
- *   import_gguf_layers.c RoPE and layers that differ
- *   import_gguf_tensors.c weights
+ *   import_gguf.c           opens files, reads the configuration
+ *   import_gguf_families.c  the architectures, their names of tensors and keys: a new family is rows there
+ *   import_gguf_hadamard.c  rotated matrices
+ *   import_gguf_keys.c      which keys a file may have
+ *   import_gguf_layers.c    RoPE and layers that differ
+ *   import_gguf_tensors.c   weights
  *   import_gguf_tokenizer.c the vocabulary */
 #ifndef WHIT_MODEL_IMPORT_GGUF_H
 #define WHIT_MODEL_IMPORT_GGUF_H

@@ -153,7 +153,8 @@ static whit_status read_per_layer(const whit_gguf_keys *k, const char *suffix, u
     return WHIT_OK;
 }
 
-/* Reads which layers have a window: from an array, a period in the file, the architecture's period, or all layers. */
+/* Reads which layers have a window: from the file's array, else from the file's period, else from the architecture's
+ * period; without a period all layers have one. */
 static whit_status read_sliding(const whit_gguf_keys *k, const whit_gguf_architecture *a, const whit_config *c,
                                 uint32_t is_sliding[WHIT_MAX_LAYERS])
 {

@@ -51,10 +51,11 @@ static const whit_import_name layer_names[] = {
     {NULL},
 };
 
-/* Holds the meaning of a tensor of the file. */
+/* Holds what a tensor of the file is in our format. */
 struct found {
-    const whit_import_name *row; /* row of a table of names; NULL: only the family program knows the tensor */
-    uint32_t layer;              /* UINT32_MAX outside the layers */
+    const whit_import_name *row; /* first table row that names the tensor; NULL: no table names it, only the family
+                                  * program does */
+    uint32_t layer;              /* layer of the tensor; UINT32_MAX outside the layers */
     char ours[WHIT_VALUE_NAME_BYTES];
 };
 
@@ -66,8 +67,8 @@ static void canonical_name(const whit_import_name *row, uint32_t layer, char our
         snprintf(ours, WHIT_VALUE_NAME_BYTES, "layers.%u.%s", layer, row->ours);
 }
 
-/* Finds the meaning of a tensor by its name. If `any`, an unknown tensor keeps its name, with our prefix and without
- * ".weight". */
+/* Finds what a tensor is by its name; returns false if it is unknown. If `any`, an unknown tensor keeps its name, but
+ * "blk." becomes "layers." and ".weight" is removed. */
 static bool find_tensor(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, bool any,
                         struct found *found)
 {
@@ -200,14 +201,14 @@ static bool is_projection(const char *name)
     return strncmp(name, "layers.", 7) == 0;
 }
 
-/* Finds the type of a matrix, and whether its activations are W1.58A8 (docs/dev/format.md, "Activations"): I2_S implies
- * them in every architecture; in BitNet architectures, TQ types and ternary floats do, too. */
+/* Sets the type of a matrix, and whether it reads W1.58A8 activations (docs/dev/format.md, "Activations"). It does for
+ * I2_S in every architecture; in BitNet architectures also for TQ types and ternary floats. */
 static whit_status matrix_type(const whit_gguf_architecture *architecture, struct whit_gguf_import *import,
                                whit_source_tensor *tensor, whit_error *error)
 {
     WHIT_TRY(whit_ggml_find_twin(&import->view, tensor->name, &import->twin, error));
-    /* A single scale is equivalent to many equal scales, but activations are quantised in groups of the weight's size,
-     * at most 128 (kernels/acts.h), so weights with smaller groups keep their groups. */
+    /* Many equal scales can become a single one. But activations are quantised in groups of the weight's size, at most
+     * 128 (kernels/acts.h), so weights with groups smaller than 128 keep their groups. */
     if (architecture->bitnet || import->twin.type.group == 0 || import->twin.type.group >= 128)
         whit_ggml_narrow_twin(&import->twin);
     whit_ggml_kind own;
@@ -224,7 +225,7 @@ static whit_status matrix_type(const whit_gguf_architecture *architecture, struc
                                           .n_cols = tensor->type.n_cols,
                                           .scale = scale};
         tensor->read_row = read_ternary_floats;
-        import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows are still rounded to zeros */
+        import->inverse = 1 / scale; /* infinite for a matrix of zeros; its elements are still rounded to 0 */
     }
     tensor->type.layout = WHIT_LAYOUT_TILE16;
     bool ternary = tensor->type.codec == WHIT_CODEC_T2 || tensor->type.codec == WHIT_CODEC_T5;
@@ -282,7 +283,8 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
     } else {
         WHIT_TRY(matrix_type(architecture, import, tensor, error));
     }
-    /* The permutation assumes whole heads, so a wrong number of rows must be refused before it is used. */
+    /* The permutation assumes whole heads, so a number of rows that is not a multiple of the head size is refused
+     * here. */
     uint32_t n = file->n_dims < 2 ? tensor->type.n_cols : tensor->type.n_rows;
     if (tensor->unpermute_head_dim && n % tensor->unpermute_head_dim)
         return whit_fail(error, WHIT_ERROR_FORMAT,
@@ -290,15 +292,15 @@ static whit_status add_tensor(whit_source *source, struct whit_gguf_importer *im
                          n, tensor->unpermute_head_dim);
     if (row && importer->rotation.groups_heads) {
         WHIT_TRY(whit_import_order_heads(source, tensor, row->order, error));
-        /* Tiled heads are grouped again by the same reordering, with the number of value heads per key head in place of
-         * the number of key heads. */
+        /* The heads are tiled in the file and grouped in the model: this is the inverse reordering, with the number of
+         * value heads per key head in place of the number of key heads. */
         if (tensor->order_dim) tensor->order_key_heads = tensor->order_heads / tensor->order_key_heads;
     }
     drop_pages(tensor);
     return WHIT_OK;
 }
 
-/* Adds the tensors that a tensor of the file contains: the tensor itself, or the matrices that are fused into it. */
+/* Adds our tensors for a tensor of the file: one tensor, or each of the matrices that are fused in it. */
 static whit_status add_parts(whit_source *source, struct whit_gguf_importer *importer,
                              const whit_gguf_architecture *architecture, const whit_gguf_tensor *file,
                              const struct found *found, whit_error *error)
@@ -316,16 +318,16 @@ static whit_status add_parts(whit_source *source, struct whit_gguf_importer *imp
     return WHIT_OK;
 }
 
-/* Returns whether a tensor is the scale of a matrix: older BitNet files and NVFP4 files store the scale of matrix
- * "blk.0.attn_q.weight" in "blk.0.attn_q.scale", by which products are multiplied. `end` is ".scale" or
- * ".input_scale". */
+/* Returns whether a tensor is the scale of a matrix, and sets *matrix to that matrix. Older BitNet files and NVFP4
+ * files store the scale of matrix "blk.0.attn_q.weight", by which products are multiplied, in "blk.0.attn_q.scale".
+ * `end` is ".scale" or ".input_scale". */
 static bool is_scale(const whit_gguf_architecture *architecture, const whit_gguf_tensor *tensor, const char *end,
                      struct found *matrix)
 {
     char name[128];
     size_t n = tensor->name_bytes, m = strlen(end);
     if (n <= m || n + 8 > sizeof name || memcmp(tensor->name + n - m, end, m) != 0) return false;
-    /* A tensor with a meaning of its own is not a scale. */
+    /* A tensor that has a name of its own in the tables is not a scale. */
     if (find_tensor(architecture, tensor, false, matrix)) return false;
     snprintf(name, sizeof name, "%.*s.weight", (int)(n - m), tensor->name);
     whit_gguf_tensor weight = {.name = name, .name_bytes = strlen(name)};
@@ -357,7 +359,7 @@ static bool same_data(const whit_gguf_tensor *a, const whit_gguf_tensor *b)
         a->size_bytes == b->size_bytes && memcmp(a->data, b->data, a->size_bytes) == 0;
 }
 
-/* Returns whether the last blocks of a file predict further tokens (multi-token prediction). */
+/* Returns whether the file says that its last blocks predict further tokens (multi-token prediction). */
 static bool predicts(const whit_gguf *gguf, const whit_gguf_architecture *architecture)
 {
     char name[128];
@@ -369,8 +371,8 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
                                      const whit_gguf_architecture *architecture, whit_error *error)
 {
     const whit_gguf *gguf = importer->gguf;
-    /* A fused tensor becomes at most three tensors; one more is for RoPE factors, and the others are for vectors of
-     * signs. */
+    /* A fused tensor becomes at most three tensors; one more tensor is for RoPE factors, and WHIT_GGUF_SIGN_WIDTHS_MAX
+     * are for signs. */
     importer->capacity = 3 * gguf->n_tensors + 1 + WHIT_GGUF_SIGN_WIDTHS_MAX;
     importer->tensors = whit_zalloc_array(source->allocator, importer->capacity, sizeof *importer->tensors);
     if (!importer->tensors)
@@ -379,20 +381,22 @@ whit_status whit_import_gguf_tensors(whit_source *source, struct whit_gguf_impor
     for (size_t i = 0; i < gguf->n_tensors; i++) {
         const whit_gguf_tensor *file = &gguf->tensors[i];
         struct found found;
-        /* A scale is read below, together with its matrix. */
+        /* A scale is applied below, after its matrix has been added. */
         if (is_scale(architecture, file, ".scale", &found)) continue;
-        if (is_scale(architecture, file, ".input_scale", &found)) continue; /* scales of activations are ignored */
+        /* input scales belong to activations, and are ignored */
+        if (is_scale(architecture, file, ".input_scale", &found)) continue;
         if (!find_tensor(architecture, file, source->config.program, &found))
             return whit_fail(error, WHIT_ERROR_UNSUPPORTED,
                              "%s: tensor '%.*s' is not known in architecture '%s', so the result would be wrong",
                              source->path, (int)(file->name_bytes < 80 ? file->name_bytes : 80), file->name,
                              architecture->name);
         if (found.row && !found.row->ours) continue;
-        /* Blocks after the last layer predict further tokens; at most the first of them is used. */
+        /* Blocks after the last layer predict further tokens; the first of them is imported if there is a draft
+         * layer. */
         const uint32_t n_used = source->config.n_layers + source->config.n_draft_layers;
         if (found.layer != UINT32_MAX && found.layer >= n_used && predicts(gguf, architecture)) continue;
         if (strcmp(found.ours, "head") == 0 && same_data(file, embed) && !importer->rotation.is_rotated) {
-            source->config.tied_head = true; /* some files store the tied matrix twice */
+            source->config.tied_head = true; /* some files store a second copy of the embedding as the head */
             continue;
         }
         WHIT_TRY(add_parts(source, importer, architecture, file, &found, error));

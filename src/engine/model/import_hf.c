@@ -14,7 +14,7 @@
 
 /* ---- templates ------------------------------------------------------------------------------ */
 
-/* Adds chat templates from a string, or from a list of {"name", "template"}. */
+/* Adds the chat templates of a document: "chat_template" is a text, or a list of {"name", "template"}. */
 static whit_status add_templates(whit_source *source, const whit_hf_document *document, whit_error *error)
 {
     const whit_json *json = &document->json;
@@ -42,7 +42,7 @@ static whit_status add_template_file(whit_source *source, const char *name, size
     return status;
 }
 
-/* Adds the chat templates additional_chat_templates/NAME.jinja. */
+/* Adds the chat templates in the files additional_chat_templates/NAME.jinja. */
 static whit_status add_template_folder(whit_source *source, const char *folder, whit_error *error)
 {
     static const char suffix[] = ".jinja";
@@ -62,7 +62,7 @@ static whit_status add_template_folder(whit_source *source, const char *folder, 
     return status;
 }
 
-/* Reads all chat templates; later ones replace earlier ones, as in transformers. */
+/* Reads all chat templates; a later template replaces an earlier one with the same name, as in transformers. */
 static whit_status read_templates(whit_source *source, const whit_hf *hf, whit_error *error)
 {
     WHIT_TRY(add_templates(source, &hf->template_json, error));
@@ -86,7 +86,8 @@ static void set_name(const whit_hf *hf, whit_table_builder *meta)
     whit_table_set_string_n(meta, "general.name", name, n);
 }
 
-/* Copies the sampling options that the model's authors recommend, key by key; only numbers and booleans. */
+/* Copies the sampling options that the model's authors recommend into the metadata, one entry per option; only numbers
+ * and booleans are copied. */
 static void set_generation(const whit_hf *hf, whit_table_builder *meta)
 {
     static const char *const keys[] = {"do_sample", "temperature",       "top_k", "top_p", "min_p",
@@ -164,6 +165,6 @@ whit_status whit_import_hf(whit_source *source, const char *folder, whit_error *
     WHIT_TRY(whit_import_hf_tensors(source, importer, error));
     WHIT_TRY(add_divisors(source, importer, error));
     WHIT_TRY(read_templates(source, importer->hf, error));
-    bool found; /* not needed: a folder without a vocabulary works with token ids */
+    bool found; /* not needed, because a folder without a vocabulary works with token ids */
     return whit_tokenizer_from_hf(importer->hf, &found, &source->tokenizer, error);
 }

@@ -27,8 +27,8 @@ static const whit_import_name hunyuan_names[] = {
     {"self_attn.key_layernorm.weight", "k_norm"},
     {NULL},
 };
-/* Lists further fields of Hunyuan: attention_head_dim repeats head_dim; the class has norms of q and k regardless of
- * use_qk_norm. */
+/* Lists fields of Hunyuan in addition to the common ones: attention_head_dim repeats head_dim; the class has norms of q
+ * and k, whatever use_qk_norm says. */
 static const char *const hunyuan_fields[] = {"attention_head_dim", "use_qk_norm", "eod_token_id", NULL};
 
 static const whit_import_name olmo_names[] = {
@@ -68,7 +68,8 @@ static const whit_import_name gemma4_names[] = {
 static const whit_import_name gemma4_draft_names[] = {
     {"pre_projection.weight", "draft_in", .is_projection = true},
     {"post_projection.weight", "draft_out", .is_projection = true},
-    {"masked_embedding.centroids.weight", NULL}, /* clusters of tokens, a shortcut that mostly gives the same guess */
+    {"masked_embedding.centroids.weight", NULL}, /* clusters of tokens are ignored: they are a shortcut that mostly
+                                                  * makes the same guess */
     {"masked_embedding.token_ordering", NULL},
     {"post_attention_layernorm.weight", "attn_post_norm"},
     {"pre_feedforward_layernorm.weight", "ffn_norm"},
@@ -116,7 +117,8 @@ static const whit_import_number granite_numbers[] = {
         "conv.out_proj.weight", "conv_o", .is_projection = true                                                        \
     }
 static const whit_import_name lfm2_names[] = {LFM2_NAMES, {NULL}};
-/* Further fields of LFM2, which repeat other fields, initialise weights, or have only one known value. */
+/* Lists fields of LFM2 in addition to the common ones: they repeat other fields, are used only to initialise weights,
+ * or have only one known value. */
 static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "block_dim",
                                           "block_ff_dim",
@@ -138,13 +140,13 @@ static const char *const lfm2_fields[] = {"block_auto_adjust_ff_dim",
                                           "use_pos_enc",
                                           NULL};
 
-/* Computes the widths of LFM2 as its class does (Lfm2MLP), and reads its layers from full_attn_idxs in place of
- * layer_types. */
+/* Computes the width of LFM2's feed-forward part as Lfm2MLP does, and reads which layers have attention from
+ * full_attn_idxs if layer_types is absent. */
 static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_config *c, whit_error *error)
 {
     const whit_hf_document *config = &importer->text;
     const whit_json *json = &config->json;
-    bool adjusts = !importer->class->experts, is_used = true; /* with experts, widths are exactly as stated */
+    bool adjusts = !importer->class->experts, is_used = true; /* with experts, widths are used exactly as stated */
     double multiplier = 1;
     uint32_t multiple = 256, taps = 3, list = whit_hf_node(config, "full_attn_idxs");
     WHIT_TRY(whit_hf_read_u32(config, "block_ff_dim", false, &c->n_ff, error));
@@ -184,7 +186,7 @@ static whit_status finish_lfm2(const struct whit_hf_importer *importer, whit_con
     return whit_import_set_kinds(c, of, config->path, error);
 }
 
-/* Names of experts in Qwen's classes: a tensor for each expert, or one for all experts of a layer. */
+/* Names of experts' tensors in Qwen's classes: one tensor for each expert, or one for all experts of a layer. */
 #define QWEN_EXPERTS                                                                                                   \
     {"mlp.gate.weight", "router"},                                                                                     \
         {"mlp.experts.*.gate_proj.weight", "expert_gate", WHIT_IMPORT_ONE_EXPERT, .is_projection = true},              \
@@ -209,7 +211,8 @@ static const whit_import_name maple_names[] = {
     {"mlp.switch_mlp.gate_proj.weight", "expert_gate", WHIT_IMPORT_EXPERTS, .is_projection = true},
     {"mlp.switch_mlp.up_proj.weight", "expert_up", WHIT_IMPORT_EXPERTS, .is_projection = true},
     {"mlp.switch_mlp.down_proj.weight", "expert_down", WHIT_IMPORT_EXPERTS, .is_projection = true},
-    {"mlp.switch_mlp.gate_proj.row_alpha", NULL}, /* scales of rows are read with their matrices */
+    {"mlp.switch_mlp.gate_proj.row_alpha", NULL}, /* skipped here, because scales of rows are read with their
+                                                   * matrices */
     {"mlp.switch_mlp.up_proj.row_alpha", NULL},
     {"mlp.switch_mlp.down_proj.row_alpha", NULL},
     {"self_attn.q_proj.row_alpha", NULL},
@@ -234,7 +237,7 @@ static const whit_import_name gpt_oss_names[] = {
     {"mlp.experts.gate_up_proj_bias", "expert_gate_bias", WHIT_IMPORT_COLUMNS_EVEN},
     {"mlp.experts.gate_up_proj_bias", "expert_up_bias", WHIT_IMPORT_COLUMNS_ODD},
     {"mlp.experts.down_proj_bias", "expert_down_bias"},
-    {"mlp.experts.gate_up_proj_scales", NULL}, /* scales are read with their blocks */
+    {"mlp.experts.gate_up_proj_scales", NULL}, /* skipped here, because scales are read with their blocks */
     {"mlp.experts.down_proj_scales", NULL},
     {NULL},
 };
@@ -270,8 +273,8 @@ static const whit_import_name lfm2_expert_names[] = {
 static const whit_hf_experts lfm2_experts = {
     .is_sigmoid = true, .has_choice = true, .is_normalised = true, .added = 1e-6f};
 
-/* Names that all of Qwen's hybrids share. The arguments are the orders (whit_import_order) of the tensors whose rows or
- * columns are ordered by value heads. */
+/* Names that all hybrids of Qwen share. The arguments are orders (whit_import_order), for tensors whose rows or columns
+ * are ordered by value heads. */
 #define QWEN_HYBRID(mixed_order, heads_order, columns_order)                                                           \
     {"self_attn.q_proj.weight", "q", WHIT_IMPORT_HEAD_FIRST, .is_projection = true},                                   \
         {"self_attn.q_proj.weight", "attn_gate", WHIT_IMPORT_HEAD_SECOND, .is_projection = true},                      \
@@ -295,7 +298,7 @@ static const whit_hf_experts lfm2_experts = {
     }
 static const whit_import_name qwen35_names[] = {QWEN35_NAMES, {NULL}},
                               qwen35_expert_names[] = {QWEN35_NAMES, QWEN_EXPERTS, {NULL}};
-/* Qwen3-Next fuses its projections by key head, so its value heads stay grouped. */
+/* Qwen3-Next fuses its projections by key head, so its value heads stay grouped and need no reordering. */
 static const whit_import_name qwen3_next_names[] = {
     QWEN_HYBRID(WHIT_IMPORT_UNORDERED, WHIT_IMPORT_UNORDERED, WHIT_IMPORT_UNORDERED),
     {"linear_attn.in_proj_qkvz.weight", "mixed", WHIT_IMPORT_QKVZ_MIXED, .is_projection = true},
@@ -358,7 +361,7 @@ static whit_status finish_qwen3_next(const struct whit_hf_importer *importer, wh
     }
 static const whit_import_name encoder_names[] = {
     ENCODER_NAMES,
-    {"pooler.dense.weight", NULL}, /* only a classification head reads it */
+    {"pooler.dense.weight", NULL}, /* skipped, because only a classification head reads it */
     {"pooler.dense.bias", NULL},
     {NULL},
 };
@@ -397,7 +400,7 @@ static const char *const encoder_fields[] = {"attention_probs_dropout_prob",
 
 /* ---- classes ---------------------------------------------------------------------------------- */
 
-/* Members that all encoders share. */
+/* Members that all encoder classes have in common. */
 #define ENCODER(type_name, prefix_text, name_rows)                                                                     \
     .type = (type_name), .family = "bert", .tied = true, .prefix = (prefix_text), .layers = "encoder.layer",           \
     .n_ctx = 512, .rope_theta = 10000, .names = (name_rows), .fields = encoder_fields, .finish = whit_import_hf_bert
@@ -489,11 +492,11 @@ static const whit_hf_class classes[] = {
 };
 /* clang-format on */
 
-/* The class of a model whose computation a program defines. */
+/* The class that is used for an unknown model whose computation a program defines. */
 static const whit_hf_class other = {CLASS("model of a program", "other", "other", "silu", 1e-6, 10000, 2048)};
 
-/* Returns the length of the name in "architectures" without the suffix of its head: "Llama" of "LlamaForCausalLM" or
- * "LlamaModel". */
+/* Returns the length of a class name in "architectures" without its suffix: that of "Llama" for "LlamaForCausalLM" or
+ * "LlamaModel"; 0 without a known suffix. */
 static size_t class_name_bytes(const char *name, size_t n)
 {
     static const char *const heads[] = {"ForCausalLM", "TextModel", "Model"};
@@ -516,7 +519,8 @@ static const whit_hf_class *find_type(const char *type, size_t n)
     return NULL;
 }
 
-/* Returns the class of a model of several kinds of input, by the model_type of its text_config. */
+/* Returns the class of a model for several kinds of input (text and pictures), found by the model_type in its
+ * text_config; NULL if `name` is not such a model. */
 static const whit_hf_class *find_nested(const whit_hf_document *config, const char *name, size_t n)
 {
     static const char head[] = "ForConditionalGeneration";

@@ -34,7 +34,7 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     const char *act = fallback;
     size_t n = strlen(fallback);
     WHIT_TRY(whit_hf_string(config, "hidden_act", &act, &n, error));
-    WHIT_TRY(whit_hf_string(config, "hidden_activation", &act, &n, error)); /* Gemma's name */
+    WHIT_TRY(whit_hf_string(config, "hidden_activation", &act, &n, error)); /* Gemma's name of hidden_act */
     if (whit_hf_text_is(act, n, "silu") || whit_hf_text_is(act, n, "swish"))
         c->gate = WHIT_GATE_SILU;
     else if (whit_hf_text_is(act, n, "relu2"))
@@ -48,8 +48,8 @@ static whit_status read_gate(const whit_hf_document *config, const char *fallbac
     return WHIT_OK;
 }
 
-/* Rounds to float32, which is how GGUF files store such numbers and kernels read them, so that equal models are equal.
- * The value passes through memory, because GCC 12 at -O3 drops two consecutive casts to float and back. */
+/* Rounds to float32: GGUF files store such numbers so, and kernels read them so; the same model from either source is
+ * then equal. The value passes through memory, because GCC 12 at -O3 drops two consecutive casts to float and back. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
@@ -95,7 +95,7 @@ static whit_status check_width(const whit_hf_document *config, const char *name,
 
 /* ---- packed matrices ------------------------------------------------------------------------ */
 
-/* Returns whether a field of an object is absent or has a certain text. */
+/* Returns whether a field of an object is absent, empty or equal to the text `expected`. */
 static bool field_is(const whit_json *json, uint32_t object, const char *name, const char *expected)
 {
     uint32_t value = whit_json_get(json, object, name);
@@ -104,7 +104,8 @@ static bool field_is(const whit_json *json, uint32_t object, const char *name, c
     return value == WHIT_JSON_NONE || whit_hf_says_nothing(json, value) || whit_hf_text_is(text, n, expected);
 }
 
-/* Reads the rounding of activations by compressed-tensors: no rounding, or int8 with one fixed scale. */
+/* Reads how compressed-tensors rounds activations: not at all, or to int8 with one fixed scale per matrix; other forms
+ * are refused. */
 static whit_status check_activations(const whit_json *json, uint32_t value, whit_hf_quantisation *q, whit_error *error)
 {
     int64_t bits;
@@ -120,7 +121,7 @@ static whit_status check_activations(const whit_json *json, uint32_t value, whit
     return WHIT_OK;
 }
 
-/* Reads a configuration of compressed-tensors: groups of modules that share one format. */
+/* Reads the quantisation by compressed-tensors: all groups of modules must have the same format. */
 static whit_status check_compressed(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q,
                                     whit_error *error)
 {
@@ -154,7 +155,8 @@ static whit_status check_compressed(const whit_hf_document *config, uint32_t nod
     return WHIT_OK;
 }
 
-/* Reads a method that packs each matrix separately (format/hf_packed.h); *found is false for other methods. */
+/* Reads a quantisation method that packs each matrix separately (format/hf_packed.h); sets *found to false for other
+ * methods. */
 static whit_status read_packing(const whit_hf_document *config, uint32_t node, const char *method, size_t n,
                                 whit_hf_quantisation *q, bool *found, whit_error *error)
 {
@@ -179,7 +181,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
                                   (int)(format_bytes < 40 ? format_bytes : 40), format);
         return WHIT_OK;
     }
-    if (whit_hf_text_is(method, n, "gemma")) { /* the number of bits of codes follows from the shapes */
+    if (whit_hf_text_is(method, n, "gemma")) { /* the number of bits per code follows from the shapes */
         q->form = WHIT_HF_GEMMA;
         q->is_fixed = true;
         return WHIT_OK;
@@ -192,7 +194,7 @@ static whit_status read_packing(const whit_hf_document *config, uint32_t node, c
     return WHIT_OK;
 }
 
-/* Reads the quantisation of MLX, which is stated outside of quantization_config, or in it without a method. */
+/* Reads the quantisation of MLX, whose settings are in the object "quantization". */
 static whit_status read_mlx(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q, whit_error *error)
 {
     const char *mode = "affine";
@@ -228,7 +230,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     WHIT_TRY(read_packing(config, node, method, method_bytes, q, &packed, error));
     if (packed) return WHIT_OK;
     if (class->experts && class->experts->has_bias && whit_hf_text_is(method, method_bytes, "mxfp4"))
-        return WHIT_OK; /* the names of tensors say which of them are blocks */
+        return WHIT_OK; /* names of tensors show which of them are MXFP4 blocks */
     if (!whit_hf_text_is(method, method_bytes, "bitnet"))
         return whit_json_fail(
             json, node, error,
@@ -253,7 +255,7 @@ static whit_status read_quantisation(const whit_hf_document *config, const whit_
     if (!online && !whit_hf_text_is(mode, mode_bytes, "offline"))
         return whit_json_fail(json, node, error, "quantization_mode '%.*s' is neither online nor offline",
                               (int)(mode_bytes < 40 ? mode_bytes : 40), mode);
-    q->online |= online && q->multiplies; /* BitLinear does not have this mode */
+    q->online |= online && q->multiplies; /* BitLinear has no online mode */
     q->skipped = whit_hf_node(config, "quantization_config.modules_to_not_convert");
     return WHIT_OK;
 }
@@ -270,7 +272,7 @@ static whit_status read_switches(struct whit_hf_importer *importer, whit_config 
     if (!class->layers) WHIT_TRY(read_gate(config, class->act, c, error));
     WHIT_TRY(whit_hf_bool(config, "attention_bias", &c->out_bias, error));
     c->attn_bias = c->out_bias || class->qkv_bias;
-    if (class->qkv_bias) c->out_bias = false; /* Qwen2's class does not have this field */
+    if (class->qkv_bias) c->out_bias = false; /* Qwen2's class has no attention_bias: o has no bias */
     WHIT_TRY(whit_hf_bool(config, "mlp_bias", &c->ffn_bias, error));
     importer->tied = class->tied;
     WHIT_TRY(whit_hf_bool(config, "tie_word_embeddings", &importer->tied, error));

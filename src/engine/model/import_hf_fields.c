@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Fields that import_hf_config.c reads. */
+/* Fields that import_hf_config.c and the other parts read for every class. */
 static const char *const used[] = {
     "architectures",
     "attention_bias",
@@ -39,7 +39,8 @@ static const char *const used[] = {
     "weight_bits",
 };
 
-/* Fields about training, storage, generation defaults, bookkeeping, and switches between equal computations. */
+/* Fields that cannot change a logit: training, storage, generation defaults, bookkeeping, and switches between equal
+ * computations. */
 static const char *const harmless[] = {
     "attention_dropout",
     "attn_dropout",
@@ -115,12 +116,12 @@ static const char *const harmless[] = {
     "use_flash_attn",
 };
 
-/* Lists descriptive fields of trainers and publishers, which are skipped with a note. */
+/* Lists fields of trainers and publishers that only describe the model; they are skipped with a note. */
 static const char *const describing[] = {"license",        "license_name",        "license_link",
                                          "base_model",     "is_llama_config",     "neftune_noise_alpha",
                                          "kv_cache_dtype", "attn_implementation", "training_args"};
 
-/* Fields of other models, with the value that switches each of them off. */
+/* Fields of features that this importer does not read, with the value that switches the feature off. */
 static const struct neutral_field {
     const char *name;
     double value;
@@ -140,7 +141,7 @@ static const struct neutral_field {
     {"scale_emb", 1},
 };
 
-/* Reasons why a known field of a model is not supported. */
+/* Reasons for refusing known fields. */
 static const struct reason {
     const char *name, *text;
 } reasons[] = {
@@ -189,7 +190,7 @@ bool whit_hf_says_nothing(const whit_json *json, uint32_t value)
 static bool is_neutral(const whit_json *json, uint32_t key)
 {
     double number;
-    if (whit_json_is(json, key, "activation")) /* a synonym of hidden_act */
+    if (whit_json_is(json, key, "activation")) /* a synonym of hidden_act in some folders */
         return whit_json_is(json, key + 1, "swiglu") || whit_json_is(json, key + 1, "silu");
     for (size_t i = 0; i < COUNT(neutral); i++)
         if (whit_json_is(json, key, neutral[i].name))
@@ -197,7 +198,7 @@ static bool is_neutral(const whit_json *json, uint32_t key)
     return false;
 }
 
-/* Returns whether a name is bookkeeping by convention: it begins with an underscore or with "output_". */
+/* Returns whether a name marks bookkeeping by convention: it begins with "_" or "output_". */
 static bool is_private(const char *name, size_t n)
 {
     return n && (name[0] == '_' || (n > 7 && memcmp(name, "output_", 7) == 0));
@@ -210,13 +211,13 @@ bool whit_hf_is_void(const whit_json *json, uint32_t key)
     return is_private(name, n) || whit_hf_says_nothing(json, key + 1);
 }
 
-/* Returns whether a field is one for which "false" has an effect. */
+/* Returns whether the field is one of those whose value "false" has an effect. */
 static bool is_causal_field(const whit_json *json, uint32_t key)
 {
     return whit_json_is(json, key, "causal") || whit_json_is(json, key, "is_causal");
 }
 
-/* Returns whether the class's own tables name a field. */
+/* Returns whether the class's own tables contain a field. */
 static bool is_of_class(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     for (const whit_import_number *row = class->numbers; row && row->theirs; row++)
@@ -236,8 +237,8 @@ static bool is_understood(const whit_hf_class *class, const whit_json *json, uin
         in_list(harmless, COUNT(harmless), json, key);
 }
 
-/* Returns whether a field may be outside text_config: a field of the class, a field about other kinds of input, or an
- * id of their tokens. */
+/* Returns whether a field is allowed outside text_config: an outer field of the class, a field about other kinds of
+ * input, or an id of their tokens. */
 static bool is_outer(const whit_hf_class *class, const whit_json *json, uint32_t key)
 {
     static const char *const ends[] = {"_config", "_token_id", "_token_index", "_token_ids", "_per_image"};
@@ -261,7 +262,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Returns whether two values have the same text, ignoring spaces. */
+/* Returns whether two values have the same text, apart from white space. */
 static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
 {
     size_t n_a, n_b, i = 0, j = 0;
@@ -275,7 +276,7 @@ static bool same_value(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && i == n_a && j == n_b;
 }
 
-/* Refuses a field outside text_config that contradicts the same field inside, because only the fields inside are
+/* Refuses a field outside text_config that contradicts the same field inside it, because only the fields inside are
  * read. */
 static whit_status check_outer(const struct whit_hf_importer *importer, uint32_t key, whit_error *error)
 {

@@ -5,13 +5,13 @@
 
 #include <stdio.h>
 
-/* Holds the length of attention windows, and the layers that have one. */
+/* Holds the length of the attention window, the layers that have it, and the recurrent layers. */
 struct windows {
     uint32_t window;
     uint8_t is_sliding[WHIT_MAX_LAYERS], is_recurrent[WHIT_MAX_LAYERS];
 };
 
-/* Reads layer_types, which has an entry for each layer. */
+/* Reads layer_types, which must have one entry for each layer. */
 static whit_status read_types(const struct whit_hf_importer *importer, uint32_t types, const whit_config *c,
                               struct windows *windows, whit_error *error)
 {
@@ -59,7 +59,7 @@ static whit_status read_windows(const struct whit_hf_importer *importer, const w
     return WHIT_OK;
 }
 
-/* Reads which layers have RoPE; no_rope_layers is 1 for them. */
+/* Reads which layers have RoPE into `turns`: 1 with RoPE, 0 without, as in no_rope_layers. */
 static whit_status read_turning(const struct whit_hf_importer *importer, const whit_config *c,
                                 uint8_t turns[WHIT_MAX_LAYERS], whit_error *error)
 {

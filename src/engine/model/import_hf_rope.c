@@ -13,7 +13,7 @@
 
 enum { SCALING_LLAMA3 = WHIT_ROPE_SCALING_COUNT, SCALING_PROPORTIONAL, N_SCALINGS };
 
-/* Kinds of scaling, with the fields of each in addition to its type and theta. */
+/* Lists the kinds of scaling, each with its fields in addition to type and theta. */
 static const struct scaling {
     const char *name;
     uint8_t kind;
@@ -42,7 +42,7 @@ static const struct scaling {
 struct reading {
     struct whit_hf_importer *importer;
     const whit_hf_document *config;
-    const char *object; /* path of the object with the table's fields; NULL: no such object */
+    const char *object; /* path of the JSON object with the table's fields; NULL: there is no such object */
     const struct scaling *scaling;
     whit_config *c;
     uint32_t head_dim;
@@ -67,7 +67,7 @@ static whit_status get_positive(const struct reading *r, const char *name, doubl
 
 /* ---- which scaling --------------------------------------------------------------------------- */
 
-/* Returns whether a field, with its value, has no effect. */
+/* Returns whether a field has no effect because of its value or of the kind of scaling. */
 static bool is_idle(const struct reading *r, uint32_t key)
 {
     const whit_json *json = &r->config->json;
@@ -75,14 +75,15 @@ static bool is_idle(const struct reading *r, uint32_t key)
     bool scales = r->scaling->kind != WHIT_ROPE_PLAIN;
     if (!scales && whit_json_is(json, key, "original_max_position_embeddings")) return true;
     if (whit_json_is(json, key, "partial_rotary_factor") && r->importer->class->rotary_share != 0) return true;
-    /* Sections are for pictures: all positions of a token of a text are equal. */
+    /* Sections are for pictures: in a text, a token has the same position in all sections. */
     if (whit_json_is(json, key, "mrope_section") || whit_json_is(json, key, "mrope_interleaved")) return true;
     return (whit_json_is(json, key, "partial_rotary_factor") || whit_json_is(json, key, "attention_factor") ||
             (!scales && whit_json_is(json, key, "factor"))) &&
         whit_json_f64(json, key + 1, &number) && number == 1;
 }
 
-/* Refuses fields that the kind of scaling does not define, because every field of a scaling changes the result. */
+/* Refuses fields that the kind of scaling does not define, because every defined field of a scaling changes the
+ * result. */
 static whit_status check_fields(const struct reading *r, uint32_t node)
 {
     static const char *const always[] = {"type", "rope_type", "rope_theta"};
@@ -145,7 +146,7 @@ void whit_import_hf_free_divisors(struct whit_hf_importer *importer)
     }
 }
 
-/* Reads a list of dims / 2 numbers. */
+/* Reads a list of n divisors from a field and stores it for the tensor `name`. */
 static whit_status read_divisors(const struct reading *r, const char *field, const char *name, uint32_t n)
 {
     const whit_json *json = &r->config->json;
@@ -184,8 +185,8 @@ static whit_status fill_llama3(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* Computes the divisors of Gemma's proportional RoPE: the leading pairs of the whole head rotate as usual, and the
- * others do not rotate. Their divisor is 1e30, as in GGUF files. */
+/* Computes the divisors of Gemma's proportional RoPE: of all pairs of a head, the leading ones rotate as usual, and the
+ * others do not rotate. The divisor of the others is 1e30, as in GGUF files. */
 static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 {
     double share = 1;
@@ -202,15 +203,15 @@ static whit_status fill_proportional(const struct reading *r, whit_rope *rope)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Rounds to float32, which is how GGUF files store numbers, so that equal models are equal. */
+/* Rounds to float32, as GGUF files store numbers, so that the same model from either source is equal. */
 static double as_float(double x)
 {
     volatile float narrow = (float)x;
     return narrow;
 }
 
-/* Reads the context before scaling: a field of the scaling, a field of Phi's configuration, or the model's own
- * context. */
+/* Reads the context before scaling: a field of the scaling, else a field of the configuration (as in Phi's), else the
+ * model's own context. */
 static whit_status read_length(const struct reading *r, whit_rope *rope)
 {
     rope->length = r->c->n_ctx;
@@ -253,8 +254,8 @@ static whit_status read_long(const struct reading *r, whit_rope *rope)
     return read_divisors(r, "long_factor", "rope_factors_long", rope->dims / 2);
 }
 
-/* Reads dynamic scaling. Hunyuan's form has alpha, which changes theta once; its GGUF files contain the changed
- * value. */
+/* Reads dynamic scaling. In Hunyuan's form, `alpha` changes theta once and nothing else is scaled; its GGUF files
+ * contain the changed theta. */
 static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
 {
     double alpha = 0;
@@ -269,7 +270,7 @@ static whit_status read_dynamic(const struct reading *r, whit_rope *rope)
     return WHIT_OK;
 }
 
-/* Reads a table of rope->dims dimensions, whose theta is already set to the default. */
+/* Reads a table. The caller has set rope->dims, and rope->theta to its default. */
 static whit_status read_table(struct reading *r, whit_rope *rope)
 {
     rope->magnitude = 1;
@@ -293,7 +294,7 @@ static whit_status read_table(struct reading *r, whit_rope *rope)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Reads the number of rotated dimensions of a head. */
+/* Reads the number of rotated dimensions of a head: a share of the head size, rounded down to an even number. */
 static whit_status read_dims(const struct reading *r, uint32_t *dims)
 {
     static const char *const names[] = {"rotary_pct", "partial_rotary_factor", "rope_parameters.partial_rotary_factor"};
@@ -314,8 +315,8 @@ static bool is_object(const whit_hf_document *config, const char *path)
     return whit_json_type_of(&config->json, whit_hf_node(config, path)) == WHIT_JSON_OBJECT;
 }
 
-/* Reads one table for all layers, or two: one for layers that attend to all positions, and one for layers with a
- * window. */
+/* Reads one table for all layers; or two, if layers with a window have another table than layers that attend to all
+ * positions. */
 static whit_status read_tables(struct reading *r)
 {
     const whit_hf_class *class = r->importer->class;
@@ -347,7 +348,8 @@ static whit_status read_tables(struct reading *r)
     return read_table(r, &ropes[1]);
 }
 
-/* Describes one plain or linear table by the scalar fields of the earliest families. */
+/* Moves a single table without scaling, or with linear scaling, to the scalar fields, which the earliest families
+ * have. */
 static whit_status settle_tables(struct reading *r)
 {
     whit_config *c = r->c;

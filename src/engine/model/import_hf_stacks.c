@@ -9,11 +9,11 @@
 
 #define MXFP4_COLS 32
 
-/* Reads a row of blocks of 32 weights: each has a byte for the scale, and sixteen bytes of nibbles, the low nibble
- * first. */
+/* Reads a row in blocks of 32 weights. A block has one byte for its scale, and sixteen bytes with two codes each, the
+ * first code in the low nibble. */
 static whit_status read_mxfp4(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {
-    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* levels, doubled so that they are integers */
+    static const int8_t levels[16] = WHIT_GRID_LEVELS_E2M1; /* levels of the codes times two, which are integers */
     const struct whit_hf_import *import = tensor->context;
     const uint32_t n_blocks = tensor->type.n_cols / MXFP4_COLS;
     const uint64_t first = (uint64_t)whit_source_row(tensor, row) * n_blocks;
@@ -54,7 +54,7 @@ const char *whit_hf_mxfp4_experts(const char *file_name, struct whit_hf_import *
     return NULL;
 }
 
-/* Reads a row of an expert's matrix, which is a column in the file. Adjacent columns share cache lines, so
+/* Reads a row of an expert's matrix, which is a column in the file. Neighbouring columns share cache lines, so
  * consecutive rows are read from the caches. */
 static whit_status read_column(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows, whit_error *error)
 {

@@ -12,7 +12,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Names that all families share. */
+/* Names of tensors that all families share. */
 static const whit_import_name global_names[] = {
     {"embed_tokens.weight", "embed"},
     {"norm.weight", "final_norm"},
@@ -31,7 +31,7 @@ static const whit_import_name layer_names[] = {
     {"self_attn.q_norm.weight", "q_norm"},
     {"self_attn.k_norm.weight", "k_norm"},
     {"self_attn.attn_sub_norm.weight", "attn_sub_norm"},
-    {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* 1bitLLM's name */
+    {"self_attn.inner_attn_ln.weight", "attn_sub_norm"}, /* name in 1bitLLM's checkpoints */
     {"post_attention_layernorm.weight", "ffn_norm"},
     {"mlp.gate_proj.weight", "gate", .is_projection = true},
     {"mlp.up_proj.weight", "up", .is_projection = true},
@@ -53,11 +53,12 @@ static const whit_import_name layer_names[] = {
 
 enum part { PART_UNKNOWN, PART_PLAIN, PART_PROJECTION, PART_HEAD, PART_IGNORED };
 
-/* Holds the meaning of a tensor of the file. */
+/* Holds what a tensor of the file is in our format. */
 struct found {
-    const whit_import_name *row; /* row of a table of names; NULL: only the canonical name is known */
-    uint32_t layer;              /* UINT32_MAX outside the layers */
-    uint32_t expert;             /* number of the expert, for WHIT_IMPORT_ONE_EXPERT */
+    const whit_import_name *row; /* first table row that names the tensor; NULL: no table names it, `ours` is its
+                                  * name */
+    uint32_t layer;              /* layer of the tensor; UINT32_MAX outside the layers */
+    uint32_t expert;             /* number of the expert, if the row is WHIT_IMPORT_ONE_EXPERT */
     char ours[WHIT_VALUE_NAME_BYTES];
 };
 
@@ -72,7 +73,7 @@ static bool begins_with(const char *text, const char *begin)
     return strncmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Names a tensor that only the family program knows: it keeps its name except for prefix and suffix. */
+/* Names a tensor that no table knows and only the family program may use: the name is kept without ".weight". */
 static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
 {
     size_t n = strlen(name) - (ends_with(name, ".weight") ? strlen(".weight") : 0);
@@ -80,8 +81,8 @@ static enum part other_part(const char *name, char ours[WHIT_VALUE_NAME_BYTES])
                                                                                                     : PART_UNKNOWN;
 }
 
-/* Returns a name without its prefix: "model." (absent in checkpoints of a bare model), or the prefix of the language
- * model in a model of several kinds of input. */
+/* Returns a name without its prefix: "model." (absent in checkpoints without a head), the prefix of an encoder, or the
+ * prefix of the language model in a model with several kinds of input. */
 static const char *bare_name(const whit_hf_class *class, const char *name)
 {
     static const char *const nested[] = {"model.language_model.", "language_model.model.", "language_model."};
@@ -91,7 +92,8 @@ static const char *bare_name(const whit_hf_class *class, const char *name)
     return begins_with(name, prefix) ? name + strlen(prefix) : name;
 }
 
-/* Returns whether a tensor does not belong to the language model, which is decided by the prefix of its name. */
+/* Returns whether the prefix of a tensor's name shows that it belongs to another kind of input than text, or to a block
+ * that is not read. */
 static bool is_of_other_input(const whit_hf_class *class, const char *name)
 {
     static const char *const begins[] = {
@@ -109,8 +111,8 @@ static enum part name_part(const whit_import_name *row)
     return row->is_projection ? PART_PROJECTION : PART_PLAIN;
 }
 
-/* Finds the meaning of a tensor of the block that predicts one more token. The block is the layer after the last; names
- * of its tensors outside a layer have the block's prefix in the class's table, too. */
+/* Finds what a tensor of the block that predicts one more token is. The block becomes the layer after the last one. In
+ * the class's table, names of the block's tensors outside its layer include the block's prefix. */
 static enum part find_draft_part(const whit_hf_class *class, const char *name, const whit_config *config,
                                  struct found *found)
 {
@@ -127,7 +129,7 @@ static enum part find_draft_part(const whit_hf_class *class, const char *name, c
     return found->row ? name_part(found->row) : PART_UNKNOWN;
 }
 
-/* Finds the meaning of a tensor by its name, which is zero-terminated. */
+/* Finds what a tensor is by its zero-terminated name. */
 static enum part find_part(const whit_hf_class *class, const char *file_name, const whit_config *config,
                            struct found *found)
 {
@@ -138,7 +140,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, co
         snprintf(found->ours, sizeof found->ours, "head");
         return PART_HEAD;
     }
-    /* RoPE tables, which some checkpoints store, follow from the configuration. */
+    /* RoPE tables are ignored: some checkpoints store them, but they follow from the configuration. */
     static const char *const tables[] = {"inv_freq", "cos_cached", "sin_cached"};
     for (size_t i = 0; i < COUNT(tables); i++)
         if (ends_with(name, tables[i])) return PART_IGNORED;
@@ -151,7 +153,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, co
         if (found->row && found->row->ours) snprintf(found->ours, sizeof found->ours, "%s", found->row->ours);
         return found->row ? name_part(found->row) : PART_UNKNOWN;
     }
-    /* The scales of packed weights are read with their weights. */
+    /* Scales of packed weights are ignored here, because they are read with their weights. */
     if (ends_with(name, ".weight_scale")) {
         char weight[96];
         snprintf(weight, sizeof weight, "%.*s", (int)(strlen(rest) - strlen("_scale")), rest);
@@ -164,7 +166,7 @@ static enum part find_part(const whit_hf_class *class, const char *file_name, co
     return found->row ? name_part(found->row) : PART_UNKNOWN;
 }
 
-/* Writes the canonical name of a row of a table. */
+/* Writes the canonical name of the tensor that a table row names. */
 static void canonical_name(const whit_import_name *row, uint32_t layer, char ours[WHIT_VALUE_NAME_BYTES])
 {
     if (layer == UINT32_MAX)
@@ -259,7 +261,7 @@ static whit_status read_rounded(const whit_source_tensor *tensor, uint32_t row, 
     return WHIT_OK;
 }
 
-/* Reads a row of two-bit codes and its scale, which is element `row` of import->view. */
+/* Reads a row of two-bit codes, and its scale, which is element `row` of import->view. */
 static whit_status read_ternary_rows(const whit_source_tensor *tensor, uint32_t row, const whit_rows *rows,
                                      whit_error *error)
 {
@@ -305,7 +307,7 @@ struct reading {
     whit_source *source;
     struct whit_hf_importer *importer;
     const whit_safetensor *file;
-    const char *file_name; /* name of the tensor in the file, zero-terminated */
+    const char *file_name; /* zero-terminated name of the tensor, with ".weight" after the module's name */
     whit_error *error;
 };
 
@@ -314,8 +316,8 @@ static whit_status refuse_tensor(const struct reading *r, const char *why)
     return whit_fail(r->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", r->source->path, r->file_name, why);
 }
 
-/* Sets *factor to the number by which products are multiplied: the weight's scale, or the inverse of it (BitLinear
- * divides). */
+/* Sets *factor to the number by which products are multiplied: weight_scale, or its inverse if weight_scale divides
+ * (BitLinear); 1 if it is absent and not required. */
 static whit_status read_scale(const struct reading *r, bool required, double *factor)
 {
     char name[160];
@@ -334,8 +336,8 @@ static whit_status read_scale(const struct reading *r, bool required, double *fa
     return WHIT_OK;
 }
 
-/* Returns whether modules_to_not_convert names the tensor's module: by its path, by the end of its path, or as part of
- * a subtree. */
+/* Returns whether modules_to_not_convert names the tensor's module: by its path, by the end of its path, or by a module
+ * that contains it. */
 static bool is_skipped(const struct reading *r)
 {
     const whit_json *json = &r->importer->hf->config.json;
@@ -409,8 +411,8 @@ static whit_status float_matrix(const struct reading *r, struct whit_hf_import *
     return WHIT_OK;
 }
 
-/* Prepares latent weights: t = clamp(round(w / m), -1, 1), and products are multiplied by m, the mean magnitude
- * (transformers, integrations/bitnet.py, WeightQuant; 1bitLLM's weight_quant). */
+/* Prepares latent weights w: codes are clamp(round(w / m), -1, 1), and products are multiplied by m, the mean
+ * magnitude, at least 1e-5 (transformers, integrations/bitnet.py, WeightQuant; 1bitLLM's weight_quant). */
 static whit_status latent_projection(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     const whit_ggml_view *view = &import->view;
@@ -446,13 +448,13 @@ static whit_status float_projection(const struct reading *r, struct whit_hf_impo
     if (q->online && factor == 1) return latent_projection(r, import, tensor);
     if (!whit_float_is_ternary(&import->view, &scale))
         return refuse_tensor(r, "contains latent weights, but config.json does not say that they are quantised online");
-    import->inverse = 1 / scale; /* infinite for a matrix of zeros, whose rows are still rounded to zeros */
+    import->inverse = 1 / scale; /* infinite for a matrix of zeros; its elements are still rounded to 0 */
     tensor->type = ternary_type(tensor->type.n_rows, tensor->type.n_cols, scale * factor);
     tensor->read_row = read_rounded;
     return WHIT_OK;
 }
 
-/* Returns the number of columns of a matrix of a model with the configuration c, by its canonical name. */
+/* Returns the number of columns that a matrix with this canonical name has in a model with configuration c. */
 static uint64_t columns_of(const whit_config *c, const char *name)
 {
     uint32_t layer = 0;
@@ -465,15 +467,15 @@ static uint64_t columns_of(const whit_config *c, const char *name)
     return c->n_embd;
 }
 
-/* Returns the number of bits per code of a matrix of which the file only has the bytes of a row; 0 if these do not fit
- * its columns. */
+/* Returns the number of bits per code of a packed matrix: the file has only the bytes of a row, and the configuration
+ * the number of columns; 0 if they do not fit. */
 static uint32_t gemma_bits(const struct reading *r, const char *name)
 {
     uint64_t n_cols = columns_of(&r->source->config, name), bytes = r->file->n_dims == 2 ? r->file->dims[1] : 0;
     return n_cols && bytes <= n_cols ? (uint32_t)(8 * bytes / n_cols) : 0;
 }
 
-/* Sets *bits to the number of bits of a module's MLX codes: the module's own, or the default. */
+/* Sets *bits to the number of bits of a module's MLX codes: the module's own number, or else the default. */
 static whit_status mlx_bits(const struct reading *r, const char *module, uint32_t *bits)
 {
     const whit_hf_quantisation *q = &r->importer->quantisation;
@@ -488,13 +490,13 @@ static whit_status mlx_bits(const struct reading *r, const char *module, uint32_
     return WHIT_OK;
 }
 
-/* Writes the module of a tensor whose file_name ends in ".weight". */
+/* Writes the name of a tensor's module, file_name without ".weight". */
 static void module_of(const struct reading *r, char module[160])
 {
     snprintf(module, 160, "%.*s", (int)(strlen(r->file_name) - strlen(".weight")), r->file_name);
 }
 
-/* Prepares a matrix of packed integers or of floats of eight bits; file_name ends in ".weight". */
+/* Prepares a matrix of packed integers or of eight-bit floats; file_name must end in ".weight". */
 static whit_status packed_matrix(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     const whit_hf_quantisation *q = &r->importer->quantisation;
@@ -518,8 +520,8 @@ static whit_status packed_matrix(const struct reading *r, struct whit_hf_import 
     return WHIT_OK;
 }
 
-/* Returns the scales of the rows of a ternary matrix in MLX's 2-bit form, which are "M.row_alpha" for "M.weight"; NULL
- * if absent. */
+/* Returns the scales of the rows of a ternary matrix, the tensor "M.row_alpha" for a matrix "M.weight" in MLX's 2-bit
+ * form; NULL if absent. */
 static const whit_safetensor *row_scales(const struct reading *r)
 {
     char name[160];
@@ -528,8 +530,8 @@ static const whit_safetensor *row_scales(const struct reading *r)
     return whit_safetensors_find(r->importer->hf->weights, name);
 }
 
-/* Prepares a matrix of ternary rows: each word has sixteen codes from the low bits up; value = scale * (code - 1), with
- * one scale per row. */
+/* Prepares a ternary matrix with one scale per row: each 32-bit word has sixteen codes, from the low bits up; value =
+ * scale * (code - 1). */
 static whit_status ternary_rows(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     enum { WORD_CODES = 16 };
@@ -556,7 +558,7 @@ static bool is_packed(const struct reading *r)
     return whit_hf_is_packed(r->importer->quantisation.form, r->file) && ends_with(r->file_name, ".weight");
 }
 
-/* Refuses fixed scales of activations for weights that are not quantised. */
+/* Refuses weights that are not quantised but have fixed scales of activations. */
 static whit_status check_floats(const struct reading *r)
 {
     float scales[2] = {0};
@@ -583,7 +585,7 @@ static whit_status add_projection(const struct reading *r, struct whit_hf_import
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-/* Prepares the taps of a convolution, (channels, 1, taps) or (channels, taps). */
+/* Prepares the weights of a convolution, (channels, 1, taps) or (channels, taps). */
 static whit_status add_taps(const struct reading *r, struct whit_hf_import *import, whit_source_tensor *tensor)
 {
     whit_safetensor file = *r->file;
@@ -619,13 +621,13 @@ static whit_status add_plain(const struct reading *r, struct whit_hf_import *imp
     return WHIT_OK;
 }
 
-/* Merges the matrices of experts into one: (experts, rows, columns) becomes (experts * rows, columns). */
+/* Views the matrices of all experts as one matrix: (experts, rows, columns) becomes (experts * rows, columns). */
 static void flatten(const whit_import_name *row, struct whit_hf_import *import, struct reading *r)
 {
     if (!row || r->file->n_dims != 3 || (!whit_import_has_experts(row->rows) && row->rows != WHIT_IMPORT_ROW)) return;
     import->flat = *r->file;
     import->flat.n_dims = 2;
-    /* This cannot overflow, because the product of all dimensions fits the file. */
+    /* No overflow is possible, because the product of all dimensions fits the file's size. */
     import->flat.dims[0] *= import->flat.dims[1];
     import->flat.dims[1] = import->flat.dims[2];
     r->file = &import->flat;
@@ -672,7 +674,7 @@ static whit_status add_tensor(whit_source *source, struct whit_hf_importer *impo
     return read_tensor(source, importer, file, file_name, row, tensor, error);
 }
 
-/* Adds the matrix of one expert. */
+/* Adds the matrix of one expert as a part of the stacked matrix of all experts. */
 static whit_status add_expert(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
                               const char *file_name, const char *name, const struct found *found, whit_error *error)
 {
@@ -681,7 +683,7 @@ static whit_status add_expert(whit_source *source, struct whit_hf_importer *impo
     return read_tensor(source, importer, file, file_name, found->row, part, error);
 }
 
-/* Adds the tensors that a tensor of the file contains: the tensor itself, or the matrices that are fused into it. */
+/* Adds our tensors for a tensor of the file: one tensor, or each of the matrices that are fused in it. */
 static whit_status add_parts(whit_source *source, struct whit_hf_importer *importer, const whit_safetensor *file,
                              const char *file_name, const struct found *found, whit_error *error)
 {
@@ -699,13 +701,14 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* Holds the tensor of the embedding or of the head, and its name in the form that add_tensor takes. */
+/* Holds the tensor of the embedding or of the head; `file` is NULL if the folder has none. file_name: as add_tensor
+ * expects it. */
 struct ending {
     const whit_safetensor *file;
     char file_name[128];
 };
 
-/* Finds whether embedding and head are equal, including the scales of packed ones. */
+/* Sets *same to whether embedding and head are equal, including the scales of packed matrices. */
 static whit_status same_data(whit_source *source, struct whit_hf_importer *importer, const struct ending *embed,
                              const struct ending *head, bool *same, whit_error *error)
 {
@@ -730,7 +733,7 @@ static whit_status same_data(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* Adds embedding and head: one matrix or two, whichever of them is stored. */
+/* Adds embedding and head as one matrix if they are tied or equal, else as two. */
 static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_importer *importer,
                                           const struct ending *embed, const struct ending *head, whit_error *error)
 {
@@ -759,7 +762,8 @@ static whit_status add_embedding_and_head(whit_source *source, struct whit_hf_im
     return tied ? WHIT_OK : add_tensor(source, importer, head->file, head->file_name, "head", NULL, error);
 }
 
-/* Detects BitNet's embedding models, in which each projection has its own norm and float weights are latent. */
+/* Detects BitNet's embedding models: each of their projections has a norm of its input, and their float weights are
+ * latent. */
 static void find_input_norms(struct whit_hf_importer *importer, whit_config *config)
 {
     static const char *const names[] = {"layers.0.self_attn.q_proj.norm.weight",
@@ -771,7 +775,8 @@ static void find_input_norms(struct whit_hf_importer *importer, whit_config *con
     whit_config_name_family(config);
 }
 
-/* Finds the block that predicts one more token, if the folder contains it and it uses the model's own embedding. */
+/* Sets n_draft_layers to 1 if the folder contains a block that predicts one more token and that uses the model's own
+ * embedding. */
 static void find_draft_block(const struct whit_hf_importer *importer, whit_config *config)
 {
     const char *prefix = importer->class->draft_prefix;
@@ -783,7 +788,7 @@ static void find_draft_block(const struct whit_hf_importer *importer, whit_confi
     config->n_draft_layers = whit_safetensors_find(importer->hf->weights, name) != NULL;
 }
 
-/* Adds the matrices of the dense layers after pooling, which are in separate files. */
+/* Adds the matrices of the dense layers after pooling, which are stored in separate files. */
 static whit_status add_dense(whit_source *source, struct whit_hf_importer *importer, whit_error *error)
 {
     for (uint32_t i = 0; i < importer->modules.n_dense; i++) {
@@ -807,7 +812,7 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
 {
     const whit_safetensors *weights = importer->hf->weights;
     struct ending embed = {0}, head = {0};
-    /* A fused tensor becomes at most three tensors. */
+    /* A fused tensor becomes at most three tensors; further ones are divisors and dense layers. */
     importer->capacity = 3 * weights->n_tensors + COUNT(importer->divisors) + WHIT_HF_DENSE_MAX;
     find_input_norms(importer, &source->config);
     find_draft_block(importer, &source->config);
@@ -824,9 +829,9 @@ whit_status whit_import_hf_tensors(whit_source *source, struct whit_hf_importer 
         size_t module_bytes;
         whit_hf_role role =
             fits ? whit_hf_packed_role(importer->quantisation.form, file_name, &module_bytes) : WHIT_HF_OTHER;
-        if (role == WHIT_HF_BESIDE) continue; /* read together with its matrix */
+        if (role == WHIT_HF_BESIDE) continue; /* scales and the like are read together with their matrix */
         if (role == WHIT_HF_CODES && module_bytes + strlen(".weight") < sizeof file_name)
-            /* the name that functions below expect, regardless of the form's name for it */
+            /* the functions below expect this name, whatever the packed form calls the codes */
             memcpy(file_name + module_bytes, ".weight", sizeof ".weight");
         enum part part = fits ? find_part(importer->class, file_name, &source->config, &found) : PART_UNKNOWN;
         if (part == PART_UNKNOWN && fits && source->config.program)

@@ -24,8 +24,8 @@ struct importer {
     bool has_config;
     whit_safetensors *weights;
     double rank, alpha;
-    bool by_root;               /* use_rslora: alpha / sqrt(r) */
-    whit_adapter_floats *pairs; /* (n_tensors of the file) pairs, each with the factors that were read so far */
+    bool by_root;               /* use_rslora: the factor is alpha / sqrt(r) in place of alpha / r */
+    whit_adapter_floats *pairs; /* (capacity_pairs) the first n_pairs are pairs with the factors read so far */
     size_t capacity_pairs;
     uint32_t n_pairs;
     whit_error *error;
@@ -43,10 +43,10 @@ static const char *weights_name(const struct importer *im)
 
 /* ---- the configuration ---------------------------------------------------------------------- */
 
-/* Fields of PEFT's LoraConfig that are read. */
+/* Fields of PEFT's LoraConfig that this importer reads. */
 static const char *const used[] = {"alpha_pattern", "init_lora_weights", "lora_alpha", "peft_type", "r",
                                    "rank_pattern",  "use_rslora"};
-/* Fields about training and bookkeeping; the tensors say which modules are adapted. */
+/* Fields about training and bookkeeping, which have no effect: the tensors show which modules are adapted. */
 static const char *const harmless[] = {
     "auto_mapping",      "base_model_class", "base_model_name_or_path", "corda_config",   "ensure_weight_tying",
     "eva_config",        "exclude_modules",  "inference_mode",          "layers_pattern", "layers_to_transform",
@@ -75,7 +75,7 @@ static bool in_list(const char *const *list, size_t n, const whit_json *json, ui
     return false;
 }
 
-/* Returns whether a field has no effect; "bias": "none" means no bias. */
+/* Returns whether a field has no effect; for the field "bias", "none" has no effect, too. */
 static bool says_nothing(const whit_json *json, uint32_t key)
 {
     if (whit_json_is(json, key, "bias") && whit_json_is(json, key + 1, "none")) return true;
@@ -100,7 +100,7 @@ static whit_status check_fields(const struct importer *im)
     return WHIT_OK;
 }
 
-/* Returns whether the initialisation is true, false, or a method that leaves the base weights unchanged. */
+/* Returns whether init_lora_weights is absent, true, false, or a method that leaves the base weights unchanged. */
 static bool starts_beside_the_weights(const whit_json *json, uint32_t node)
 {
     return whit_json_type_of(json, node) <= WHIT_JSON_BOOL || whit_json_is(json, node, "gaussian") ||
@@ -128,7 +128,8 @@ static whit_status read_config(struct importer *im)
     return check_fields(im);
 }
 
-/* Finds whether a module's name matches a key of a pattern: "(.*\.)?(KEY)$" from its start, as in PEFT. */
+/* Sets *yes to whether a module's name matches a key of a pattern; the key KEY stands for the regular expression
+ * "^(.*\.)?(KEY)$", as in PEFT. */
 static whit_status matches(const struct importer *im, uint32_t key, const char *module, bool *yes)
 {
     size_t n;
@@ -151,7 +152,8 @@ static whit_status matches(const struct importer *im, uint32_t key, const char *
     return status;
 }
 
-/* Reads the value of the first key that matches; *value is unchanged if no key does. */
+/* Sets *value to the value of the first key of a pattern field that matches the module; *value is unchanged if no key
+ * matches. */
 static whit_status pattern_value(const struct importer *im, const char *field, const char *module, double *value)
 {
     const whit_json *json = &im->config;
@@ -178,7 +180,7 @@ static const struct projection {
     {"mlp.gate_proj", "gate"}, {"mlp.up_proj", "up"},     {"mlp.down_proj", "down"},
 };
 
-/* Cuts the suffix `end` off a name; returns false if the name does not have it. */
+/* Removes the suffix `end` from a name; returns false if the name does not end so. */
 static bool cut_suffix(char *name, const char *end)
 {
     size_t n = strlen(name), m = strlen(end);
@@ -192,8 +194,8 @@ static whit_status refuse_tensor(const struct importer *im, const char *tensor, 
     return whit_fail(im->error, WHIT_ERROR_UNSUPPORTED, "%s: tensor '%s': %s", weights_name(im), tensor, why);
 }
 
-/* Finds the place of a tensor such as "base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight": the module's
- * name in PEFT, our tensor, and whether it is factor A. */
+/* Splits the name of a tensor such as "base_model.model.model.layers.3.self_attn.q_proj.lora_A.weight" into the
+ * module's name in PEFT, the name of our tensor, and whether it is factor A. */
 static whit_status find_place(const struct importer *im, const char *tensor, char module[160],
                               char ours[WHIT_VALUE_NAME_BYTES], bool *is_a)
 {
@@ -238,7 +240,8 @@ static whit_adapter_floats *pair_of(struct importer *im, const char *model_name)
     return &im->pairs[im->n_pairs++];
 }
 
-/* Returns all values of a matrix times `factor`, row-major; NULL after an error. */
+/* Returns all elements of a matrix times `factor`, row-major; NULL and an error if one is not finite or memory is
+ * exhausted. */
 static float *read_values(const struct importer *im, const whit_ggml_view *view, const char *tensor, double factor)
 {
     size_t n = (size_t)(view->n_rows * view->n_cols);
@@ -260,8 +263,8 @@ static float *read_values(const struct importer *im, const whit_ggml_view *view,
     return values;
 }
 
-/* Sets *factor to the number that multiplies B, alpha / r, with r and alpha from the patterns. r must equal the rank of
- * the tensors. */
+/* Sets *factor to the number by which B is multiplied: alpha / r (or alpha / sqrt(r)), with r and alpha of the patterns
+ * if these match. Refuses tensors whose rank is not r. */
 static whit_status find_factor(const struct importer *im, const char *module, const char *tensor, uint64_t rank,
                                double *factor)
 {

@@ -12,11 +12,11 @@
 
 #include "model/adapter.h"
 
-/* Returns whether the folder has an adapter_config.json. */
+/* Returns whether the folder contains an adapter_config.json. */
 bool whit_lora_is_folder(const char *path);
 
-/* Reads the folder and appends the image of an adapter for `model` to `out`, which is empty. `name` is stored in the
- * metadata. */
+/* Reads the folder and appends the image of an adapter for `model` to `out`, which must be empty. `name` becomes the
+ * adapter's name in the metadata. */
 whit_status whit_lora_import(const char *folder, const whit_ndf *model, const char *name,
                              const whit_allocator *allocator, whit_buf *out, whit_error *error);
 

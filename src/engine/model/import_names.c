@@ -69,7 +69,7 @@ whit_status whit_import_split(const whit_source *source, whit_source_tensor *ten
     const uint32_t q = kind.n_heads * kind.head_dim, kv = kind.n_kv_heads * kind.head_dim, ff = kind.n_ff,
                    n_embd = source->config.n_embd, n_experts = source->config.n_experts,
                    width = source->config.n_expert_ff;
-    /* per_key: number of value heads of a key head */
+    /* per_key: number of value heads per key head */
     const uint32_t nk = source->config.delta_key_heads, nv = source->config.delta_heads,
                    key = source->config.delta_key_dim, per_key = nk ? nv / nk : 0,
                    value = per_key * source->config.delta_value_dim, fused = 2 * (key + value);

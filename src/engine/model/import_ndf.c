@@ -34,8 +34,8 @@ static whit_status read_corrected_row(const whit_source_tensor *tensor, uint32_t
     return WHIT_OK;
 }
 
-/* Finds the type of a tensor. A t2 tensor that t5 can store is read as t5: by default it then becomes t5, and t2
- * must be requested again. */
+/* Sets *type to the type as which a tensor is read. A t2 tensor that t5 can represent is read as t5: a conversion then
+ * stores t5 unless t2 is requested again. */
 static whit_status find_type(const whit_source *source, const whit_tensor *tensor, whit_tensor_type *type,
                              whit_error *error)
 {

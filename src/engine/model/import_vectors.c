@@ -10,7 +10,7 @@
 
 /* ---- GGUF -------------------------------------------------------------------------------------- */
 
-/* Returns the number of rows of a matrix of the file; 0 if it is absent. */
+/* Returns the number of rows of a matrix in the file; 0 if it is absent. */
 static uint32_t rows_of(const whit_gguf *gguf, const char *name)
 {
     const whit_gguf_tensor *tensor = whit_gguf_find_tensor(gguf, name);
@@ -41,7 +41,7 @@ whit_status whit_import_gguf_gemma_embedding(const whit_gguf_keys *k, whit_confi
     return WHIT_OK;
 }
 
-/* Makes all layers one kind without RoPE. */
+/* Makes all layers alike, without RoPE and without a window. */
 static void drop_ropes(whit_config *c)
 {
     c->n_ropes = c->n_kinds = c->rope_dim = c->window = 0;
@@ -135,13 +135,14 @@ whit_status whit_import_hf_bert(const struct whit_hf_importer *importer, whit_co
     if (!class->has_scores) return WHIT_OK;
     c->score_dense = true;
     c->n_labels = whit_json_count(json, whit_hf_node(config, "id2label"));
-    if (!c->n_labels) c->n_labels = 2; /* the default of transformers' PretrainedConfig */
+    if (!c->n_labels) c->n_labels = 2; /* default of transformers' PretrainedConfig */
     return WHIT_OK;
 }
 
 /* ---- folders: the modules of sentence-transformers ---------------------------------------------- */
 
-/* Reads "FOLDER/config.json" of a module, FOLDER being its "path" in modules.json. */
+/* Reads the file FOLDER/`name` of a module into *document; FOLDER is the module's "path" in modules.json. Sets `path`
+ * to "FOLDER/`name`". */
 static whit_status read_module(struct whit_hf_importer *importer, uint32_t entry, const char *name,
                                char path[WHIT_HF_MODULE_PATH_BYTES], whit_hf_document *document, whit_error *error)
 {
@@ -216,7 +217,7 @@ static whit_status read_dense(struct whit_hf_importer *importer, uint32_t entry,
     return whit_hf_open_safetensors(importer->hf, path, &modules->dense[modules->n_dense++], error);
 }
 
-/* Returns the last part of a class's name, such as "Pooling" of "sentence_transformers.models.Pooling". */
+/* Returns the last part of a module's class name, such as "Pooling" for "sentence_transformers.models.Pooling". */
 static const char *module_kind(const whit_json *json, uint32_t entry, size_t *n)
 {
     const char *type = whit_json_string(json, whit_json_get(json, entry, "type"), n);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT
- * Merges adapters into a model. The model is read as a source, in which changed tensors get a reader of their own. */
+ * Merges adapters into a model. The model is read as a source (source.h), in which changed tensors have a reader that
+ * adds the adapters. */
 #include "model/merge.h"
 
 #include "quant/requantise.h"
 
 #include <math.h>
 
-/* Describes one adapter's contribution to a matrix. */
+/* Describes what one adapter adds to a matrix. */
 struct term {
     const whit_adapter_pair *pair;
-    float *a; /* (rank, n_cols) times strength */
+    float *a; /* factor A (rank, n_cols), multiplied by the strength */
 };
 
-/* Describes a matrix that changes. */
+/* Describes a matrix that adapters change. */
 struct merged {
     const whit_tensor *tensor;
     whit_tensor_type type; /* type of the matrix in the new file */
     struct term *terms;
     size_t n_terms;
-    double *lost, *kept; /* (n_rows) sums of squares of the difference, and of the exact values */
+    double *lost, *kept; /* (n_rows) per row: sum of squares of the rounding errors, sum of squares of the exact
+                          * values */
     const whit_allocator *allocator;
 };
 
@@ -27,13 +29,13 @@ struct job {
     const whit_merge_adapter *adapters;
     size_t n_adapters;
     const whit_merge_options *options;
-    struct merged *merged; /* (n_tensors) the changes; tensors without terms do not change */
+    struct merged *merged; /* (n_tensors) changes by tensor; n_terms 0: the tensor does not change */
     whit_error *error;
 };
 
 /* ---- one row -------------------------------------------------------------------------------- */
 
-/* Adds a row of B times A to `values`, in double precision. */
+/* Adds row `row` of the product B A to `values`, in double precision. */
 static void add_term(const struct term *term, uint32_t row, uint32_t n, int8_t *codes, double *values)
 {
     uint32_t rank = term->pair->b.type.n_cols;
@@ -70,7 +72,7 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
     }
     whit_free(m->allocator, exact, bytes);
     if (isfinite(m->lost[row])) return WHIT_OK;
-    /* The sum is not finite, or its rounded form is not: f16, of weights or of scales, ends at 65,504. */
+    /* The sum, or its rounded form, is not finite: the largest f16, of a weight or of a scale, is 65,504. */
     return whit_fail(error, WHIT_ERROR_NUMERIC,
                      "tensor '%s': row %u: the sum is too large for %s; choose another codec, or a smaller strength",
                      source->name, row, whit_codec_find(m->type.codec)->name);
@@ -78,7 +80,7 @@ static whit_status read_row(const whit_source_tensor *source, uint32_t row, cons
 
 /* ---- choice of matrices and codecs ---------------------------------------------------------- */
 
-/* Sets the type of a changed matrix. */
+/* Sets the type that a changed matrix gets in the new file. */
 static whit_status choose_type(const struct job *job, const char *name, struct merged *m)
 {
     const whit_tensor_type *type = &m->tensor->type;
@@ -109,7 +111,7 @@ static whit_status choose_type(const struct job *job, const char *name, struct m
     return whit_tensor_type_check(&m->type, job->error);
 }
 
-/* Unpacks A, times the strength, as floats. */
+/* Unpacks factor A as floats and multiplies it by the strength. */
 static whit_status unpack_a(const struct job *job, const whit_merge_adapter *adapter, struct term *term)
 {
     const whit_tensor_type *a = &term->pair->a.type;

@@ -16,7 +16,7 @@ typedef struct whit_merge_adapter {
     float strength;
 } whit_merge_adapter;
 
-/* Holds the report on one changed matrix. error: RMS of the encoding's loss / RMS of the exact sum. */
+/* Reports on one changed matrix. error: RMS of the rounding errors divided by RMS of the exact sums. */
 typedef struct whit_merge_report {
     const char *name;
     const whit_tensor_type *from, *to;
@@ -29,12 +29,13 @@ typedef struct whit_merge_options {
     uint32_t n_threads; /* 0: one per physical core */
     whit_progress_fn *progress;
     void (*report)(void *user,
-                   const whit_merge_report *report); /* called after everything is written; NULL: no reports */
+                   const whit_merge_report *report); /* called for each changed matrix after everything is written;
+                                                      * NULL: no reports */
     void *user;
 } whit_merge_options;
 
-/* Writes the model of `weights`, stored at `path` (an .ndf file), into an opened, empty writer and commits it. Before
- * any work, refuses matrices whose codec cannot represent the sum. */
+/* Writes the model of `weights`, stored at `path` (an .ndf file), with the adapters merged into it, to an open, empty
+ * writer and commits it. Matrices whose codec cannot represent the sum are refused before any work is done. */
 whit_status whit_merge(const whit_weights *weights, const char *path, const whit_merge_adapter *adapters,
                        size_t n_adapters, const whit_merge_options *options, whit_ndf_writer *writer,
                        whit_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Compiles a graph: finds the nodes that are needed, converts them to steps, and groups the steps into phases. slots.c
- * places values in slots. */
+ * Compiles a graph: finds the nodes that are needed, lowers them (converts them to steps), and groups the steps into
+ * phases. slots.c places values in slots. */
 #include "model/plan.h"
 
 #include "model/plan_split.h"
@@ -71,7 +71,7 @@ struct compiler {
     whit_plan *plan;
     uint32_t first, end; /* nodes [first, end) are compiled */
     bool *needed;        /* by node: its result is needed */
-    uint32_t *map;       /* by graph value: its plan value */
+    uint32_t *map;       /* by graph value: number of its plan value; 0: it has none yet */
     whit_error *error;
 };
 
@@ -84,7 +84,7 @@ static bool is_kept(const struct compiler *c, whit_ref value)
     return false;
 }
 
-/* Returns the output of the attention that appends to a layer's cache; 0 if not found. */
+/* Returns the output of the attention that appends to the cache of layer `layer`; 0 if not found. */
 static whit_ref attention_of(const whit_graph *g, uint32_t layer)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -92,8 +92,8 @@ static whit_ref attention_of(const whit_graph *g, uint32_t layer)
     return 0;
 }
 
-/* Marks the nodes that the kept values need, walking backwards; shared attention also needs the attention of its
- * owner. */
+/* Marks the nodes that kept values need, from the last node to the first; shared attention also needs the attention of
+ * its owner. */
 static whit_status mark_needed(struct compiler *c)
 {
     const whit_graph *g = c->graph;
@@ -122,12 +122,12 @@ static whit_status mark_needed(struct compiler *c)
 static uint32_t add_value(struct compiler *c, whit_plan_value value)
 {
     whit_plan *plan = c->plan;
-    plan->values[plan->n_values++] = value; /* capacity was counted beforehand */
+    plan->values[plan->n_values++] = value; /* capacity_values is large enough (see whit_plan_compile) */
     return plan->n_values;
 }
 
-/* Returns the plan value of a graph value. A value that no node of the range computes is added as one that the caller
- * fills. */
+/* Returns the plan value of a graph value. A value that no node of the range computes is added as an external value,
+ * which the caller writes. */
 static uint32_t use(struct compiler *c, whit_ref value)
 {
     if (!value || c->map[value]) return value ? c->map[value] : 0;
@@ -162,8 +162,8 @@ static bool same_spec(const whit_acts_spec *a, const whit_acts_spec *b)
     return a->kind == b->kind && a->group == b->group && a->step == b->step && a->scale == b->scale;
 }
 
-/* Returns the value `input` in the activation format that the node's matrix reads; emits the conversion if it is
- * missing. */
+/* Returns the value `input`, converted to the activation format that the node's matrix reads. The step that converts it
+ * is emitted unless a step from number `since` on does so. */
 static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t input, uint32_t since)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -182,7 +182,8 @@ static uint32_t acts_of(struct compiler *c, const whit_node *node, uint32_t inpu
     return output;
 }
 
-/* Returns whether this matrix is a head that can be screened if only the largest logits are wanted. */
+/* Returns whether a matrix is a head that can be screened: its logits are estimated first, and only the largest are
+ * computed exactly. */
 static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t acts)
 {
     const whit_tensor_type *type = c->graph->resolver.type(c->graph->resolver.context, node->weight);
@@ -190,8 +191,9 @@ static bool can_screen(const struct compiler *c, const whit_node *node, uint32_t
         c->plan->values[acts - 1].acts.kind == WHIT_ACTS_I8 && c->plan->values[acts - 1].rows == WHIT_ROWS_SELECTED;
 }
 
-/* Lowers consecutive matrices, of experts or not, that read the same value: first the activation formats, then all
- * products, then the biases, so that the products form one phase. Returns the index of the node after the matrices. */
+/* Lowers consecutive matrices that read the same value (all of experts, or none): first the activation formats, then
+ * all products, then the biases, so that the products form one phase. Returns the index of the node after the
+ * matrices. */
 static uint32_t lower_linears(struct compiler *c, uint32_t i)
 {
     const whit_graph *g = c->graph;
@@ -207,7 +209,8 @@ static uint32_t lower_linears(struct compiler *c, uint32_t i)
         if (!c->needed[j]) continue;
         const whit_node *node = &g->nodes[j];
         uint32_t acts = acts_of(c, node, input, since), output = define(c, node->output);
-        if (node->bias >= 0) c->plan->values[output - 1].kept = false; /* the biased value is kept instead */
+        /* the value after adding the bias is kept instead */
+        if (node->bias >= 0) c->plan->values[output - 1].kept = false;
         emit(c,
              (whit_plan_step){.op = has_experts ? WHIT_PLAN_EXPERT_LINEAR : WHIT_PLAN_LINEAR,
                               .layer = node->layer,
@@ -241,7 +244,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
     step.op = WHIT_PLAN_ATTEND;
     step.input[0] = q;
-    step.input[1] = k; /* used for its width only, because keys are read from the cache */
+    step.input[1] = k; /* only its width is used, because keys are read from the cache */
     step.input[2] = 0;
     step.output = define(c, node->output);
     step.window = node->window;
@@ -250,7 +253,7 @@ static void lower_attention(struct compiler *c, const whit_node *node)
     emit(c, step);
 }
 
-/* Lowers attention that appends nothing, because its keys and values are already in the cache. */
+/* Lowers shared attention: it appends nothing, because an earlier layer has appended the keys and values. */
 static void lower_shared(struct compiler *c, const whit_node *node)
 {
     uint32_t q = use(c, node->input[0]);
@@ -313,7 +316,8 @@ static void lower_simple(struct compiler *c, const whit_node *node)
                           .constant = node->constant});
 }
 
-/* Lowers the nodes of the range whose values have a row set; values of experts run with the batch's rows. */
+/* Lowers the nodes of the range whose values belong to the row set `rows`; values of experts are lowered with
+ * WHIT_ROWS_BATCH. */
 static void lower(struct compiler *c, whit_row_set rows)
 {
     const whit_row_set other = rows == WHIT_ROWS_BATCH ? WHIT_ROWS_EXPERT : rows;
@@ -352,8 +356,8 @@ static uint8_t domain_of(const whit_plan_step *step)
     }
 }
 
-/* Returns whether `step` reads an output of the open phase. This is allowed in phases of rows, but not of tiles or
- * heads. */
+/* Returns whether `step` reads an output of the open phase. If so, it may join a phase of rows, but no phase of tiles
+ * or of experts. */
 static bool depends(const whit_plan *plan, const whit_plan_phase *phase, const whit_plan_step *step)
 {
     for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++)
@@ -382,7 +386,7 @@ static void make_phases(struct compiler *c)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Refuses a range that begins after a dispatch, because rows of experts need a dispatch of the same pass. */
+/* Refuses a range of nodes that begins within a layer's experts: rows of experts need a dispatch in the same pass. */
 static whit_status check_external(const whit_plan *plan, whit_error *error)
 {
     for (uint32_t v = 0; v < plan->n_values; v++)
@@ -403,8 +407,9 @@ whit_status whit_plan_compile(const whit_graph *graph, const whit_plan_options *
         return whit_fail(error, WHIT_ERROR_ARGUMENT, "the graph has %u nodes, so a plan cannot have its nodes %u to %u",
                          graph->n_nodes, c.first, c.end);
 
-    /* A node needs at most three steps (formats, product, and bias or rescoring) and two values, each of which may be
-     * gathered, and at most three external values. The split product of a delta rule's input needs three steps. */
+    /* A node needs at most three steps (formats, product, and bias or rescoring), two values and three external values.
+     * With ranks, each of the two values may need a gather, and the product of a delta rule's input may become three
+     * steps. */
     size_t n_nodes = c.end - c.first;
     plan->capacity_steps = (uint32_t)((options->ranks ? 7 : 3) * n_nodes);
     plan->capacity_values = (uint32_t)(5 * n_nodes);

@@ -5,7 +5,7 @@ struct fuser {
     const whit_plan *plan;
     const whit_fuse_options *options;
     whit_schedule *schedule;
-    bool *is_gone; /* by step of the plan: the step was fused into another one, or is not run */
+    bool *is_gone; /* by step of the plan: the step was fused into another step, or this schedule does not run it */
 };
 
 static const whit_plan_value *value_of(const struct fuser *f, uint32_t value)
@@ -19,13 +19,13 @@ static bool is_read_once(const struct fuser *f, uint32_t value)
     return value_of(f, value)->n_reads == 1 && !value_of(f, value)->kept;
 }
 
-/* Returns whether a step overwrites its input j. */
+/* Returns whether the output of a step has the same slot as its input j. */
 static bool is_in_place(const struct fuser *f, const whit_plan_step *step, int j)
 {
     return step->input[j] && step->output && value_of(f, step->input[j])->slot == value_of(f, step->output)->slot;
 }
 
-/* Returns the first step of the phase after `phase` if both have the same row set, else NULL. */
+/* Returns the first step of the next phase in the plan if that phase has the same row set; otherwise NULL. */
 static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase *phase)
 {
     const whit_plan_phase *next = phase + 1;
@@ -33,7 +33,7 @@ static const whit_plan_step *behind(const struct fuser *f, const whit_plan_phase
     return &f->plan->steps[next->first];
 }
 
-/* Returns whether a row set's schedule runs a phase. */
+/* Returns whether the schedule of row set `rows` runs a phase: phases of experts belong to BATCH. */
 static bool is_scheduled(const whit_plan_phase *phase, whit_row_set rows)
 {
     return phase->rows == rows || (phase->rows == WHIT_ROWS_EXPERT && rows == WHIT_ROWS_BATCH);
@@ -46,8 +46,8 @@ static void drop_step(struct fuser *f, const whit_plan_step *step)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Fuses a gate's matrix and the matrix that it gates, if they are alone in their phase, with the gate step that
- * follows. */
+/* Fuses two matrices that form a phase of their own with the gate step that follows: gate(x first) * (x second).
+ * Returns false if that is not possible. */
 static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *gate = &f->plan->steps[phase->first], *up = gate + 1, *gates = behind(f, phase);
@@ -65,7 +65,8 @@ static bool fuse_gated(struct fuser *f, const whit_plan_phase *phase, whit_plan_
     return true;
 }
 
-/* Fuses a matrix that is alone in its phase with the step that adds its product to a value in place. */
+/* Fuses a matrix that forms a phase of its own with the addition that follows, which must overwrite its other input.
+ * Returns false if that is not possible. */
 static bool fuse_added(struct fuser *f, const whit_plan_phase *phase, whit_plan_step *step)
 {
     const whit_plan_step *linear = &f->plan->steps[phase->first], *add = behind(f, phase);
@@ -91,8 +92,8 @@ static void fuse_linear(struct fuser *f, const whit_plan_phase *phase, whit_plan
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Returns whether steps i and i + 1, in a phase that ends at `end`, are a norm of whole rows and the int8 activations
- * of its output. */
+/* Returns whether steps i and i + 1 are a norm of whole rows and the int8 activations of its output; `end` is the end
+ * of their phase. */
 static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
 {
     if (i + 1 >= end) return false;
@@ -102,14 +103,14 @@ static bool is_norm_acts(const struct fuser *f, uint32_t i, uint32_t end)
         value_of(f, acts->output)->acts.kind == WHIT_ACTS_I8;
 }
 
-/* Returns whether whit_norm_acts_fn implements the gate. */
+/* Returns whether whit_norm_acts_fn can compute this gate. */
 static bool is_row_source(uint8_t gate)
 {
     return gate == WHIT_GATE_SILU || gate == WHIT_GATE_RELU2;
 }
 
-/* Fuses a norm with the activations that follow it, and with step i if that is the operation before the norm, into
- * `step`, which is the schedule's copy of step i. */
+/* Fuses step i with the norm and the activations that follow, into `step`, which is the schedule's copy of step i. Step
+ * i is the norm itself, or an addition or gate directly before it. */
 static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step *step)
 {
     const whit_plan_step *norm = &f->plan->steps[i];
@@ -123,7 +124,9 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
         step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
         drop_step(f, norm);
     }
-    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0; /* no other step reads the value */
+    if (step->op != WHIT_PLAN_ADD_NORM_ACTS)
+        step->output = 0; /* the value is not stored, because no other step reads
+                                                                * it */
     step->weight = norm->weight;
     step->head_dim = norm->head_dim;
     step->constant = norm->constant;
@@ -131,7 +134,8 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
     drop_step(f, norm + 1);
 }
 
-/* Returns the step that rotates an attention's queries in place, if no other step reads them; otherwise NULL. */
+/* Returns the step that rotates the queries of an attention in place if only the attention reads its output; otherwise
+ * NULL. */
 static const whit_plan_step *rope_of(const struct fuser *f, const whit_plan_step *attend)
 {
     const whit_plan_step *rope = attend;
@@ -167,7 +171,7 @@ static void fuse_step(struct fuser *f, const whit_plan_phase *phase, uint32_t i,
     }
 }
 
-/* Drops steps that run as part of a later step, and steps that do not run at all. */
+/* Marks steps that run as part of a later step (RoPE in attention), and rescoring if the head is not screened. */
 static void drop_first(struct fuser *f)
 {
     for (uint32_t i = 0; i < f->plan->n_steps; i++) {

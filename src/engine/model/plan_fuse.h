@@ -18,12 +18,12 @@
 #include "model/plan.h"
 
 typedef struct whit_fuse_options {
-    whit_row_set rows;      /* the row set whose steps are scheduled */
-    bool is_adapted;        /* products are not fused, because adapters are added to them */
-    bool is_screened;       /* the head's matrix is screened first instead of read whole */
-    bool rotates_in_attend; /* attention rotates its queries */
-    /* The functions return whether kernels offer the fused product for this number of rows; their arguments are steps
-     * of the plan. */
+    whit_row_set rows;      /* row set whose steps are scheduled */
+    bool is_adapted;        /* adapters are added to the products, so products are not fused */
+    bool is_screened;       /* the head is screened: its logits are estimated first */
+    bool rotates_in_attend; /* attention also rotates its queries */
+    /* These functions return whether kernels offer the fused product for the number of rows in question; the arguments
+     * are steps of the plan. */
     void *context;
     bool (*offers_gated)(void *context, const whit_plan_step *gate, const whit_plan_step *gated);
     bool (*offers_added)(void *context, const whit_plan_step *linear);

@@ -39,7 +39,8 @@ size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share)
     return n + n_steps * (sizeof(float) + sizeof(int32_t));
 }
 
-/* Returns the key heads that some value heads of a delta rule read; all key heads if they are not consecutive. */
+/* Returns the range of key heads that the value heads `heads` of a delta rule read; all key heads if those that they
+ * read are not consecutive. */
 static whit_columns key_heads_of(const whit_plan_step *step, whit_columns heads)
 {
     const uint32_t first = whit_delta_key_head(heads.begin, step->n_heads, step->n_key_heads, step->is_grouped);
@@ -99,12 +100,13 @@ void whit_split_kv_layers(const whit_ranks *ranks, const whit_plan *plan, whit_k
 
 struct splitter {
     whit_plan *plan;
-    const whit_plan_step *from; /* (n_from) the steps of the plan for one process */
+    const whit_plan_step *from; /* (n_from) the steps of the unsplit plan */
     uint32_t n_from;
-    uint8_t *parts; /* (n_values + 1) which columns of each value this rank has after the steps so far */
+    uint8_t *parts; /* (n_values + 1) HAS_...: which columns of each value this rank has computed so far */
 };
 
-enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS /* the channels of whit_split_channels; no gather completes them */ };
+/* HAS_CHANNELS: the channels of whit_split_channels; no gather completes them */
+enum { HAS_ALL, HAS_UNITS, HAS_CHANNELS };
 
 static whit_plan_value *value_of(const struct splitter *s, uint32_t value)
 {
@@ -142,16 +144,16 @@ static bool is_elementwise(const whit_plan_step *step)
     }
 }
 
-/* Returns whether a step computes each head of its output from the same head of its input. A norm of whole rows counts
- * as a norm of one head. */
+/* Returns whether a step computes each head of its output from the same head of its input. A norm of whole rows is a
+ * norm of one head. */
 static bool is_headwise(const struct splitter *s, const whit_plan_step *step)
 {
     return step->op == WHIT_PLAN_ROPE ||
         (step->op == WHIT_PLAN_NORM && step->head_dim && step->head_dim <= value_of(s, step->output)->width);
 }
 
-/* Returns the number of heads by which a value was computed before step i, through steps on columns or heads; 0 if it
- * was not computed by heads. */
+/* Returns the number of heads of the attention or delta rule that computed a value, looking back from step i through
+ * steps on columns or heads; 0 if the value was not computed from such heads. */
 static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t value)
 {
     while (i-- > 0) {
@@ -165,11 +167,13 @@ static uint32_t made_by_heads(const struct splitter *s, uint32_t i, uint32_t val
     return 0;
 }
 
-/* Returns the number of heads by which a step splits a value that it reads; 0 if it does not. */
+/* Returns the number of heads by which step i, a reader of the value, needs the value to be split; 0 if it does not
+ * need that. */
 static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value);
 
-/* Returns the number of heads (KV heads of attention, value heads of a delta rule) by which the readers of a value,
- * from step i on, need it to be split, through steps on columns or heads; 0 if other steps read it. */
+/* Returns the number of heads (KV heads of attention, value heads of a delta rule) by which all readers of a value,
+ * from step i on, need it to be split, also through steps on columns or heads; 0 if they disagree, or one does not need
+ * that. */
 static uint32_t heads_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     uint32_t n_heads = 0;
@@ -196,7 +200,8 @@ static uint32_t heads_read(const struct splitter *s, uint32_t i, uint32_t value)
     return heads_of(s, i + 1, step->output);
 }
 
-/* Returns the only step that reads a value, from step i on; NULL if several steps read it, or no step. */
+/* Returns the only step from step i on that reads a value; NULL if several steps read it, no step reads it, or it is
+ * kept. */
 static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = NULL;
@@ -209,15 +214,15 @@ static const whit_plan_step *only_reader(const struct splitter *s, uint32_t i, u
     return reader;
 }
 
-/* Returns the convolution of a delta rule if it is the only reader of a product's outputs; otherwise NULL. */
+/* Returns the convolution of a delta rule if it is the only reader of a value; otherwise NULL. */
 static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_t i, uint32_t value)
 {
     const whit_plan_step *reader = only_reader(s, i, value);
     return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
-/* Returns the number of columns of a unit of a matrix's outputs: whole tiles, and whole groups of the activations that
- * are computed from them. */
+/* Returns the number of columns in a unit of a matrix's outputs: a tile, or a group of the activations that are
+ * computed from the outputs, if its size is a multiple of a tile. */
 static uint32_t unit_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     for (; i < s->n_from; i++) {
@@ -246,7 +251,7 @@ static void cut_value(struct splitter *s, uint32_t value, uint32_t n_units, uint
 static void put_step(struct splitter *s, whit_plan_step step)
 {
     step.number = s->plan->n_steps;
-    s->plan->steps[s->plan->n_steps++] = step; /* capacity was counted beforehand */
+    s->plan->steps[s->plan->n_steps++] = step; /* capacity_steps is large enough (see whit_plan_compile) */
 }
 
 static void gather_value(struct splitter *s, uint32_t value, bool to_first)
@@ -264,7 +269,8 @@ static void gather_value(struct splitter *s, uint32_t value, bool to_first)
                               .to_first = to_first});
 }
 
-/* Emits the product of a delta rule's input: a step for each run of tiles that have channels of this rank's heads. */
+/* Splits the product of a delta rule's input: one step for each run of tiles that contain channels of this rank's
+ * heads. The last of these steps is left in *step. */
 static void split_delta_input(struct splitter *s, whit_plan_step *step, const whit_plan_step *convolution)
 {
     const uint32_t width = value_of(s, step->output)->width;
@@ -301,13 +307,14 @@ static void split_linear(struct splitter *s, uint32_t i, whit_plan_step *step)
         cut_value(s, step->output, n_heads, width / n_heads);
     } else {
         const uint32_t unit = unit_of(s, i + 1, step->output);
-        if (width < unit * s->plan->ranks->n_ranks) return; /* the value is small, so every rank computes all of it */
+        if (width < unit * s->plan->ranks->n_ranks) return; /* the value is narrow, so every rank computes all of it */
         cut_value(s, step->output, (width + unit - 1) / unit, unit);
     }
     step->is_split = true;
 }
 
-/* Splits the activations of split rows if a rank's columns are whole groups. */
+/* Splits the conversion of split rows to activations if a rank's columns are whole groups; otherwise gathers the rows
+ * first. */
 static void split_acts(struct splitter *s, whit_plan_step *step)
 {
     const whit_plan_value *input = value_of(s, step->input[0]);
@@ -333,14 +340,14 @@ static void split_attention(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Makes each rank rescore its own rows of the head: each of the largest logits of all rows is one of the largest of its
- * rank's rows. */
+/* Makes each rank rescore its own rows of the head's matrix: a largest logit of the whole head is also a largest logit
+ * of its rank. */
 static void split_rescore(const struct splitter *s, whit_plan_step *step)
 {
     step->is_split = is_partial(s, step->input[0]);
 }
 
-/* Makes a delta rule compute this rank's value heads, even if its input rows are whole. */
+/* Makes a delta rule compute only this rank's value heads, even if its inputs are complete. */
 static void split_delta(struct splitter *s, whit_plan_step *step)
 {
     for (int j = 0; j < 3; j++)
@@ -350,7 +357,8 @@ static void split_delta(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Makes steps on columns, or on heads, of split values compute the rank's own columns. */
+/* Makes a step on columns, or on heads, compute only this rank's columns if all its inputs are split alike; otherwise
+ * gathers the inputs. */
 static void split_columns(struct splitter *s, whit_plan_step *step)
 {
     const whit_plan_value *input = value_of(s, step->input[0]);
@@ -369,7 +377,7 @@ static void split_columns(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Splits a convolution, of a delta rule's channels or of columns. */
+/* Splits a convolution: by a delta rule's channels if its input has only these, else by columns. */
 static void split_convolution(struct splitter *s, whit_plan_step *step)
 {
     if (s->parts[step->input[0]] != HAS_CHANNELS) {
@@ -381,7 +389,7 @@ static void split_convolution(struct splitter *s, whit_plan_step *step)
     step->is_split = true;
 }
 
-/* Records in a convolution the heads of the delta rule, if that is the only reader of its output. */
+/* Records in a convolution the heads of the delta rule that is the only reader of its output. */
 static void note_delta(const struct splitter *s, uint32_t i, whit_plan_step *convolution)
 {
     const whit_plan_step *delta = only_reader(s, i + 1, convolution->output);
@@ -393,8 +401,8 @@ static void note_delta(const struct splitter *s, uint32_t i, whit_plan_step *con
     convolution->is_grouped = delta->is_grouped;
 }
 
-/* Records in attention steps the number of KV heads of their layer, and in convolutions the heads of their delta
- * rule. */
+/* Records in attention steps the number of KV heads of their layer, in n_key_heads, and in convolutions the heads of
+ * their delta rule. */
 static void note_heads(const struct splitter *s, whit_plan_step *steps)
 {
     for (uint32_t i = 0; i < s->n_from; i++) {
@@ -402,7 +410,8 @@ static void note_heads(const struct splitter *s, whit_plan_step *steps)
         if (step->op == WHIT_PLAN_CONV) note_delta(s, i, step);
         if (step->op == WHIT_PLAN_APPEND) step->n_key_heads = value_of(s, step->input[0])->width / step->head_dim;
         if (step->op != WHIT_PLAN_ATTEND) continue;
-        for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* finds the step that has appended the layer's keys */
+        for (uint32_t k = i; k-- > 0 && !step->n_key_heads;) /* search backwards for the step that appends the layer's
+                                                              * keys */
             if (steps[k].op == WHIT_PLAN_APPEND && steps[k].layer == step->layer)
                 step->n_key_heads = steps[k].n_key_heads;
     }

@@ -4,30 +4,30 @@
 #include "base/pages.h"
 #include "kernels/codec.h"
 
-#define MATRICES_MAX 4 /* maximum number of matrices of an expert: gate, up, down, and one in reserve */
+#define MATRICES_MAX 4 /* maximum number of matrices of one expert: gate, up, down, and one in reserve */
 
 struct layer_experts {
-    const whit_tensor *matrices[MATRICES_MAX]; /* stacked matrices of all experts of the layer */
+    const whit_tensor *matrices[MATRICES_MAX]; /* the layer's stacked matrices, each of all experts */
     uint32_t n_matrices;
     uint64_t bytes; /* number of bytes of one expert */
 };
 
-/* A unit is an expert of a layer, with number layer * n_experts + expert. The units in memory form a ring from the
- * least recently to the most recently used one; unit number n_units is the head of the ring. */
+/* Limits the memory of units; a unit is one expert of one layer, with number layer * n_experts + expert. The units in
+ * memory form a ring, from the least to the most recently used one; number n_units is the head of the ring. */
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;
-    /* Unit whose pages are released together with the next unit's; n_units: no such unit. */
+    /* The unit evicted last. Its pages are released once more when the next unit is evicted; n_units: no such unit. */
     uint32_t last_given;
     struct layer_experts *layers; /* (n_layers) experts of each layer */
-    uint32_t *newer, *older;      /* (n_units + 1) links of the ring */
+    uint32_t *newer, *older;      /* (n_units + 1) neighbours of each unit in the ring */
     bool *is_in;                  /* (n_units) the unit is in memory */
     whit_expert_counts counts;
 };
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* Calls `hint` for each part of an expert's matrices. */
+/* Calls `hint` for the memory of each part of an expert's matrices. */
 static void hint_unit(const whit_residency *r, uint32_t unit, void (*hint)(const void *begin, size_t size_bytes))
 {
     const struct layer_experts *layer = &r->layers[unit / r->n_experts];
@@ -42,7 +42,7 @@ static void hint_unit(const whit_residency *r, uint32_t unit, void (*hint)(const
 static void add_matrix(whit_residency *r, uint32_t layer, const whit_tensor *matrix)
 {
     struct layer_experts *to = &r->layers[layer];
-    if (to->n_matrices == MATRICES_MAX) return; /* further matrices are read without a budget */
+    if (to->n_matrices == MATRICES_MAX) return; /* further matrices are not limited */
     to->matrices[to->n_matrices++] = matrix;
     for (int p = 0; p < WHIT_PART_COUNT; p++) {
         to->bytes += matrix->part_bytes[p] / r->n_experts;
@@ -128,8 +128,8 @@ void whit_residency_want(whit_residency *r, uint32_t layer, const uint32_t *expe
     if (layer >= r->n_layers) return;
     const uint64_t bytes = r->layers[layer].bytes;
     uint64_t wanted = 0, kept = 0;
-    /* Chosen experts that are already in memory become the newest units first, so that they are not evicted for the
-     * other chosen experts. */
+    /* Chosen experts that are already in memory first become the most recently used units, so that they are not evicted
+     * in favour of the other chosen experts. */
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t unit = layer * r->n_experts + experts[i];
         *(r->is_in[unit] ? &kept : &wanted) += bytes;

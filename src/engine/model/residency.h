@@ -10,16 +10,16 @@
 
 typedef struct whit_residency whit_residency;
 
-/* Opens the residency of a plan's experts, whose matrices are in a file's mapping and must outlive it. A budget that is
- * smaller than the experts that one layer uses at a time is exceeded by that layer. Returns WHIT_ERROR_UNSUPPORTED if
- * the plan has no experts. */
+/* Limits the experts of a plan to bytes_max. Their matrices must be in a file's mapping and outlive the residency. A
+ * layer that uses more experts at a time than bytes_max allows exceeds the limit. Returns WHIT_ERROR_UNSUPPORTED if the
+ * plan has no experts. */
 whit_status whit_residency_open(const whit_plan *plan, const whit_tensor *tensors, uint64_t bytes_max,
                                 const whit_allocator *allocator, whit_residency **residency, whit_error *error);
 void whit_residency_close(whit_residency *residency); /* accepts NULL */
-/* Reports that a layer's router has chosen these experts, (n). Must be called by one thread at a time; allocates
- * nothing. */
+/* Reports that the router of a layer has chosen the experts `experts` (n). One thread at a time may call it; it
+ * allocates nothing. */
 void whit_residency_want(whit_residency *residency, uint32_t layer, const uint32_t *experts, uint32_t n);
-/* Returns the residency's counts; their struct_bytes is not set. */
+/* Returns the counts of the residency; their struct_bytes is 0. */
 const whit_expert_counts *whit_residency_counts(const whit_residency *residency);
 
 #endif

@@ -69,7 +69,7 @@ double whit_rope_yarn_magnitude(double factor, double scale)
     return factor > 1 ? 0.1 * scale * whit_log_f64(factor) + 1 : 1;
 }
 
-/* Returns the index, as a real number, of the pair that turns `turns` times within the original length. */
+/* Returns the index of the pair that makes `turns` turns within the original context, as a real number. */
 static double yarn_pair(const whit_rope *rope, double turns)
 {
     return rope->dims * whit_log_f64(rope->length / (2 * M_PI * turns)) / (2 * whit_log_f64(rope->theta));

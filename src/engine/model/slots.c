@@ -3,7 +3,7 @@
 
 #define NEVER UINT32_MAX
 
-/* Returns the number of bytes of n rows of a value in its slot, including strides. */
+/* Returns the number of bytes that n rows of a value occupy in its slot, including padding between rows. */
 static uint64_t value_bytes(const whit_plan_value *value, uint32_t n_rows)
 {
     if (value->acts.kind == WHIT_ACTS_F32) return (uint64_t)whit_plan_stride(value) * sizeof(float) * n_rows;
@@ -37,9 +37,9 @@ bool whit_plan_layout(whit_plan *plan, uint32_t n_batch_rows, uint32_t n_selecte
 }
 
 struct lives {
-    uint32_t *last_step; /* by value: last step that reads it, or NEVER if it is kept */
+    uint32_t *last_step; /* by value: index of the last step that reads it; NEVER if it is kept */
     uint32_t *last_phase;
-    uint32_t *owner; /* by slot: the value in it; 0: the slot is free */
+    uint32_t *owner; /* by slot: number of the value in it; 0: the slot is free */
 };
 
 /* Returns whether a step's output may overwrite its first input. These operations read each element before they
@@ -66,9 +66,9 @@ static void find_lives(const whit_plan *plan, struct lives *lives)
         if (plan->values[v - 1].kept) lives->last_step[v] = lives->last_phase[v] = NEVER;
 }
 
-/* Returns a free slot for a row of a value: the smallest that is large enough, or the largest one, which is then
- * enlarged. A kept value gets a new slot of its own: a step of several passes runs the whole plan once per pass, and
- * rows that an earlier pass kept must outlive the values of a later one. */
+/* Returns a free slot for a value: the smallest one whose rows are large enough; else the largest one, which is
+ * enlarged; else a new one. A kept value always gets a new slot: a step of several passes runs the whole plan once per
+ * pass, and rows that an earlier pass kept must not be overwritten by a later one. */
 static uint32_t take_slot(whit_plan *plan, struct lives *lives, uint32_t v)
 {
     const whit_plan_value *value = &plan->values[v - 1];
@@ -123,7 +123,8 @@ whit_status whit_slots_assign(whit_plan *plan, whit_error *error)
     for (uint32_t g = 0; g < plan->n_phases; g++) {
         const whit_plan_phase *phase = &plan->phases[g];
         for (uint32_t i = phase->first; i < phase->first + phase->n_steps; i++) {
-            const uint32_t output = plan->steps[i].output; /* all steps of a split product have the same output */
+            const uint32_t output = plan->steps[i].output; /* consecutive steps of a split product have the same output,
+                                                            * which is placed once */
             if (output && !(i && plan->steps[i - 1].output == output)) place_output(plan, &lives, i);
         }
         for (uint32_t s = 0; s < plan->n_slots; s++) {

@@ -5,9 +5,9 @@
 
 #include "model/plan.h"
 
-/* Assigns slots. Values of a phase live until the phase ends: its rows run on several threads at once, so a slot must
- * not be reused inside it. An operation may write over its first input if that value is not read later and has the same
- * shape. A kept value does not share its slot. */
+/* Assigns a slot to every value. A value lives until the end of the last phase that reads it: the rows of a phase run
+ * on several threads at once, so a slot must not be reused within a phase. An operation may overwrite its first input
+ * if no later step reads that value and both have the same shape. The slot of a kept value has no other value. */
 whit_status whit_slots_assign(whit_plan *plan, whit_error *error);
 
 #endif

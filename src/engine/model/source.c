@@ -139,8 +139,8 @@ whit_status whit_source_add_template(whit_source *source, const char *name, size
     return WHIT_OK;
 }
 
-/* Returns the row of the file for a canonical row. RoPE pairs are adjacent in the file (2i, 2i + 1), and half a head
- * apart in canonical order (i, i + half). */
+/* Returns the row of the file that stores a canonical row: the two rows of a RoPE pair are adjacent in the file (2i, 2i
+ * + 1), and half of rope_dim apart in canonical order (i, i + half). */
 static uint32_t unpermuted(const whit_source_tensor *tensor, uint32_t row)
 {
     uint32_t head_dim = tensor->unpermute_head_dim, rope_dim = tensor->unpermute_rope_dim;
@@ -255,7 +255,7 @@ static bool looks_like_ndf(const char *path)
     return whit_ndf_has_magic(head, n);
 }
 
-/* Opens the folder of a weights file as the model, because the file alone lacks the configuration. */
+/* Opens the folder that contains a weights file as the model, because the file alone lacks the configuration. */
 static whit_status import_beside(whit_source *source, const char *path, whit_error *error)
 {
     const char *slash = strrchr(path, '/');
@@ -291,7 +291,7 @@ whit_status whit_source_open(const char *path, const whit_allocator *allocator, 
     return whit_source_open_as(path, &usual, allocator, source, error);
 }
 
-/* Adds one line that names all skipped fields. */
+/* Adds one note that names all skipped fields. */
 static whit_status note_passed_over(whit_source *source, whit_error *error)
 {
     if (!source->passed_over.size_bytes) return WHIT_OK;
@@ -351,7 +351,7 @@ whit_status whit_source_open_as(const char *path, const whit_source_options *opt
     source->passed_over.allocator = allocator;
     set_program(source);
     whit_status status = import_source(source, error);
-    set_program(source); /* an .ndf file may contain another program */
+    set_program(source); /* an .ndf file may contain another program, which the option replaces */
     if (status == WHIT_OK) status = note_passed_over(source, error);
     if (status == WHIT_OK) status = check_runs(source, error);
     if (status != WHIT_OK) whit_source_close(source);

@@ -6,8 +6,8 @@
 
 #define MAKES_PICTURES "a program for diffusion: it makes pictures or films"
 
-/* Prefixes of names, in lower-case letters and digits, and the features that the family needs; specific prefixes
- * precede general ones. */
+/* Lists the beginnings of names, in lower-case letters and digits, with the features that the family would need;
+ * specific names precede general ones. */
 static const struct missing {
     const char *begin, *needs;
 } table[] = {

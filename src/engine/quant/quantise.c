@@ -8,8 +8,10 @@
 #include <math.h>
 
 #define FIT_ROUNDS 12
-#define TINIEST    6e-8f /* the smallest positive f16; scales are never smaller, so that none becomes zero for good */
-#define PIECE      4096  /* number of weights summed in single precision; a group may be a whole tensor */
+#define TINIEST    6e-8f /* the smallest positive f16; scales are never smaller, because a scale of 0 would stay 0 */
+/* number of weights that are summed in single precision before the sums are added in double; a group may be a whole
+ * tensor */
+#define PIECE 4096
 
 bool whit_quantise_knows(const whit_tensor_type *type)
 {
@@ -88,7 +90,7 @@ void whit_quantise_refit(const whit_loops *loops, const whit_tensor_type *type, 
         fields[0] = above / (float)n;
         return;
     case WHIT_CODEC_L2:
-    case WHIT_CODEC_Q2: /* magnitudes are a - b and a + b, so the border between them is a */
+    case WHIT_CODEC_Q2: /* the magnitudes of the levels are a - b and a + b; a is the border between them */
         split_levels(loops, w, n, fields[0], &above, &below, &count);
         float high = count > 0 ? above / count : fields[0];
         float low = count < (float)n ? below / ((float)n - count) : fields[0];
@@ -133,7 +135,7 @@ void whit_quantise_codes(const whit_tensor_type *type, const float *w, size_t n,
         case WHIT_CODEC_I8: codes[i] = (int8_t)whit_loop_i8_code(w[i], a); break;
         case WHIT_CODEC_B1: codes[i] = negative ? -1 : 1; break;
         case WHIT_CODEC_L2:
-        case WHIT_CODEC_Q2: /* bit 0: s; bit 1: e, which has the sign of s where the level is large */
+        case WHIT_CODEC_Q2: /* bit 0: the sign s; bit 1: the sign e, which equals s if the level is the larger one */
             codes[i] = (int8_t)((negative ? 0 : 1) | (negative != large ? 2 : 0));
             break;
         default: codes[i] = (int8_t)((w[i] > 0.5f * a) - (w[i] < -0.5f * a));

@@ -39,7 +39,7 @@ void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, 
     whit_codec_content_values(type, row, values);
 }
 
-/* Fits levels to each group by least squares and rounds the row to them. */
+/* For each group, fits the levels of the codec by least squares and rounds the row to them. */
 static void round_levels(const whit_tensor_type *type, const float *values, const whit_rows *row)
 {
     const whit_loops *loops = whit_loops_find();

@@ -6,17 +6,17 @@
 
 #include "kernels/codec.h"
 
-/* Returns the type that `codec` gets for a matrix of this shape. i8 and i8s have one f32 scale per row, i4 has f16
- * scales in groups of 32. */
+/* Returns the type of a matrix of this shape with codec `codec`. i8 and i8s have one f32 scale per row, i4 has f16
+ * scales of groups of 32. */
 whit_tensor_type whit_requantise_type(uint8_t codec, uint32_t n_rows, uint32_t n_cols);
 
-/* Converts the content of a row of type `type` to f32 values. */
+/* Converts a row of type `type` to f32 values. */
 void whit_requantise_values(const whit_tensor_type *type, const whit_rows *row, float *values);
-/* Quantises a row of values to `type`. For a type from whit_requantise_type the scale is the largest magnitude
- * divided by the largest code, rounded to the scale's type first. For other types of whit_quantise_knows with
- * scales per row or group, levels are fitted to each group by least squares. */
+/* Quantises a row of values to `type`. If whit_requantise_type gave the type, the scale is the largest magnitude
+ * divided by the largest code, rounded to the type of scales, before the codes are computed. For other types that
+ * whit_quantise_knows, with scales per row or group, levels are fitted to each group by least squares. */
 void whit_requantise_row(const whit_tensor_type *type, const float *values, const whit_rows *row);
-/* Returns whether all weights and scales of a row are finite after rounding: the largest f16 is 65,504. */
+/* Returns whether all weights and scales of a row are finite after rounding; the largest f16 is 65,504. */
 bool whit_requantise_is_finite(const whit_tensor_type *type, const whit_rows *row);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/bounds.h"
 #include "lang/core/vm.h"
 
-/* Elements of long vectors begin at pages. If one vector lay some cache lines before another one, modulo a page, loads
- * of the one would wait for stores to the other, because the processor compares only the addresses within a page. */
+/* Alignment of the elements of long vectors. If one vector began a few cache lines after another one, modulo a page,
+ * loads from one would wait for stores to the other, because the processor compares addresses only within a page. */
 enum { PAGE_BYTES = 4096 };
 
 static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_bytes)
@@ -42,7 +42,7 @@ static lang_array *take_array(whit_lang *vm, const lang_node *at, size_t data_by
 
 void lang_destroy(whit_lang *vm, lang_array *array)
 {
-    if (array == vm->lent) return; /* the array may be lent again */
+    if (array == vm->lent) return; /* the host's vector is not freed, because it may be lent again */
     if (array->previous)
         array->previous->next = array->next;
     else
@@ -162,8 +162,8 @@ lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, cons
     return out;
 }
 
-/* Applies an operation to quaternary vectors element by element. Comparisons give +1 if they hold and -1 otherwise. The
- * scales must agree, except for sums. */
+/* Applies an operation to quaternary vectors element by element. Comparisons give +1 if they are true, else -1. Sums
+ * and products may have different scales; all other operations require equal scales. */
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b)
 {
     const whit_quat_kernels *kernels = vm->options.quat;
@@ -193,7 +193,8 @@ lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, con
     whit_quat_compare_fn *compare = equal ? kernels->equal : kernels->less;
     whit_quat_view larger = swap ? x : y;
     compare(planes.extra, swap ? y : x, larger, words);
-    if (op == OP_MIN || op == OP_MAX) { /* less holds: takes a; for the maximum, b less than a: takes a */
+    if (op == OP_MIN || op == OP_MAX) { /* planes.extra is 1 where a < b, or, for the maximum, where b < a: take a
+                                         * there, else b */
         kernels->select(planes, planes.extra, x, y, words);
         out->scale = a->scale;
         return out;

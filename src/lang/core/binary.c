@@ -15,7 +15,7 @@ enum { ID_BYTES = 16, HEAD_BYTES = 64, TRIPLE_BYTES = 40, VERSION = 1, MAX_TRIPL
 
 enum predicate { IS_KIND = 1, HAS_OP, HAS_INTEGER, HAS_FLOAT, HAS_NAME, HAS_A, HAS_B, HAS_C, HAS_D };
 
-/* Maps the kinds of nodes to words, so that files do not depend on the values of the enum. */
+/* Maps the kinds of nodes to words, so that files do not depend on the numbers of lang_kind. */
 static const struct {
     uint8_t kind;
     char word[ID_BYTES];
@@ -46,8 +46,8 @@ struct node {
     uint32_t first, n; /* index of the first triple, number of triples */
 };
 
-/* Indexes the stored nodes by name, in a hash table with open addressing; the number of places is a power of two, and
- * at most half of the places are used. */
+/* A hash table with open addressing that finds stored nodes by name. The number of places is a power of two, and at
+ * most half of them are used. */
 struct index {
     struct node *places; /* an unused place has n = 0 */
     uint32_t n_places, n_nodes;
@@ -56,8 +56,8 @@ struct index {
 struct binary {
     const char *name;
     whit_error *error;
-    whit_buf *out;  /* output: triples after a header, or the text */
-    whit_buf stack; /* predicates and objects of unfinished nodes */
+    whit_buf *out;  /* output: the header and triples when encoding, the text when decoding */
+    whit_buf stack; /* predicates and objects of nodes whose children are being encoded */
     const uint8_t *triples;
     uint32_t n_triples;
     struct index index;
@@ -84,7 +84,7 @@ static struct node *find_node(const struct index *index, const uint8_t *triples,
     }
 }
 
-/* Makes space for one more entry. */
+/* Makes room for one more node in the index. */
 static bool grow_index(struct index *index, const uint8_t *triples)
 {
     if (index->n_nodes < index->n_places / 2) return true;
@@ -126,7 +126,8 @@ static bool push_name(struct binary *b, const char *name)
     return true;
 }
 
-/* Stores the triples pushed since `begin` as a node and returns its name in `id`. */
+/* Stores the triples pushed since `begin` as a node, unless an equal node is stored already; sets `id` to the node's
+ * name. */
 static whit_status pop(struct binary *b, size_t begin, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;
@@ -196,7 +197,7 @@ static whit_status encode_node(struct binary *b, const lang_node *node, uint8_t 
     return pop(b, begin, id);
 }
 
-/* Encodes functions in the order of the text; the list has the newest function first. */
+/* Encodes the functions in the order of the text; `function` is the newest one, and `next` leads to older ones. */
 static whit_status encode_functions(struct binary *b, const lang_function *function)
 {
     enum { MOST = 4096 };
@@ -296,7 +297,7 @@ static bool append_text(struct binary *b, const char *text)
                              b->name, WHIT_LANG_MAX_TEXT_BYTES);                                                       \
     } while (0)
 
-/* Finds the first triple of a node with a predicate; false if the node has no such triple. */
+/* Finds the first triple of a node that has the given predicate; returns false if there is none. */
 static bool triple_of(const struct binary *b, struct node node, uint32_t predicate, uint32_t *triple)
 {
     for (*triple = node.first; *triple < node.first + node.n; ++*triple)
@@ -304,7 +305,8 @@ static bool triple_of(const struct binary *b, struct node node, uint32_t predica
     return false;
 }
 
-/* Finds the next child with a predicate from triple *at on, and moves *at past it. */
+/* Finds the next child with the given predicate, from triple *at on, and sets *at to the triple after it; returns false
+ * if there is none. */
 static bool next_child(const struct binary *b, struct node node, uint32_t predicate, uint32_t *at, struct node *child)
 {
     for (; *at < node.first + node.n; ++*at)
@@ -324,7 +326,7 @@ static bool is_word(const struct binary *b, struct node node, const char word[ID
 {
     return predicate_at(b, node.first) == IS_KIND && memcmp(object_at(b, node.first), word, ID_BYTES) == 0;
 }
-/* Returns the kind of a node, which is 0 for NODE_INT; 255 if no text produces such a kind. */
+/* Returns the kind of a node, a lang_kind; 255 if no text produces such a node. */
 static uint8_t kind_of(const struct binary *b, struct node node)
 {
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -368,14 +370,15 @@ static whit_status say_number(struct binary *b, struct node node, uint8_t kind)
     else if (f > DBL_MAX)
         snprintf(text, sizeof text, "1e999");
     else
-        snprintf(text, sizeof text, "%.17e", f); /* always with an exponent, so that it is read as a float */
+        snprintf(text, sizeof text, "%.17e", f); /* with an exponent, so that the number is read as a float even if it
+                                                  * is whole */
     SAY(text);
     return WHIT_OK;
 }
 
 static whit_status say(struct binary *b, struct node node, unsigned level);
 
-/* Writes the text of a node's only child with a predicate, or of each such child. */
+/* Write the text of a node's child with the given predicate, or of all such children, separated by commas. */
 static whit_status say_one(struct binary *b, struct node node, uint32_t predicate, unsigned level)
 {
     struct node child;
@@ -403,7 +406,7 @@ static whit_status say_binary(struct binary *b, struct node node, const char *ma
     return WHIT_OK;
 }
 
-/* Writes an expression, in parentheses if it binds weaker than `level`. */
+/* Writes the text of an expression, in parentheses if its operator binds weaker than `level`. */
 static whit_status say_expression(struct binary *b, struct node node, uint8_t kind, unsigned level)
 {
     size_t op = op_of(b, node);
@@ -444,7 +447,7 @@ static whit_status say_expression(struct binary *b, struct node node, uint8_t ki
         TRY(say_list(b, node, HAS_A));
         SAY("]");
         return WHIT_OK;
-    default: /* NODE_INDEX, NODE_SLICE */
+    default: /* the kinds that remain: NODE_INDEX and NODE_SLICE */
         TRY(say_one(b, node, HAS_A, 11));
         SAY("[");
         TRY(say_one(b, node, HAS_B, 0));
@@ -555,8 +558,8 @@ static whit_status say_program(struct binary *b, struct node root)
     return say_statements(b, body);
 }
 
-/* Returns whether the triples of a node are sorted and only lists repeat a predicate, which makes searching for one
- * fast. */
+/* Returns whether the triples of a node are ordered by predicate and only lists repeat a predicate, as encoding writes
+ * them. */
 static bool is_ordered(const struct binary *b, struct node node)
 {
     static const char lists[][ID_BYTES] = {"block", "print", "call", "list", "function", "program"};
@@ -571,7 +574,7 @@ static bool is_ordered(const struct binary *b, struct node node)
     return predicate_at(b, node.first) == IS_KIND;
 }
 
-/* Reads the node that begins at triple `first`; the children of a node precede it. */
+/* Checks the node that begins at triple `first`, and adds it to the index. Its children must precede it. */
 static whit_status take_node(struct binary *b, uint32_t first, struct node *node, uint8_t id[WHIT_HASH_BYTES])
 {
     whit_hash hash;

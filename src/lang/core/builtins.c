@@ -3,12 +3,12 @@
 
 #include "lang/core/builtins.h"
 
-/* Lists the functions of the language. A signature consists of the argument types, ':' and the type of the result: i is
- * an integer, f a float, v a vector, q a quaternary vector; '*' repeats the preceding letter any number of times, at
- * least once. */
+/* Lists the functions of the language, with their signatures. A signature consists of the argument types, ':' and the
+ * type of the result: i is an integer, f a float, v a vector, q a quaternary vector; '*' means that the preceding type
+ * may be repeated any number of times. */
 static const struct {
     const char *name, *signatures;
-    bool is_op; /* the function is an operation on elements */
+    bool is_op; /* the function is an operation on elements (lang_op) */
     uint8_t number;
 } functions[] = {
     {"abs", "i:i f:f v:v q:q", true, OP_ABS},
@@ -55,7 +55,7 @@ static const struct {
 };
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 
-static const char letters[] = "-ifthvq"; /* the letter of each type */
+static const char letters[] = "-ifthvq"; /* letter of each whit_lang_type */
 
 bool lang_is_builtin(const char *name)
 {
@@ -71,7 +71,7 @@ const char *lang_builtin_name(lang_builtin builtin)
     return "?";
 }
 
-/* Returns whether a signature accepts these arguments, converting integers to floats if `widen`. */
+/* Returns whether a signature accepts these arguments; with `widen`, integers are accepted as floats. */
 static bool fits(const char *signature, const lang_node *argument, bool widen)
 {
     for (; *signature != ':'; signature++) {
@@ -100,7 +100,7 @@ bool lang_find_host(const whit_lang_host *host, const char *name, uint32_t *func
     return false;
 }
 
-/* Describes letters up to ':' as text: "an integer, a text". */
+/* Describes the types of a signature up to ':' as text, such as "an integer, a text". */
 static const char *describe_signature(const char *signature, char out[200])
 {
     out[0] = 0;
@@ -150,7 +150,7 @@ bool lang_to_float(lang_arena *arena, lang_node **node)
     return true;
 }
 
-/* Reports a call that matches no signature. */
+/* Reports a call whose arguments match none of the function's signatures. */
 static LANG_APART whit_status misfit(lang_source *source, const lang_node *call, const char *signatures)
 {
     char given[64] = "", has[200], wanted[300] = "", one[200];
@@ -195,7 +195,8 @@ whit_status lang_check_builtin(lang_source *source, lang_arena *arena, lang_node
     call->a = a;
     call->b = b;
     if ((call->op == OP_FLOAT || call->op == OP_INT) && a->type == result) {
-        lang_node *next = call->next; /* the argument already has that type */
+        lang_node *next = call->next; /* float() and int() of an argument that already has that type: the call is
+                                       * replaced by the argument */
         *call = *a;
         call->next = next;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Implements `print` and the functions of the language that do not work element by element. Sums of floats have sixteen
- * lanes: element i is added to lane i mod 16, and at the end the lanes are added in halves. */
+ * lanes: element i is added to lane i mod 16. At the end the upper half of the lanes is added to the lower half, until
+ * one lane is left. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,14 +35,15 @@ static void want_elements(whit_lang *vm, const lang_node *at, const lang_array *
     if (!a->n) lang_raise(vm, at, WHIT_ERROR_ARGUMENT, "an empty vector has no such element");
 }
 
-/* Computes the softmax of a vector. A value without other references is overwritten. */
+/* Returns the softmax of a vector; overwrites the vector if nothing else refers to it. */
 static lang_array *softmax(whit_lang *vm, const lang_node *at, lang_array *a)
 {
     lang_array *out = a->refs == 1 ? lang_retain(a) : lang_new_vec(vm, at, a->n);
     if (!a->n) return out;
     const lang_chunk_kernels *k = vm->kernels;
     float lanes[16] = {0}, most = lang_largest(k, a->x, a->n);
-    for (uint32_t begin = 0; begin < a->n; begin += LANG_CHUNK) { /* a chunk stays in the L1 cache */
+    /* chunk by chunk, so that elements stay in the L1 cache */
+    for (uint32_t begin = 0; begin < a->n; begin += LANG_CHUNK) {
         uint32_t n = a->n - begin < LANG_CHUNK ? a->n - begin : LANG_CHUNK;
         k->binary_scalar[OP_SUB](out->x + begin, a->x + begin, most, n);
         k->unary[OP_EXP](out->x + begin, out->x + begin, n);
@@ -70,7 +72,7 @@ static lang_array *rms_norm(whit_lang *vm, const lang_node *at, const lang_array
     return out;
 }
 
-/* Returns a key whose unsigned order is that of the numbers: -0 before 0, NaN last. */
+/* Returns a key for sorting: the unsigned order of keys is the order of the numbers, with -0 before 0 and NaN last. */
 static uint32_t sort_key(float x)
 {
     uint32_t bits;
@@ -79,8 +81,8 @@ static uint32_t sort_key(float x)
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* Sorts stably, so the result does not depend on the method: insertion sort for few elements, otherwise radix sort by
- * eleven bits of the keys at a time. */
+/* Returns a sorted copy of a vector. Both methods are stable, so the result does not depend on the method: insertion
+ * sort for few elements, else radix sort by eleven bits of the keys at a time. */
 static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
 {
     enum { FEW = 128, BITS = 11, PASSES = 3, BUCKETS = 1 << BITS };
@@ -121,7 +123,7 @@ static lang_array *sort(whit_lang *vm, const lang_node *at, const lang_array *a)
     return out;
 }
 
-/* Rotates the lanes of q by k: out[i] = q[(i - k) mod n]. */
+/* Rotates the elements of q by k positions: out[i] = q[(i - k) mod n]. */
 static lang_array *permute(whit_lang *vm, const lang_node *at, const lang_array *q, int64_t k)
 {
     lang_array *out = lang_new_quat(vm, at, q->n, q->scale);
@@ -134,15 +136,15 @@ static lang_array *permute(whit_lang *vm, const lang_node *at, const lang_array 
     return out;
 }
 
-/* Computes the majority of the signs, +1 or -1, in each lane; a tie of an even number of vectors takes the first
- * vector's sign. */
+/* Computes the majority of the signs, +1 or -1, for each element; with an even number of vectors, a tie gets the sign
+ * of the first vector. */
 static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *arguments, uint32_t n)
 {
     lang_array *out = lang_new_quat(vm, at, arguments[0].a->n, 0);
     for (uint32_t k = 1; k < n; k++) lang_same_length(vm, at, arguments[0].a, arguments[k].a);
     whit_quat_planes planes = lang_planes(out);
     for (uint32_t w = 0; w < whit_quat_words(out->n); w++) {
-        uint64_t counts[6] = {0}; /* bit-sliced: counts[i] has bit i of the number of ones in each lane */
+        uint64_t counts[6] = {0}; /* bit planes: bit i of each element's number of positive signs is in counts[i] */
         for (uint32_t k = 0; k < n; k++) {
             uint64_t carry = lang_view(arguments[k].a).sign[w];
             for (unsigned bit = 0; bit < 6; bit++) {
@@ -151,8 +153,8 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
                 carry = both;
             }
         }
-        /* The lanes with more than n / 2 ones and the lanes with exactly n / 2 are found by comparing from the highest
-         * bit. */
+        /* Compares the counts with n / 2, from the highest bit down: `more` gets the elements with more than n / 2
+         * positive signs, `equal` those with exactly n / 2. */
         uint64_t more = 0, equal = ~(uint64_t)0;
         for (unsigned bit = 6; bit-- > 0;) {
             uint64_t half = n / 2 >> bit & 1 ? ~(uint64_t)0 : 0;
@@ -166,7 +168,7 @@ static lang_array *bundle(whit_lang *vm, const lang_node *at, const lang_value *
     return out;
 }
 
-/* Counts the elements whose signs differ; without b, counts the negative elements (sign bit 0). */
+/* Returns the number of elements whose signs differ; if b is NULL, the number of negative elements (sign bit 0). */
 static int64_t count_signs(const lang_array *a, const lang_array *b)
 {
     uint32_t n_words = whit_quat_words(a->n);
@@ -227,7 +229,8 @@ static lang_array *select_of(whit_lang *vm, const lang_node *at, const lang_arra
     return out;
 }
 
-/* Rounds a vector to a quaternary one with the given scale or, without it, the scale with the least squared error. */
+/* Rounds a vector to a quaternary vector with scale 2^*given; if `given` is NULL, with the scale that has the least
+ * squared error. */
 static lang_array *quat(whit_lang *vm, const lang_node *at, const lang_array *a, const int64_t *given)
 {
     enum { PIECE = 65536 };
@@ -339,11 +342,12 @@ lang_value lang_call_builtin(whit_lang *vm, const lang_node *at, const lang_valu
 
 /* ---- printing --------------------------------------------------------------------------------- */
 
-/* Prints the shortest decimal that reads back as the same number. */
+/* Appends the shortest decimal number that reads back as `value`; single: as a float32. */
 static void print_float(whit_buf *out, double value, bool single)
 {
     char text[40];
-    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN); /* subnormal numbers have fewer digits */
+    /* subnormal numbers have fewer significant digits, so fewer are tried first */
+    bool tiny = fabs(value) < (single ? (double)FLT_MIN : DBL_MIN);
     int digits = 15;
     if (tiny)
         digits = 1;
@@ -388,7 +392,7 @@ static void print_value(whit_buf *out, lang_value value, uint8_t type)
 
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n)
 {
-    enum { STEPS = 64 }; /* steps charged per number: printing one takes a few hundred nanoseconds */
+    enum { STEPS = 64 }; /* number of steps charged per printed number: printing one takes a few hundred nanoseconds */
     whit_buf out = {.allocator = vm->options.allocator};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t numbers = PRINTED_MAX;

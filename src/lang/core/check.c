@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Checks programs: gives each name a slot and each expression a type. A function is checked again for every list of
- * argument types that it is called with; the type of its result is that of its first `return`. */
+ * argument types that it is called with; the type of its first `return` is the type of its result. */
 #include <stdio.h>
 
 #include "base/phrase.h"
@@ -8,7 +8,7 @@
 #include "lang/core/builtins.h"
 
 struct local {
-    const char *name; /* "" if the variable is hidden */
+    const char *name; /* "" if the variable's block has ended, or the variable has no name */
     uint8_t type;
 };
 
@@ -16,8 +16,8 @@ struct checker {
     lang_source *source;
     lang_arena *arena;
     lang_scope *scope;
-    lang_function *function; /* NULL: the outermost level */
-    struct local *locals;    /* local variables of `function` */
+    lang_function *function; /* function that is being checked; NULL: the outermost level */
+    struct local *locals;    /* local variables of `function`, by slot */
     uint32_t max_locals, n_locals, depth, levels, n_instances;
 };
 
@@ -51,7 +51,9 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
 {
     for (uint32_t i = c->scope->n_globals; i-- > 0;) {
         const lang_global *global = &c->scope->globals[i];
-        if (c->function && global->inner) continue; /* the variable of a block that is open at the moment */
+        if (c->function && global->inner)
+            continue; /* a variable of a block of the outermost level: functions cannot
+                                                     * use it */
         if (*global->name == *name && strcmp(global->name, name) == 0) {
             *slot = i;
             return true;
@@ -60,7 +62,7 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
     return false;
 }
 
-/* Declares a variable in a new slot; a slot without a name has "". */
+/* Declares a variable in a new slot; variables without a name are declared as "". */
 static whit_status declare(struct checker *c, const lang_node *at, const char *name, uint8_t type, uint32_t *slot)
 {
     if (*name && lang_is_builtin(name))
@@ -89,7 +91,7 @@ static uint32_t scope_begin(const struct checker *c)
     return c->function ? c->n_locals : c->scope->n_globals;
 }
 
-/* Ends a block: its names are hidden. Slots are never reused, so a slot's type never changes. */
+/* Ends a block: its names can no longer be found. Slots are never reused, so the type of a slot never changes. */
 static void scope_end(struct checker *c, uint32_t begin)
 {
     if (c->function)
@@ -107,7 +109,7 @@ static LANG_APART whit_status mistyped(struct checker *c, const lang_node *at, c
     return lang_fail(c->source, at->line, at->column, "%s, not %s", what, whit_lang_type_name(type));
 }
 
-/* Converts an integer expression to float. */
+/* Converts an integer expression to float; leaves other types unchanged. */
 static whit_status to_float(struct checker *c, lang_node **node)
 {
     if ((*node)->type != WHIT_LANG_INT) return WHIT_OK;
@@ -130,8 +132,8 @@ static whit_status check_name(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* Refuses operands without a value, texts and host values: programs can only pass texts and host values to
- * functions. */
+/* Refuses operands without a value, texts and values of the host: programs can only pass texts and values of the host
+ * to functions. */
 static whit_status check_operand(struct checker *c, const lang_node *operand, const char *what)
 {
     bool has = operand->type != WHIT_LANG_NONE && operand->type != WHIT_LANG_TEXT && operand->type != WHIT_LANG_HOST;
@@ -153,7 +155,8 @@ static whit_status check_unary(struct checker *c, lang_node *node)
     return WHIT_OK;
 }
 
-/* The messages are complete, because composing them would need a buffer on the stack of every nested expression. */
+/* The messages are stored as a whole, because composing them would need a buffer in the stack frame of every nested
+ * expression. */
 static const char *const wants_integers[] = {
     [OP_MOD - OP_MOD] = "'%' needs integers",  [OP_SHL - OP_MOD] = "'<<' needs integers",
     [OP_SHR - OP_MOD] = "'>>' needs integers", [OP_AND - OP_MOD] = "'&' needs integers",
@@ -230,7 +233,7 @@ static lang_node *copy_list(struct checker *c, const lang_node *node)
     return first;
 }
 
-/* Counts the variables that a body may declare. */
+/* Returns an upper bound of the number of variables that a body declares. */
 static uint32_t count_locals(const lang_node *node)
 {
     uint32_t n = 0;
@@ -374,7 +377,8 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         node->global = !c->function;
         if (!c->function && c->depth == 0 && find_global(c, node->name, &begin) &&
             c->scope->globals[begin].type == node->type) {
-            node->slot = begin; /* the variable is defined again, as is usual in interactive sessions */
+            node->slot = begin; /* the same variable is defined again with the same type, as is usual in interactive
+                                 * sessions: it becomes an assignment */
             node->kind = NODE_ASSIGN;
             return WHIT_OK;
         }
@@ -395,7 +399,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         begin = scope_begin(c);
         node->global = !c->function;
         uint32_t limit;
-        c->depth++; /* the counter belongs to the loop */
+        c->depth++; /* the counter belongs to the loop's block */
         TRY(declare(c, node, name, WHIT_LANG_INT, &node->slot));
         TRY(declare(c, node, "", WHIT_LANG_INT, &limit));
         c->depth--;
@@ -437,7 +441,7 @@ static LANG_APART whit_status check_statement(struct checker *c, lang_node *node
         }
         return WHIT_OK;
     case NODE_EXPRESSION: return check_node(c, node->a);
-    default: return WHIT_OK; /* break, continue */
+    default: return WHIT_OK; /* break and continue need no check */
     }
 }
 

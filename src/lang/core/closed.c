@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes loops in closed form. One round of straight-line integer assignments that are affine in the variables, in
- * any order, is a matrix over the integers modulo 2^64; n rounds are its n-th power.
+ * Computes loops in closed form. If the body of a loop is a list of integer assignments that are affine in the
+ * variables, one round is a multiplication by a matrix over the integers modulo 2^64, and n rounds are its n-th power.
  *
  * For counting loops the matrix is M = 1 + N with N^d = 0, so M^n v is the sum of C(n, j) N^j v over j < d; other
  * powers are computed by squaring. Modulo 2^64, d may exceed the number of rows: x = x * 257 has N = 256 and d = 8. */
@@ -11,9 +11,10 @@ enum { MAX = LANG_AFFINE_MAX };
 
 struct finder {
     const lang_node *loop;
-    uint32_t n; /* number of variables */
+    uint32_t n; /* number of variables found so far */
     uint32_t slots[MAX];
-    uint64_t rows[MAX][MAX]; /* variables as rows of coefficients; column MAX - 2: the counter, MAX - 1: one */
+    uint64_t rows[MAX][MAX]; /* each variable after the statements so far, as coefficients of the variables before the
+                              * round; column MAX - 2: the counter, MAX - 1: the constant 1 */
 };
 
 static bool variable(struct finder *f, uint32_t slot, uint32_t *index)
@@ -27,7 +28,7 @@ static bool variable(struct finder *f, uint32_t slot, uint32_t *index)
     return true;
 }
 
-/* Converts an expression to a row of coefficients; false if the expression is not affine. */
+/* Sets `row` to the coefficients of an expression; returns false if the expression is not affine. */
 static bool row_of(struct finder *f, const lang_node *e, uint64_t row[MAX])
 {
     uint64_t a[MAX], b[MAX];
@@ -52,7 +53,7 @@ static bool row_of(struct finder *f, const lang_node *e, uint64_t row[MAX])
     case NODE_BINARY:
         if ((e->op != OP_ADD && e->op != OP_SUB && e->op != OP_MUL) || !row_of(f, e->a, a) || !row_of(f, e->b, b))
             return false;
-        if (e->op == OP_MUL) { /* one side is a constant */
+        if (e->op == OP_MUL) { /* at least one operand must be a constant */
             uint64_t a_rest = 0, b_rest = 0;
             for (k = 0; k < MAX - 1; k++) {
                 a_rest |= a[k];
@@ -120,8 +121,8 @@ lang_affine *lang_affine_find(lang_arena *arena, const lang_node *loop)
     return affine;
 }
 
-/* Returns C(n, j) modulo 2^64. The factors of j! are first divided out of the factors n, n - 1, ... of the
- * numerator. */
+/* Returns the binomial coefficient C(n, j) modulo 2^64. Before multiplying, the factors of j! are divided out of the
+ * factors n, n - 1, ... of the numerator. */
 static uint64_t binomial(uint64_t n, uint32_t j)
 {
     uint64_t factors[MAX], product = 1;

@@ -27,8 +27,8 @@ INT(int_keep)
     return frame[c->slot].i = c->x->i(c->x, frame);
 }
 
-/* Defines four forms of an integer operation by its operands: any and any, any and constant, slot and slot, slot and
- * constant. */
+/* Defines four forms of an integer operation, by its operands: two expressions; an expression and a constant; two
+ * variables of the frame; a variable of the frame and a constant. */
 #define INT_FORMS(OP)                                                                                                  \
     INT(int_##OP##_any)                                                                                                \
     {                                                                                                                  \
@@ -61,7 +61,7 @@ INT(int_divide)
     if (b == 0) lang_raise(c->vm, c->node, WHIT_ERROR_ARGUMENT, "division of %lld by zero", (long long)a);
     return lang_i64_binary(c->node->op, a, b);
 }
-/* Divides by a constant other than 0 and -1. */
+/* Divides by a constant that is neither 0 nor -1. */
 INT(int_divide_k)
 {
     return c->x->i(c->x, frame) / c->k;
@@ -134,7 +134,7 @@ typedef double float_fn(const lang_code *c, lang_value *frame);
 #define FLOAT_ROW(OP) [OP_##OP] = float_##OP,
 static float_fn *const float_forms[N_BINARY] = {FLOAT_OPS(FLOAT_ROW)};
 
-/* Returns an element of a vector; float_index_slot reads a variable's vector without counting a reference. */
+/* Return an element of a vector. float_index_slot reads a variable's vector without counting a reference. */
 FLOAT(float_index)
 {
     lang_array *a = c->x->a(c->x, frame);
@@ -273,7 +273,7 @@ RUN(assign_elements)
 {
     return lang_elements_in_place(c->x, frame) ? LANG_GO_ON : assign_array(c, frame);
 }
-/* Adds one word of `from` to `to` with the same arithmetic as the kernel. */
+/* Adds word i of `from` to `to`, with the same arithmetic as the kernel `add`. */
 static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i)
 {
     uint64_t t = to.extra[i] | from.extra[i], x = to.sign[i], y = from.sign[i], sign = (x & y) | (t & (x | y));
@@ -281,8 +281,8 @@ static inline void add_word(whit_quat_planes to, whit_quat_view from, uint32_t i
     to.sign[i] = sign;
 }
 
-/* Adds b to a in place (q += b); false if the two vectors do not allow this. The kernel is called only for more than a
- * few words, as the call costs more for fewer. */
+/* Adds b to a in place (q += b); returns false if a is shared, or lengths or scales differ. For up to FEW_WORDS words,
+ * calling the kernel would cost more than adding here. */
 static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
 {
     enum { FEW_WORDS = 2 };
@@ -297,7 +297,7 @@ static bool add_in_place(const lang_code *c, lang_array *a, const lang_array *b)
     if (words > 1) add_word(lang_planes(a), lang_view(b), 1);
     return true;
 }
-/* Runs q = q + e for quaternary vectors, in place if possible. */
+/* Runs q = q + e for quaternary vectors; in place if possible, else with a new vector. */
 RUN(assign_quat_sum)
 {
     lang_array *a = lang_array_of(c->vm, c->x->node->a, frame[c->slot].a), *b = c->x->y->a(c->x->y, frame);
@@ -308,7 +308,7 @@ RUN(assign_quat_sum)
     lang_release(c->vm, b);
     return LANG_GO_ON;
 }
-/* Runs q = q + e in place without counting a reference if e is a variable. */
+/* Runs q = q + e where e is a variable; in place, no reference is counted. */
 RUN(assign_quat_sum_slot)
 {
     lang_array *a = frame[c->slot].a, *b = frame[c->slot2].a;
@@ -416,7 +416,7 @@ lang_code *lang_code_new(lang_compiler *c, const lang_node *node)
     lang_code *code = lang_arena_take(&c->vm->arena, sizeof *code);
     if (!code) {
         c->failed = true;
-        return (lang_code *)&none; /* the shared object is never written, because callers check `failed` first */
+        return (lang_code *)&none; /* this shared object is never written, because callers check `failed` first */
     }
     code->vm = c->vm;
     code->node = node;
@@ -456,8 +456,8 @@ static LANG_APART void compile_function(lang_compiler *c, lang_function *functio
     c->failed |= inner.failed;
 }
 
-/* Compiles the functions that a tree calls, in the same order as the checker, so that new functions nest equally,
- * within LANG_MAX_NEW_LEVELS. */
+/* Compiles the functions that a tree calls, in the order in which the checker checks them, so that the nesting of new
+ * functions stays within LANG_MAX_NEW_LEVELS here, too. */
 static void compile_functions(lang_compiler *c, const lang_node *e)
 {
     for (; e && !c->failed; e = e->next) {
@@ -523,7 +523,7 @@ static void compile_operator(lang_compiler *c, lang_code *code, lang_node *e)
         code->f = float_unary;
 }
 
-/* Sets the function that fits the type of an expression, one of three. */
+/* Sets the function of a node that evaluates an expression of this type: i, f or a. */
 static void by_type(lang_code *code, uint8_t type, int_fn *i, float_fn *f,
                     lang_array *a(const lang_code *, lang_value *))
 {
@@ -592,7 +592,7 @@ const lang_code *lang_compile_expression(lang_compiler *c, lang_node *e)
         code->x = lang_compile_expression(c, e->a);
         code->f = float_index;
         break;
-    default: /* NODE_SLICE */
+    default: /* the kind that remains: NODE_SLICE */
         code->x = lang_compile_expression(c, e->a);
         code->y = lang_compile_expression(c, e->b);
         code->z = lang_compile_expression(c, e->c);
@@ -623,14 +623,14 @@ static void compile_assign(lang_compiler *c, lang_code *code, lang_node *s)
         }
     }
     if (!c->failed && s->type == WHIT_LANG_VEC && (e->kind == NODE_BINARY || e->kind == NODE_UNARY)) {
-        lang_code *elements = (lang_code *)code->x; /* the chain may overwrite the variable */
+        lang_code *elements = (lang_code *)code->x; /* lets the chain write its result into the variable */
         elements->n = 1;
         elements->target = s->slot;
         if (elements->elements->native && elements->elements->is_simple) code->s = assign_elements;
     }
 }
 
-/* Compiles a statement to closures, whatever the tier. */
+/* Compiles a statement to closures (tier 1), whatever tier is requested. */
 static LANG_APART const lang_code *compile_plainly(lang_compiler *c, lang_node *s)
 {
     lang_code *code = lang_code_new(c, s);
@@ -677,7 +677,7 @@ static LANG_APART const lang_code *compile_plainly(lang_compiler *c, lang_node *
         compile_list(c, code, s->a, lang_compile_expression);
         code->s = run_print;
         break;
-    default: /* NODE_EXPRESSION */
+    default: /* the kind that remains: NODE_EXPRESSION */
         code->x = lang_compile_expression(c, s->a);
         code->s = run_expression;
         break;
@@ -699,7 +699,7 @@ bool lang_compile(whit_lang *vm, lang_node *program)
 {
     lang_compiler c = {.vm = vm};
     compile_functions(&c, program);
-    if (c.failed) return false; /* functions that were compiled in part are removed together with the text */
+    if (c.failed) return false; /* functions that were compiled only in part are removed together with the text */
     lang_optimise o = {&vm->arena, &vm->scope, NULL, vm->options.no_closed_forms, false};
     lang_optimise_tree(&o, program);
     vm->compiled = (void *)compile_statement(&c, program);

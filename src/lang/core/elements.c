@@ -10,13 +10,13 @@ struct builder {
     lang_elements *e;
     uint32_t max_depth;
     lang_node *leaf_nodes[LANG_LEAVES], *scalar_nodes[LANG_LEAVES];
-    uint8_t of_value[LANG_VALUES]; /* for each value a leaf with as many elements */
-    uint8_t like[LANG_LEAVES];     /* leaves that are known to have equal lengths have equal numbers */
+    uint8_t of_value[LANG_VALUES]; /* for each value, a leaf that has the same length */
+    uint8_t like[LANG_LEAVES];     /* leaves whose lengths are known to be equal have the same number */
     lang_element_op values[LANG_VALUES];
     bool full;
 };
 
-enum { VALUE = LANG_LEAVES }; /* numbers from VALUE on are values, lower ones are leaves */
+enum { VALUE = LANG_LEAVES }; /* operands from VALUE on are values, lower ones are leaves */
 
 static bool is_elementwise(const lang_node *e)
 {
@@ -54,7 +54,7 @@ static uint8_t leaf_of(const struct builder *b, uint8_t x)
     return x < VALUE ? x : b->of_value[x - VALUE];
 }
 
-/* Adds a check that two vectors have equal lengths, unless earlier checks imply it. */
+/* Adds a check that two vectors have the same length, unless earlier checks imply it. */
 static void meet(struct builder *b, const lang_node *at, uint8_t x, uint8_t y)
 {
     uint8_t from = b->like[leaf_of(b, y)], to = b->like[leaf_of(b, x)];
@@ -98,7 +98,8 @@ static uint8_t build_element(struct builder *b, lang_node *node, uint32_t depth)
     return emit(b, form, node->op, x, y);
 }
 
-/* Replaces the numbers of values by registers; a register is free again after its value's last use. */
+/* Replaces numbers of values by numbers of registers; a register is free after the last use of its value. Returns false
+ * if there are too few registers. */
 static bool give_registers(lang_elements *e)
 {
     uint32_t last[LANG_VALUES] = {0};
@@ -129,7 +130,7 @@ static bool give_registers(lang_elements *e)
     return true;
 }
 
-/* Computes up to LANG_CHUNK elements; returns their address, which is `out` or, if `out` is NULL, a register. */
+/* Computes n <= LANG_CHUNK elements; returns their address, which is `out` or, if `out` is NULL, a register. */
 static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const float *const *x, uint32_t n,
                               float *out)
 {
@@ -148,7 +149,7 @@ static const float *run_chunk(const whit_lang *vm, const lang_elements *e, const
     return to;
 }
 
-/* Computes elements from `begin` on, chunk by chunk. */
+/* Computes the elements from `begin` on, chunk by chunk: writes them to `out`, or adds them to `lanes`. */
 static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t begin, float *out, float *lanes)
 {
     whit_lang *vm = c->vm;
@@ -168,8 +169,8 @@ static void run_chunks(const lang_code *c, lang_array *const *arrays, uint32_t b
 
 enum { BLOCK = 16 };
 
-/* Computes all elements. Machine code computes whole blocks of sixteen, except the first block if the largest element
- * is sought; run_chunks computes the rest. */
+/* Computes all elements. If there is machine code, it computes the whole blocks of sixteen elements (except the first
+ * block if the largest element is wanted), and run_chunks computes the rest. */
 static void run_all(const lang_code *c, lang_array *const *arrays, float *out, float *lanes)
 {
     const whit_lang *vm = c->vm;
@@ -192,8 +193,8 @@ static void run_all(const lang_code *c, lang_array *const *arrays, float *out, f
     if (begin < n) run_chunks(c, arrays, begin, out, lanes);
 }
 
-/* Reads the operands of the chain. References to variables of the frame are not counted: nothing assigns to them
- * meanwhile. */
+/* Evaluates the operands of the chain. References to variables of the frame are not counted: nothing assigns to them
+ * while the chain runs. */
 static void read_operands(const lang_code *c, lang_value *frame, lang_array **arrays)
 {
     lang_elements *e = c->elements;
@@ -210,7 +211,7 @@ static void read_operands(const lang_code *c, lang_value *frame, lang_array **ar
         else
             arrays[k] = e->leaves[k]->a(e->leaves[k], frame);
     }
-    /* The scalars are stored only now, because evaluating an operand may have run this same chain. */
+    /* The scalars are stored only now, because evaluating an operand may have run this same chain recursively. */
     for (uint32_t i = 0; i < e->n_reads; i++)
         if (e->reads[i].what == LANG_READ_SCALAR) e->constants[e->reads[i].a] = scalars[e->reads[i].a];
 }
@@ -221,9 +222,9 @@ static void release_operands(whit_lang *vm, const lang_elements *e, lang_array *
         if (e->slots[k] < 0) lang_release(vm, arrays[k]);
 }
 
-/* Returns an array without other references that can hold the result: the variable that is assigned, or an intermediate
- * value; NULL if there is no such array. The variable is not used if the run may end in the middle of the elements,
- * because it must then keep its value. */
+/* Returns an array that may be overwritten with the result: the assigned variable's array or an intermediate value, if
+ * nothing else refers to it; NULL if there is none. The variable's array is not used if the run may be stopped in the
+ * middle of the elements, because the variable must then keep its value. */
 static lang_array *reusable(const lang_code *c, const lang_value *frame, lang_array *const *arrays)
 {
     const lang_elements *e = c->elements;
@@ -283,7 +284,8 @@ static double run_reduction(const lang_code *c, lang_value *frame)
     return c->node->op == FN_MEAN ? sum / n : sum;
 }
 
-/* Compiles the chain of a node with as many levels as one loop supports; deeper levels become separate chains. */
+/* Compiles the chain of a node, as many levels of the tree as one loop supports; deeper levels become chains of their
+ * own. */
 static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t as)
 {
     const whit_allocator *allocator = c->vm->options.allocator;
@@ -291,11 +293,11 @@ static lang_elements *compile_chain(lang_compiler *c, lang_node *node, uint8_t a
     struct builder *b = e ? whit_alloc(allocator, sizeof *b) : NULL;
     const whit_lang_jit *jit = c->vm->options.tier >= WHIT_LANG_NATIVE ? c->vm->options.jit : NULL;
     if (!b) {
-        c->vm->arena.failed |= e != NULL; /* memory ran out; the limit was not reached */
+        c->vm->arena.failed |= e != NULL; /* memory is exhausted, as opposed to the arena's limit */
         c->failed = true;
         return NULL;
     }
-    for (uint32_t depth = LANG_REGISTERS - 2; depth > 0; depth /= 2) { /* one level always fits */
+    for (uint32_t depth = LANG_REGISTERS - 2; depth > 0; depth /= 2) { /* a chain of one level always fits */
         *e = (lang_elements){.as = as};
         *b = (struct builder){.c = c, .e = e, .max_depth = depth};
         build_element(b, node, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Computes before a program runs what is already known then (constant folding). Results keep every bit, because folding
- * calls the tree walker's functions and reorders nothing. */
+ * Optimises trees: folds constants, computes equal values once, unrolls short loops. Results keep every bit, because
+ * folding calls the tree walker's functions and reorders nothing. */
 #include "lang/core/scalar.h"
 
 /* ---- constants -------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static void fold_unary(lang_node *e)
     else if (a->kind == NODE_FLOAT)
         e->op == OP_INT ? become_int(e, lang_to_int(a->f)) : become_float(e, lang_f64_unary(e->op, a->f));
     else if (e->op == OP_NEG && a->kind == NODE_UNARY && a->op == OP_NEG)
-        become(e, a->a); /* exact for every type */
+        become(e, a->a); /* exact for operands of any type */
 }
 
 static bool is_int(const lang_node *e, int64_t value)
@@ -44,7 +44,8 @@ static void fold_binary(lang_node *e)
 {
     const lang_node *a = e->a, *b = e->b;
     if (a->kind == NODE_INT && b->kind == NODE_INT) {
-        if ((e->op == OP_DIV || e->op == OP_MOD) && b->i == 0) return; /* fails only if it is reached */
+        /* a division by 0 must fail only if it is executed */
+        if ((e->op == OP_DIV || e->op == OP_MOD) && b->i == 0) return;
         become_int(e, lang_i64_binary(e->op, a->i, b->i));
     } else if (a->kind == NODE_FLOAT && b->kind == NODE_FLOAT) {
         if (e->type == WHIT_LANG_INT)
@@ -73,11 +74,11 @@ static bool same(const lang_node *a, const lang_node *b)
     case NODE_SLOT: return a->slot == b->slot && a->global == b->global;
     case NODE_UNARY: return same(a->a, b->a);
     case NODE_BINARY: return same(a->a, b->a) && same(a->b, b->b);
-    default: return false; /* calls and elements are never shared */
+    default: return false; /* calls and elements of vectors are never shared */
     }
 }
 
-/* Returns whether a scalar expression consists only of operators, slots and constants. */
+/* Returns whether a scalar expression consists only of operators, variables and constants. */
 static bool pure(const lang_node *e)
 {
     return e->kind == NODE_INT || e->kind == NODE_FLOAT || e->kind == NODE_SLOT ||
@@ -137,7 +138,7 @@ static void share(struct seen *seen, lang_node *e)
     }
     switch (e->kind) {
     case NODE_ALSO:
-    case NODE_ELSE: share(seen, e->a); return; /* b may not be evaluated */
+    case NODE_ELSE: share(seen, e->a); return; /* only a is searched, because b may not be evaluated */
     case NODE_CALL:
     case NODE_BUILTIN:
     case NODE_LIST:
@@ -154,13 +155,13 @@ static void share(struct seen *seen, lang_node *e)
 
 /* ---- constants in variables ------------------------------------------------------------------- */
 
-/* Holds the known values of variables at a point of the program. A variable that is assigned only once in the text, and
- * to a constant, has that value in the rest of its block. Functions read variables of the outermost level when they
- * run, so no value is known in functions. */
+/* Holds the values of variables that are known at a point of the program. A variable with a single assignment in the
+ * whole text, and that of a constant, has this value in the rest of its block. Functions read variables of the
+ * outermost level when they run, so within functions no value of these is known. */
 struct known {
     uint32_t n_slots;
-    uint8_t *n_assigned;      /* number of assignments in the whole tree; 2: two or more */
-    const lang_node **values; /* value of each slot; NULL: unknown */
+    uint8_t *n_assigned;      /* (n_slots) number of assignments in the whole tree; 2 means two or more */
+    const lang_node **values; /* (n_slots) constant that each slot has; NULL: unknown */
 };
 
 static void count_assigned(struct known *k, const lang_node *e)
@@ -200,7 +201,8 @@ static lang_node *copy_list(lang_arena *arena, const lang_node *e)
 
 enum { ROUNDS_MAX = 8, UNROLLED_MAX = 128 };
 
-/* Returns the number of nodes of a body; more than UNROLLED_MAX if the body leaves the loop early or contains loops. */
+/* Returns the number of nodes in a body; a number above UNROLLED_MAX if the body contains a loop, or may leave the loop
+ * or a round early. */
 static uint32_t weight(const lang_node *e)
 {
     uint32_t n = 0;
@@ -215,7 +217,7 @@ static uint32_t weight(const lang_node *e)
 
 static void fold(lang_optimise *o, struct known *k, lang_node *e);
 
-/* Unrolls a loop with a few rounds whose number is known. */
+/* Unrolls a loop if its number of rounds is known and small. */
 static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop)
 {
     const lang_node *from = loop->a, *to = loop->b;
@@ -243,7 +245,7 @@ static LANG_APART void unroll(lang_optimise *o, struct known *k, lang_node *loop
     bool own = loop->global == !o->function && loop->slot < k->n_slots && k->n_assigned[loop->slot] == 1;
     uint32_t slot = loop->slot;
     *loop = (lang_node){.kind = NODE_BLOCK, .line = loop->line, .column = loop->column, .a = first, .next = loop->next};
-    for (lang_node *set = first; own && set; set = set->next->next) { /* the counter is known in each round */
+    for (lang_node *set = first; own && set; set = set->next->next) { /* the counter has a known value in each round */
         k->values[slot] = set->a;
         fold(o, k, set->next);
         k->values[slot] = NULL;
@@ -257,7 +259,7 @@ static void fold_list(lang_optimise *o, struct known *k, lang_node *e)
     for (; e; e = e->next) fold(o, k, e);
 }
 
-/* Folds a block: constants established by its assignments are known until its end. */
+/* Folds a block: constants that its assignments establish are known from there to the block's end. */
 static void fold_block(lang_optimise *o, struct known *k, lang_node *first)
 {
     for (lang_node *s = first; s; s = s->next) {
@@ -276,7 +278,7 @@ static void fold_slot(const lang_optimise *o, const struct known *k, lang_node *
     value->kind == NODE_INT ? become_int(e, value->i) : become_float(e, value->f);
 }
 
-/* Removes statements that can never be reached. */
+/* Removes the statements after a break, continue or return. */
 static void cut_dead(lang_node *first)
 {
     for (lang_node *s = first; s; s = s->next)
@@ -344,7 +346,7 @@ static void share_all(lang_optimise *o, lang_node *s)
         case NODE_ASSIGN:
         case NODE_RETURN:
         case NODE_EXPRESSION: share(&seen, s->a); break;
-        case NODE_STORE: /* the value is evaluated before the index */
+        case NODE_STORE: /* the value (a) is evaluated before the index (b) */
             share(&seen, s->a);
             share(&seen, s->b);
             break;
@@ -358,7 +360,7 @@ void lang_optimise_tree(lang_optimise *o, lang_node *node)
     struct known k = {.n_slots = o->function ? o->function->n_slots : o->scope->n_globals};
     k.n_assigned = lang_arena_take(o->arena, k.n_slots * sizeof *k.n_assigned);
     k.values = lang_arena_take(o->arena, k.n_slots * sizeof *k.values);
-    if (!k.n_assigned || !k.values) k.n_slots = 0; /* without memory only constants are folded */
+    if (!k.n_assigned || !k.values) k.n_slots = 0; /* if memory is exhausted, only constants are folded */
     count_assigned(&k, node);
     fold(o, &k, node);
     share_all(o, node);

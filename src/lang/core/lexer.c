@@ -83,7 +83,8 @@ static bool is_digit(char c)
 static const char *const words[] = {"let",      "if",     "else", "while", "for", "in", "break",
                                     "continue", "return", "fn",   "print", "and", "or", "not"};
 
-/* Returns the number of bytes of the punctuation mark at the beginning of a text; 0 if there is no such mark. */
+/* Returns the length in bytes of the punctuation mark at the beginning of a text, 1 to 3; 0 if there is no such
+ * mark. */
 static size_t mark_length(const char *t, size_t left)
 {
     char second = left > 1 ? t[1] : 0;

@@ -5,9 +5,10 @@
 struct parser {
     lang_source *source;
     lang_arena *arena;
-    lang_token token; /* the next token, not yet consumed */
+    lang_token token; /* the next token, which is not consumed yet */
     lang_function *functions;
-    uint32_t nesting, most_nesting, most_levels; /* the two maxima are counted anew in each function */
+    uint32_t nesting, most_nesting, most_levels; /* nesting: current depth; the two maxima are those of the current
+                                                  * function */
     bool in_function;
     uint32_t loops;
 };
@@ -25,7 +26,7 @@ static bool is(const struct parser *p, const char *text)
         strlen(text) == p->token.n && memcmp(text, p->token.text, p->token.n) == 0;
 }
 
-/* Suggests this language's form for a habit from another language. */
+/* Returns advice to append to an error message, if the mistake is a habit from another language; otherwise "". */
 static const char *advice(const struct parser *p, const char *wanted)
 {
     static const struct {
@@ -100,8 +101,8 @@ static whit_status name(struct parser *p, const char **text)
     return advance(p);
 }
 
-/* Counts the levels of an expression's tree, because the functions that walk trees are recursive. A node's `slot` holds
- * the count until the check. */
+/* Sets a node's number of levels from an operand's number, and refuses too many: functions that walk trees are
+ * recursive. Until the check, the number is stored in `slot`. */
 static whit_status deepen(struct parser *p, lang_node *node, const lang_node *operand)
 {
     if (operand->slot >= node->slot) node->slot = operand->slot + 1;
@@ -115,7 +116,7 @@ static whit_status deepen(struct parser *p, lang_node *node, const lang_node *op
 
 static whit_status expression(struct parser *p, lang_node **node);
 
-/* Parses expressions separated by ", " up to `end` as the operands of `node`. */
+/* Parses expressions separated by "," up to the mark `end`; they become the operands of `node`. */
 static whit_status parse_list(struct parser *p, const char *end, lang_node *node)
 {
     lang_node **last = &node->a;
@@ -219,7 +220,7 @@ static whit_status unary(struct parser *p, lang_node **node)
 
 static const struct {
     char text[4];
-    uint8_t level, op; /* op is N_OPS for `and`, N_OPS + 1 for `or` */
+    uint8_t level, op; /* lang_op of the operator; N_OPS for `and`, N_OPS + 1 for `or` */
 } operators[] = {
     {"or", 1, N_OPS + 1}, {"||", 1, N_OPS + 1}, {"and", 2, N_OPS}, {"&&", 2, N_OPS},  {"==", 3, OP_EQ},
     {"!=", 3, OP_NE},     {"<", 3, OP_LT},      {"<=", 3, OP_LE},  {">", 3, OP_GT},   {">=", 3, OP_GE},
@@ -347,13 +348,14 @@ static whit_status function(struct parser *p)
     TRY(block(p, &f->body));
     p->in_function = false;
     p->loops = loops;
-    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* two per block (it and its statement), four at the ends */
+    f->levels = 2 * p->most_nesting + p->most_levels + 4; /* two levels per block (the block and its statement), and
+                                                           * four at the ends */
     f->next = p->functions;
     p->functions = f;
     return WHIT_OK;
 }
 
-/* Parses NAME = e or NAME[i] = e, also with an operator before '=', or an expression by itself. */
+/* Parses NAME = e or NAME[i] = e, also with an operator before '=' (NAME += e), or an expression as a statement. */
 static whit_status assignment(struct parser *p, lang_node **node)
 {
     static const char *const compound[] = {"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
@@ -379,7 +381,7 @@ static whit_status assignment(struct parser *p, lang_node **node)
         TRY(make_node(p, NODE_BINARY, &at, &both));
         both->op = ops[k];
         both->b = value;
-        /* The target is copied, because the checker annotates each occurrence separately. */
+        /* The target gets a copy, because the checker annotates each occurrence separately. */
         TRY(make_node(p, target->kind, &(lang_token){.line = target->line, .column = target->column}, &both->a));
         *both->a = *target;
         if (store) {
@@ -457,7 +459,7 @@ static whit_status statements(struct parser *p, bool braces, lang_node **first)
     lang_node **last = first;
     TRY(skip_lines(p));
     while (p->token.kind != TOKEN_END && !(braces && is(p, "}"))) {
-        bool braced = is(p, "fn"); /* a statement that ends with a brace needs no other terminator */
+        bool braced = is(p, "fn"); /* the statement ends with '}' and so needs no line feed or ';' */
         if (braced)
             TRY(function(p));
         else {

@@ -8,16 +8,16 @@
 
 #include "lang/core/ast.h"
 
-/* Computes exp: x = n ln 2 + r, e^r by a polynomial of degree 6 (Taylor's, relative error below 2^-23 on |r| <= ln 2 /
- * 2), times 2^n. The result is 0 below -87, and e^88 above 88. */
+/* Computes exp: x = n ln 2 + r with |r| <= ln 2 / 2, and e^x = 2^n e^r. e^r is a Taylor polynomial of degree 6, with a
+ * relative error below 2^-23. The result is 0 for x < -87, and e^88 for x > 88. */
 static inline float lang_exp_f32(float x)
 {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to the nearest integer */
+    const float magic = 12582912.0f; /* adding 1.5 * 2^23 rounds to the nearest integer */
     union {
         float f;
         uint32_t u;
     } limit = {88.0f}, bounded = {x}, bits, power, result;
-    /* The bounds are applied by masks, because a branch would keep loops from being vectorised. */
+    /* The bounds are applied by masks, because branches would prevent vectorisation of loops. */
     uint32_t above = 0 - (uint32_t)(x > 88.0f), below = 0 - (uint32_t)(x < -87.0f);
     bounded.u = (limit.u & above) | (bounded.u & ~above);
     bits.f = bounded.f * 0x1.715476p+0f + magic;
@@ -62,7 +62,7 @@ static inline float lang_exp_f32(float x)
 #define LANG_F32_SIN(a)     ((float)sin((double)(a)))
 #define LANG_F32_COS(a)     ((float)cos((double)(a)))
 
-/* Expands X(OP) for every operation that vectors support. */
+/* Expands X(OP) for every operation that vectors support, with two operands or with one. */
 #define LANG_BINARY_F32(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(CUT) X(LT) X(LE) X(GT) X(GE) X(EQ) X(NE)
 #define LANG_UNARY_F32(X)                                                                                              \
     X(NEG) X(ABS) X(SQRT) X(EXP) X(LOG) X(TANH) X(SIGMOID) X(SILU) X(RELU) X(FLOOR) X(CEIL) X(ROUND) X(SIN) X(COS)
@@ -89,8 +89,8 @@ static inline float lang_f32_unary(lang_op op, float a)
     }
 }
 
-/* Calculates with integers modulo 2^64. A shift is by the count modulo 64, to the right with the sign; the quotient of
- * the smallest integer by -1 is itself. The caller has refused a divisor of 0. */
+/* Computes an operation on integers modulo 2^64. Shift counts are taken modulo 64, and right shifts keep the sign. The
+ * smallest integer divided by -1 is itself. b must not be 0 for a division. */
 static inline int64_t lang_i64_binary(lang_op op, int64_t a, int64_t b)
 {
     uint64_t u = (uint64_t)a, v = (uint64_t)b;

@@ -12,7 +12,7 @@
 #include "lang/core/code.h"
 
 #define ARENA_BYTES ((size_t)32 << 20)
-#define FUEL        4096 /* steps between checks of the clock */
+#define FUEL        4096 /* number of steps between checks of the limits */
 
 whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, whit_error *error)
 {
@@ -32,8 +32,8 @@ whit_status whit_lang_open(const whit_lang_options *options, whit_lang **out, wh
     if (whit_isa_allows(options->quat->isa, WHIT_ISA_AVX512)) vm->kernels = &lang_chunk_avx512;
 #endif
     vm->globals = whit_zalloc_array(allocator, LANG_MAX_GLOBALS, sizeof *vm->globals);
-    /* The memory is not zeroed, because the session reads only values that were declared, entered or computed; unused
-     * pages stay unallocated. */
+    /* These arrays are not zeroed, because the session reads only entries that it has written; pages that are never
+     * written are not allocated. */
     vm->scope.globals = whit_alloc(allocator, LANG_MAX_GLOBALS * sizeof *vm->scope.globals);
     vm->stack = whit_alloc(allocator, LANG_STACK_VALUES * sizeof *vm->stack);
     vm->chunks = whit_alloc(allocator, LANG_REGISTERS * LANG_CHUNK * sizeof *vm->chunks);
@@ -88,7 +88,7 @@ void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const ch
     longjmp(*vm->on_failure, 1);
 }
 
-/* Moves the steps until the next check of the clock from steps_left to fuel. */
+/* Moves the steps until the next check of the limits, at most FUEL, from steps_left to fuel. */
 static void take_fuel(whit_lang *vm)
 {
     vm->fuel = (int64_t)(vm->steps_left < FUEL ? vm->steps_left : FUEL);
@@ -100,7 +100,7 @@ void lang_refuel(whit_lang *vm, const lang_node *at)
     if (vm->fuel < 0 && 0 - (uint64_t)vm->fuel > vm->steps_left)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu steps; that is the limit",
                    (unsigned long long)vm->options.max_steps);
-    vm->steps_left += (uint64_t)vm->fuel; /* returns unused fuel, charges overdrawn fuel */
+    vm->steps_left += (uint64_t)vm->fuel; /* fuel > 0: returns unused steps; fuel < 0: charges overdrawn steps */
     take_fuel(vm);
     if (vm->options.max_ms && whit_thread_cpu_ns() - vm->started_ns > vm->options.max_ms * 1000000)
         lang_raise(vm, at, WHIT_ERROR_LIMIT, "stopped after %llu ms of processor time; that is the limit",
@@ -134,8 +134,7 @@ void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function)
     vm->depth--;
 }
 
-/* Frees the arrays that no variable refers to. It runs after a failure, when only variables still hold values that are
- * needed. */
+/* Frees the arrays that no variable refers to. It is called after a failure, when all other references are void. */
 static void sweep(whit_lang *vm)
 {
     for (lang_array *array = vm->arrays; array; array = array->next) array->refs = 0;
@@ -150,8 +149,8 @@ static void sweep(whit_lang *vm)
 
 /* ---- loading and running ---------------------------------------------------------------------- */
 
-/* Removes the definitions of a text that failed. Function instances that this text called for the first time are
- * removed too: they are unchecked or refer to removed variables. */
+/* Removes the definitions of a text that failed. Instances of functions that this text was the first to call are also
+ * removed: they are unchecked, or refer to removed variables. */
 static void undo(whit_lang *vm)
 {
     const lang_scope *before = &vm->before;
@@ -167,7 +166,7 @@ static void undo(whit_lang *vm)
     vm->program = NULL;
 }
 
-/* Drops the variables of blocks of earlier texts after the last named variable, because nothing can refer to them. */
+/* Removes variables of blocks of earlier texts, as far as no named variable follows them; nothing can refer to them. */
 static void forget_blocks(whit_lang *vm)
 {
     lang_scope *scope = &vm->scope;
@@ -178,13 +177,13 @@ static void forget_blocks(whit_lang *vm)
     }
 }
 
-/* Frees the tree of the previous text if only its run needed it. The tree stays if the text added functions or machine
- * code, which lie in the same memory, or if a host may refer to its texts. */
+/* Frees the tree of the previous text if nothing refers to it. The tree stays if the text added functions or machine
+ * code, which are in the same memory, or if the host may still refer to texts in it. */
 static void forget_tree(whit_lang *vm)
 {
     bool stays = vm->scope.functions != vm->before.functions || vm->n_jit_pages != vm->n_jit_before || vm->scope.host;
     for (const lang_function *f = vm->scope.functions; f && !stays; f = f->next)
-        stays = f->instances && f->instances->text == vm->scope.text; /* the newest instance is the first */
+        stays = f->instances && f->instances->text == vm->scope.text; /* the newest instance is the first in the list */
     if (!stays) lang_arena_rewind(&vm->arena, vm->begin);
     vm->begin = lang_arena_now(&vm->arena);
 }
@@ -208,7 +207,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
         return whit_fail(error, WHIT_ERROR_LIMIT, "%s: the program is larger than %zu bytes, the limit", vm->name,
                          WHIT_LANG_MAX_TEXT_BYTES);
     WHIT_TRY(lang_parse(&source, &vm->arena, &program, &functions));
-    lang_function *last = functions; /* newer functions hide older ones */
+    lang_function *last = functions; /* newer functions precede older ones in the list, and so hide them */
     while (last && last->next) last = last->next;
     if (last) {
         last->next = vm->scope.functions;
@@ -232,7 +231,7 @@ static whit_status load_program(whit_lang *vm, const char *name, const char *tex
 
 whit_status whit_lang_load(whit_lang *vm, const char *name, const char *text, size_t n_bytes, whit_error *error)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's byte order mark, which some editors write */
+    static const char mark[] = "\xEF\xBB\xBF"; /* the UTF-8 byte order mark, which some editors write */
     vm->arena.failed = false;
     if (n_bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0) {
         text += sizeof mark - 1;
@@ -253,7 +252,8 @@ void whit_lang_begin_line(whit_lang *vm, uint32_t line)
     vm->first_line = line;
 }
 
-/* Copies the value of a variable back into the host's vector that was lent to the variable. */
+/* If the variable that the host's vector was lent to has another array after the run, copies its elements to the host's
+ * vector. */
 static whit_status give_back(whit_lang *vm, whit_error *error)
 {
     const lang_array *held = vm->lent ? vm->globals[vm->lent_slot].a : NULL;

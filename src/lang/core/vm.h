@@ -7,15 +7,16 @@
 
 #include "lang/core/ast.h"
 
-/* An array is shared by reference, and copied before a write if anything else refers to it. */
+/* An array, shared by counting references. It is copied before it is written if its reference count is above 1. */
 typedef struct lang_array lang_array;
 struct lang_array {
     uint32_t refs, n;
     uint8_t type; /* WHIT_LANG_VEC or WHIT_LANG_QUAT */
-    int8_t scale; /* log2 of a quaternary vector's scale */
+    int8_t scale; /* quaternary vector: its elements are multiplied by 2^scale */
     size_t size_bytes;
-    lang_array *previous, *next; /* list of all arrays of the session */
-    float *x; /* elements, or sign plane then extra plane (lang_plane_words each); in `own` or in the host's memory */
+    lang_array *previous, *next; /* neighbours in the list of all arrays of the session */
+    float *x; /* elements; or sign plane, then extra plane (lang_plane_words words each); in `own`, or in the host's
+               * memory */
     _Alignas(64) float own[];
 };
 
@@ -27,62 +28,64 @@ typedef union lang_value {
 } lang_value;
 
 #define LANG_STACK_VALUES 65536
-#define LANG_CHUNK        512 /* elements of a vector that are processed at a time */
+#define LANG_CHUNK        512 /* number of elements of a vector that are processed at a time */
 #define LANG_REGISTERS    16
 
 struct whit_lang {
     whit_lang_options options;
     lang_arena arena;
-    lang_scope scope, before;           /* before: the scope before the text loaded last */
-    lang_arena_mark begin;              /* start of the current text's tree in the arena */
+    lang_scope scope, before;           /* before: `scope` as it was before the text loaded last */
+    lang_arena_mark begin;              /* position in the arena where the current text's tree begins */
     char name[256];                     /* name of the text loaded last */
-    uint32_t first_line;                /* line number at which the next text begins; 0: 1 */
-    lang_node *program;                 /* tree of the text loaded last; NULL: no text */
+    uint32_t first_line;                /* line number of the next text's first line; 0: 1 */
+    lang_node *program;                 /* tree of the text loaded last; NULL: no text is loaded */
     void *compiled;                     /* form of `program` that a tier has compiled */
-    lang_value *globals;                /* LANG_MAX_GLOBALS */
-    lang_value *stack;                  /* LANG_STACK_VALUES */
-    uint32_t stack_used, depth, levels; /* levels: sum over the functions that run */
-    lang_value result;                  /* result of the function that returned */
+    lang_value *globals;                /* (LANG_MAX_GLOBALS) values of the variables of the outermost level */
+    lang_value *stack;                  /* (LANG_STACK_VALUES) frames of the functions that are running */
+    uint32_t stack_used, depth, levels; /* levels: sum of the levels of all functions that are running */
+    lang_value result;                  /* result of the function that returned last */
     lang_array *arrays;
-    lang_array *spare; /* a freed array, kept for the next of its size */
+    lang_array *spare; /* the array freed last, kept for the next array of the same size */
     size_t n_bytes;
-    lang_array *lent; /* the host's vector, slot of the variable that contains the vector */
+    lang_array *lent; /* the host's vector that is lent to the variable in lent_slot; NULL: no vector is lent */
     uint32_t lent_slot;
-    int64_t fuel; /* steps until the limits are checked */
+    int64_t fuel; /* number of steps until the limits are checked again */
     uint64_t steps_left, started_ns;
-    float *chunks; /* LANG_REGISTERS * LANG_CHUNK */
+    float *chunks; /* (LANG_REGISTERS, LANG_CHUNK) registers of chains of vector operations */
     const struct lang_chunk_kernels *kernels;
-    int64_t quat_steps;                 /* steps charged per addition in a loop of machine code */
-    struct jit_page *jit_pages;         /* machine code of tier 2 */
-    uint32_t n_jit_pages, n_jit_before; /* number of pages; number before the text that was loaded last */
-    /* The members below are the state of a failure: */
+    int64_t quat_steps;                 /* number of steps that a loop of machine code charges for each addition of
+                                         * quaternary vectors */
+    struct jit_page *jit_pages;         /* list of pages of machine code (tier 2) */
+    uint32_t n_jit_pages, n_jit_before; /* number of pages; number of pages before the text loaded last */
+    /* The members below describe the failure that ended a run, except on_failure, where the run is left: */
     jmp_buf *on_failure;
     whit_status status;
     whit_error error;
     whit_lang_place place;
 };
 
-/* Ends the run with a line that begins with the node's place. */
+/* Ends the run with an error message that begins with the line and column of the node. */
 _Noreturn void lang_raise(whit_lang *vm, const lang_node *at, whit_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Checks the time and the other limits. */
+/* Called when `fuel` is used up: checks the limits of steps and time and the cancel flag, and ends the run if one is
+ * exceeded. */
 void lang_refuel(whit_lang *vm, const lang_node *at);
 static inline void lang_step(whit_lang *vm, const lang_node *at, int64_t n)
 {
     if (__builtin_expect((vm->fuel -= n) < 0, 0)) lang_refuel(vm, at);
 }
 
-/* The limits are checked in the middle of a long operation, every LANG_LOOK elements. */
+/* Long operations check the limits every LANG_LOOK elements. */
 enum { LANG_LOOK = 65536 };
 static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
 {
     if (__builtin_expect(i % LANG_LOOK == 0 && i, 0)) lang_refuel(vm, at);
 }
 
-/* Make arrays, uninitialised and owned by the caller. */
-lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n); /* a vector over the host's
-                                                                                      * elements */
+/* Create arrays with undefined elements and one reference, which the caller owns. */
+/* a vector whose elements are the host's memory x */
+lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n);
 lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n);
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale);
 void lang_destroy(whit_lang *vm, lang_array *array);
@@ -95,7 +98,7 @@ static inline lang_array *lang_retain(lang_array *array)
     array->refs++;
     return array;
 }
-/* Returns the words of a plane: planes begin at cache lines. */
+/* Returns the number of 64-bit words of a plane of n elements; planes begin at cache lines. */
 static inline uint32_t lang_plane_words(uint32_t n)
 {
     return (whit_quat_words(n) + 7) / 8 * 8;
@@ -110,16 +113,17 @@ static inline whit_quat_view lang_view(const lang_array *q)
     const uint64_t *words = (const uint64_t *)q->x;
     return (whit_quat_view){words, words + lang_plane_words(q->n)};
 }
-/* Returns the array of a slot; raises a failure if the slot has no array. */
+/* Returns `array`; ends the run with an error if it is NULL, because the variable has no value yet. */
 lang_array *lang_array_of(whit_lang *vm, const lang_node *at, lang_array *array);
-/* Returns the array itself if nothing else refers to it, else a copy; takes ownership of the reference. */
+/* Returns the array itself if its reference count is 1, else a copy. Takes over the caller's reference. */
 lang_array *lang_own(whit_lang *vm, const lang_node *at, lang_array *array);
 
-/* Returns an array that a variable may contain: the host's vector only if `held` is that vector, else a copy of it;
- * takes ownership of the reference. */
+/* Returns the array that is stored in a variable when `value` is assigned: a copy if `value` is the host's vector and
+ * the variable does not contain it already (`held` is its present array); otherwise `value`. Takes over the caller's
+ * reference. */
 lang_array *lang_settle(whit_lang *vm, const lang_node *at, const lang_array *held, lang_array *value);
 
-/* Check an index or bounds before reading elements. */
+/* Checks an index before an element is read. */
 static inline void lang_check_index(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i)
 {
     if (__builtin_expect((uint64_t)i >= array->n, 0))
@@ -128,27 +132,28 @@ static inline void lang_check_index(whit_lang *vm, const lang_node *at, const la
 }
 double lang_element(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t i);
 lang_array *lang_slice(whit_lang *vm, const lang_node *at, const lang_array *array, int64_t begin, int64_t end);
-/* Returns the length that two vectors share. */
+/* Returns the length of two vectors; ends the run with an error if their lengths differ. */
 uint32_t lang_same_length(whit_lang *vm, const lang_node *at, const lang_array *a, const lang_array *b);
 
-/* These are operations on quaternary vectors; arguments stay the caller's. */
+/* Operations on quaternary vectors. They return a new array; the caller keeps its references to the operands. */
 lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a);
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b);
 
-/* Calls a builtin with its arguments, which stay the caller's; an array that comes back is owned. */
+/* Calls a builtin function. The caller keeps its references to the arguments; if the result is an array, the caller
+ * owns a reference to it. */
 lang_value lang_call_builtin(whit_lang *vm, const lang_node *node, const lang_value *arguments, uint32_t n);
 
-/* Prints one line of `print`. */
+/* Prints the values of a print statement as one line. */
 void lang_print(whit_lang *vm, const lang_node *at, const lang_value *values, const uint8_t *types, uint32_t n);
 
-/* Pushes a frame on the stack, zeroed; the depth of calls is bounded. */
+/* Pushes a zeroed frame for a call; ends the run with an error if calls are nested too deep. */
 lang_value *lang_enter(whit_lang *vm, const lang_node *at, const lang_function *function);
-/* Frees the frame and the arrays in it. */
+/* Pops the frame and releases the arrays in it. */
 void lang_leave(whit_lang *vm, lang_value *frame, const lang_function *function);
 
-/* The tiers run the statements with the outermost level as the frame. */
+/* Run the statements of the outermost level; its frame is the globals. */
 void lang_walk(whit_lang *vm, lang_node *program);
-/* Compiles into the arena; false if memory is short. */
+/* Compiles a program into the arena; returns false if memory is exhausted. */
 bool lang_compile(whit_lang *vm, lang_node *program);
 void lang_run_compiled(whit_lang *vm);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Encodes the x86-64 instructions that tier 2 uses, as `as` does it: the shortest form, with 64-bit operands unless the
- * name says otherwise. Intel SDM volume 2. */
+ * Encodes the x86-64 instructions that tier 2 uses, with the same bytes as the GNU assembler: in the shortest form,
+ * with 64-bit operands unless the name says otherwise. Intel SDM volume 2. */
 #ifndef WHIT_LANG_JIT_ENCODE_H
 #define WHIT_LANG_JIT_ENCODE_H
 
@@ -11,10 +11,10 @@
 
 typedef enum jit_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 } jit_reg;
 
-/* Numbers the ALU operations among the first eight operations of x86, as in an opcode. */
+/* Numbers of ALU operations, as in the opcodes of x86. */
 typedef enum jit_alu { ALU_ADD = 0, ALU_OR = 1, ALU_AND = 4, ALU_SUB = 5, ALU_XOR = 6, ALU_CMP = 7 } jit_alu;
 typedef enum jit_shift { SHIFT_SHL = 4, SHIFT_SHR = 5, SHIFT_SAR = 7 } jit_shift;
-/* These are conditions for signed numbers. */
+/* Condition codes of jumps and moves, for signed numbers. */
 typedef enum jit_condition {
     CC_E = 4,
     CC_NE = 5,
@@ -28,7 +28,7 @@ typedef enum jit_condition {
 typedef struct jit_code {
     uint8_t *bytes;
     size_t n, capacity;
-    bool full; /* the capacity was exceeded; code that did not fit is missing */
+    bool full; /* the capacity was exceeded, and the code that did not fit is missing */
 } jit_code;
 
 static inline void jit_bytes(jit_code *c, const void *bytes, size_t n)
@@ -66,7 +66,7 @@ static inline void jit_modrm(jit_code *c, unsigned mod, unsigned reg, unsigned r
 {
     jit_u8(c, mod << 6 | (reg & 7) << 3 | (rm & 7));
 }
-/* Emits the address [base + offset]; base is neither rsp nor r12. */
+/* Emits the operand bytes for the address [base + offset]; base must not be rsp or r12. */
 static inline void jit_memory(jit_code *c, unsigned reg, unsigned base, int32_t offset)
 {
     unsigned mod = 2;
@@ -87,7 +87,8 @@ static inline void jit_mov(jit_code *c, jit_reg to, jit_reg from)
 }
 static inline void jit_mov_imm(jit_code *c, jit_reg to, int64_t value)
 {
-    if (value >= 0 && value <= UINT32_MAX) { /* the 32-bit form clears the upper half */
+    if (value >= 0 && value <= UINT32_MAX) { /* the instruction with a 32-bit operand clears the upper half of the
+                                              * register */
         if (to > 7) jit_u8(c, 0x41);
         jit_u8(c, 0xB8 | (to & 7));
         jit_bytes(c, &value, 4);
@@ -168,13 +169,13 @@ static inline void jit_imul_imm(jit_code *c, jit_reg to, jit_reg from, int32_t v
     else
         jit_i32(c, value);
 }
-/* Multiplies rax by 3, 5 or 9, as an address: lea rax, [rax + rax * (n - 1)]. */
+/* Multiplies rax by n, which is 3, 5 or 9, with an address computation: lea rax, [rax + rax * (n - 1)]. */
 static inline void jit_multiply_rax(jit_code *c, unsigned n)
 {
     jit_bytes(c, "\x48\x8D\x04", 3);
     jit_u8(c, n == 3 ? 0x40 : n == 5 ? 0x80 : 0xC0);
 }
-/* Emits an operation of group 3: not 2, neg 3, imul of rax into rdx:rax 5, idiv 7. */
+/* Emits an instruction of opcode group 3. op 2: not; 3: neg; 5: rdx:rax = rax * reg, signed; 7: idiv. */
 static inline void jit_group3(jit_code *c, unsigned op, jit_reg reg)
 {
     jit_rex(c, true, 0, reg);
@@ -212,7 +213,7 @@ static inline void jit_cmov(jit_code *c, jit_condition cc, jit_reg to, jit_reg f
     jit_u8(c, 0x40 | cc);
     jit_modrm(c, 3, to, from);
 }
-/* Sets al to the condition, and eax to al. */
+/* Sets rax to 1 if the condition is true, else to 0. */
 static inline void jit_set_rax(jit_code *c, jit_condition cc)
 {
     jit_u8(c, 0x0F);
@@ -238,7 +239,7 @@ static inline void jit_ret(jit_code *c)
 {
     jit_u8(c, 0xC3);
 }
-/* Fills up to a multiple with long instructions that do nothing. */
+/* Fills the code up to a multiple of `multiple` bytes with instructions that do nothing, as long ones as possible. */
 static inline void jit_align(jit_code *c, size_t multiple)
 {
     size_t n = (multiple - c->n % multiple) % multiple;
@@ -246,7 +247,7 @@ static inline void jit_align(jit_code *c, size_t multiple)
     for (; n > 1; n--) jit_u8(c, 0x66);
     if (n) jit_u8(c, 0x90);
 }
-/* Emits a jump with a 32-bit distance, which is filled in later; returns the distance's offset in the code. */
+/* Emits a jump whose 32-bit distance is filled in later (jit_aim); returns the offset of the distance in the code. */
 static inline size_t jit_jump(jit_code *c)
 {
     jit_u8(c, 0xE9);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Encodes the vector instructions that tier 2 uses, as `as` does it: VEX for 256 bits, EVEX for 512. Intel SDM volume
- * 2, 2.3 and 2.7. */
+ * Encodes the vector instructions that tier 2 uses, with the same bytes as the GNU assembler: VEX for 256 bits, EVEX
+ * for 512. Intel SDM volume 2, 2.3 and 2.7. */
 #ifndef WHIT_LANG_JIT_ENCODE_VECTOR_H
 #define WHIT_LANG_JIT_ENCODE_VECTOR_H
 
 #include "lang/jit/encode.h"
 
-/* These are the prefix and the map of an opcode. */
+/* Mandatory prefixes (PP) and opcode maps (MAP), by their numbers in VEX and EVEX. */
 enum { PP_NONE, PP_66, PP_F3, PP_F2 };
 enum { MAP_0F = 1, MAP_0F38, MAP_0F3A };
 
-/* Describes one instruction on vectors: to = op(a, b). */
+/* Describes a vector instruction: to = op(a, b). */
 typedef struct jit_vector_op {
     uint8_t pp, map, opcode;
-    bool wide; /* W1 in EVEX */
+    bool wide; /* EVEX.W is 1 */
 } jit_vector_op;
 
 static const jit_vector_op V_ADD = {PP_NONE, MAP_0F, 0x58, false};
@@ -29,19 +29,24 @@ static const jit_vector_op V_OR_BITS = {PP_66, MAP_0F, 0xEB, false};
 static const jit_vector_op V_XOR_BITS = {PP_66, MAP_0F, 0xEF, false};
 static const jit_vector_op V_AND_BITS = {PP_66, MAP_0F, 0xDB, false};
 static const jit_vector_op V_ADD_I32 = {PP_66, MAP_0F, 0xFE, false};
-static const jit_vector_op V_LOAD = {PP_NONE, MAP_0F, 0x10, false};  /* movups of b */
-static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* stores `to` at b */
-static const jit_vector_op V_MOVE = {PP_NONE, MAP_0F, 0x28, false};  /* movaps of b */
+static const jit_vector_op V_LOAD = {PP_NONE, MAP_0F, 0x10, false};  /* loads `to` from b (movups) */
+static const jit_vector_op V_STORE = {PP_NONE, MAP_0F, 0x11, false}; /* stores register `to` at b */
+static const jit_vector_op V_MOVE = {PP_NONE, MAP_0F, 0x28, false};  /* copies b to `to` (movaps) */
 static const jit_vector_op V_BROADCAST = {PP_66, MAP_0F38, 0x18, false};
-static const jit_vector_op V_COMPARE = {PP_NONE, MAP_0F, 0xC2, false}; /* with a predicate */
-static const jit_vector_op V_ROUND = {PP_66, MAP_0F3A, 0x08, false};   /* rounds b with a mode */
-static const jit_vector_op V_BLEND = {PP_66, MAP_0F3A, 0x4A, false};   /* VEX: b where the mask's sign is set */
-static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false}; /* EVEX: b in lanes where the mask is set */
-static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false}; /* /6: pslld by a number */
-static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};  /* EVEX: a table of 8 bits */
+static const jit_vector_op V_COMPARE = {PP_NONE, MAP_0F, 0xC2, false}; /* a predicate byte follows (IS_EQ, ...) */
+/* rounds b; a byte with the rounding mode follows */
+static const jit_vector_op V_ROUND = {PP_66, MAP_0F3A, 0x08, false};
+/* VEX: takes b in lanes where the sign of the mask register is set, else a */
+static const jit_vector_op V_BLEND = {PP_66, MAP_0F3A, 0x4A, false};
+/* EVEX: takes b in lanes where the mask is set, else a */
+static const jit_vector_op V_BLEND_K = {PP_66, MAP_0F38, 0x65, false};
+/* pslld by a constant: opcode extension /6, the count follows */
+static const jit_vector_op V_SHIFT_I32 = {PP_66, MAP_0F, 0x72, false};
+/* EVEX: any function of three bits; its table, a byte, follows */
+static const jit_vector_op V_TERNARY = {PP_66, MAP_0F3A, 0x25, true};
 
-/* Describes the second source: a register, [base + rax + offset] if `indexed`, or [base + offset]; base is not rsp,
- * rbp, r12 or r13. */
+/* Describes the operand b of an instruction: a register, memory at [base + rax + offset] if `indexed`, or memory at
+ * [base + offset]. base (`reg`) must not be rsp, rbp, r12 or r13. */
 typedef struct jit_operand {
     bool memory, indexed;
     uint8_t reg;
@@ -60,7 +65,8 @@ static inline jit_operand jit_at_index(jit_reg base, int32_t offset)
     return (jit_operand){true, true, (uint8_t)base, offset};
 }
 
-/* Emits ModRM and the bytes after it; offsets of one byte count units of `unit` bytes. */
+/* Emits the ModRM byte of an operand and the bytes after it. An offset that fits one byte is stored in units of `unit`
+ * bytes. */
 static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, int32_t unit)
 {
     if (!b.memory) {
@@ -79,10 +85,12 @@ static inline void jit_vector_operand(jit_code *c, unsigned reg, jit_operand b, 
     if (mod == 2) jit_i32(c, b.offset);
 }
 
-/* Emits an instruction of 256 bits; registers are below 16. `a` is 0 if the instruction has one source. */
+/* Emits an instruction on 256-bit registers, whose numbers are below 16. `a` must be 0 if the instruction has only one
+ * source. */
 static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
 {
-    if (op.opcode == V_MOVE.opcode && op.map == MAP_0F && !b.memory && b.reg > 7 && to < 8) { /* encoded as a store */
+    /* the shorter form: encoded as a store, with the registers swapped */
+    if (op.opcode == V_MOVE.opcode && op.map == MAP_0F && !b.memory && b.reg > 7 && to < 8) {
         unsigned swapped = b.reg;
         b.reg = (uint8_t)to;
         to = swapped;
@@ -101,8 +109,8 @@ static inline void jit_vex(jit_code *c, jit_vector_op op, unsigned to, unsigned 
     jit_vector_operand(c, to, b, 1);
 }
 
-/* Emits an instruction of 512 bits; registers are below 32. With a mask 1 to 7, unselected lanes keep the value of
- * `to`, or become 0. `unit_bytes` is the size of a memory operand. */
+/* Emits an instruction on 512-bit registers, whose numbers are below 32. With a mask (1 to 7; 0: none), lanes that are
+ * not selected keep the value of `to`, or become 0 if `zeroes`. `unit_bytes` is the size of a memory operand. */
 static inline void jit_evex_masked(jit_code *c, jit_vector_op op, unsigned to, unsigned a, jit_operand b, unsigned mask,
                                    bool zeroes, int32_t unit_bytes)
 {

@@ -7,7 +7,7 @@
 
 #include "lang/core/lang.h"
 
-/* Returns tier 2 for this processor; NULL if the processor is not supported. */
+/* Returns the functions of tier 2; NULL if the processor is not supported. */
 const whit_lang_jit *whit_lang_jit_native(void);
 
 #endif

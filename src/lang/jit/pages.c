@@ -21,7 +21,7 @@ static void *seal(const jit_code *code, size_t *n_bytes)
     if (memory == MAP_FAILED) return NULL;
     memcpy(memory, code->bytes, code->n);
     if (mprotect(memory, *n_bytes, PROT_READ | PROT_EXEC) == 0) return memory;
-    munmap(memory, *n_bytes); /* the system refuses executable pages */
+    munmap(memory, *n_bytes); /* the system does not allow executable pages */
     return NULL;
 }
 

@@ -3,7 +3,7 @@
 
 static const uint32_t plane_bytes[JIT_QUAT_SIZES] = {64, 128};
 
-/* Returns the index of a variable in the table; JIT_QUATS_MAX if the table is full. */
+/* Returns the index of a variable in q->slots; q->n if it is not in the table. */
 static uint32_t index_of(const jit_quats *q, uint32_t slot)
 {
     uint32_t i = 0;
@@ -26,7 +26,9 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
     bool sum = e->kind == NODE_BINARY && e->op == OP_ADD && e->a->kind == NODE_SLOT && e->b->kind == NODE_SLOT;
     if (!sum || e->a->slot != assignment->slot || e->b->slot == assignment->slot || q->n_adds == JIT_ADDS_MAX)
         return false;
-    if (e->a->global != assignment->global) return false; /* another frame's slot */
+    if (e->a->global != assignment->global)
+        return false; /* the variable that is added to is not in the same frame as
+                                                           * the assigned one */
     uint32_t to = add_variable(q, assignment->slot), from = add_variable(q, e->b->slot);
     if (to == JIT_QUATS_MAX || from == JIT_QUATS_MAX) return false;
     if (q->number[to] < 0) q->number[to] = (int8_t)q->n_changed++;
@@ -37,11 +39,11 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* Holds the arguments shared by the functions below. */
+/* Holds arguments that the functions below share. */
 struct context {
     const jit_quats *q;
     jit_code *c;
-    uint32_t plane_bytes, reg_bytes, n_regs; /* bytes of a plane and of a register, registers per plane */
+    uint32_t plane_bytes, reg_bytes, n_regs; /* bytes of a plane, bytes of a register, number of registers per plane */
 };
 
 static struct context context_of(const jit_quats *q, uint32_t size, jit_code *c)
@@ -53,7 +55,7 @@ static struct context context_of(const jit_quats *q, uint32_t size, jit_code *c)
 bool jit_quats_fit(const jit_quats *q, uint32_t size)
 {
     return q->n_changed * 2 * context_of(q, size, NULL).n_regs <=
-        (q->wide ? 29 : 13); /* three registers hold intermediate values */
+        (q->wide ? 29 : 13); /* of 32 or 16 registers, three hold intermediate values */
 }
 
 static void vector(const struct context *x, jit_vector_op op, unsigned to, unsigned a, jit_operand b)
@@ -64,7 +66,7 @@ static void vector(const struct context *x, jit_vector_op op, unsigned to, unsig
         jit_vex(x->c, op, to, a, b);
 }
 
-/* Returns part k of a plane: a register, or memory at rax if the loop does not change the vector. */
+/* Returns part k of a plane of a vector: a register if the loop changes the vector, else memory at rax. */
 static jit_operand part(const struct context *x, uint32_t quat, unsigned plane, unsigned k)
 {
     int number = x->q->number[quat];
@@ -78,7 +80,8 @@ static void load_address(const struct context *x, uint32_t quat)
     jit_load(x->c, RAX, RAX, offsetof(lang_array, x));
 }
 
-/* Emits sign = majority(sign a, sign b, extra a or extra b), extra = sign xor sign a xor sign b. */
+/* Emits the addition of one part of b to one part of a: new sign = majority(sign of a, sign of b, extra of a or extra
+ * of b), new extra = new sign xor sign of a xor sign of b. */
 static void add_part(const struct context *x, unsigned sign, unsigned extra, jit_operand from_sign,
                      jit_operand from_extra)
 {

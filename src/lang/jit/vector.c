@@ -14,7 +14,7 @@
 
 enum { MICROS_MAX = 400, REGS_MAX = 32, CODE_BYTES = 16384, NONE = 0xFF };
 
-/* These are the kinds of an instruction's source operand. */
+/* Kinds of a source operand: result of another instruction, constant, leaf of the chain. */
 enum { OF_VALUE, OF_CONSTANT, OF_LEAF };
 struct source {
     uint8_t of;
@@ -23,7 +23,7 @@ struct source {
 
 enum { MICRO_PLAIN, MICRO_SHIFT, MICRO_ROUND, MICRO_ONE_IF, MICRO_CUT, MICRO_ZERO_IF };
 struct micro {
-    uint8_t kind, n_sources, imm; /* imm: a predicate, a mode or a count */
+    uint8_t kind, n_sources, imm; /* imm: byte after the instruction: a predicate, a rounding mode or a shift count */
     const jit_vector_op *op;
     struct source s[3];
 };
@@ -40,9 +40,9 @@ struct vector_compiler {
     /* The members below are used while code is emitted. */
     uint8_t value_reg[MICROS_MAX], leaf_reg[LANG_NATIVE_LEAVES], constant_reg[LANG_CONSTANTS];
     uint16_t value_last[MICROS_MAX], leaf_last[LANG_NATIVE_LEAVES];
-    uint32_t n_held; /* number of constants that stay in registers for the whole loop */
+    uint32_t n_held; /* number of constants (from 0 on) that stay in registers during the whole loop */
     uint32_t free_regs;
-    bool short_of; /* the registers were not enough */
+    bool short_of; /* there were too few registers */
 };
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static struct source two(struct vector_compiler *v, const jit_vector_op *op, str
     return make_micro(v, (struct micro){.kind = MICRO_PLAIN, .n_sources = 2, .op = op, .s = {a, b}});
 }
 
-/* Emits exp as lang_exp_f32 computes it. */
+/* Emits the operations of lang_exp_f32. */
 static struct source exponential(struct vector_compiler *v, struct source x)
 {
     struct source bounded = two(v, &V_MIN, make_number(v, 88.0f), x);
@@ -129,7 +129,7 @@ static struct source rounded(struct vector_compiler *v, struct source a, uint8_t
     return make_micro(v, (struct micro){.kind = MICRO_ROUND, .n_sources = 1, .imm = mode, .op = &V_ROUND, .s = {a}});
 }
 
-/* Numbers the predicates of C's comparisons in AVX instructions. */
+/* Numbers of C's comparisons as predicates of AVX instructions. */
 enum { IS_EQ = 0, IS_LT = 1, IS_LE = 2, IS_NE = 4, IS_NOT_LT = 5, IS_GE = 13, IS_GT = 14 };
 
 static struct source unary(struct vector_compiler *v, uint8_t op, struct source a)
@@ -146,7 +146,10 @@ static struct source unary(struct vector_compiler *v, uint8_t op, struct source 
     case OP_FLOOR: return rounded(v, a, DOWN);
     case OP_CEIL: return rounded(v, a, UP);
     case OP_ROUND: return rounded(v, a, NEAREST);
-    default: v->full = true; return a; /* the C library computes the other operations */
+    default:
+        v->full = true;
+        return a; /* other operations are not compiled, because they are functions of the C
+                                        * library */
     }
 }
 
@@ -213,13 +216,13 @@ static void find_last_uses(struct vector_compiler *v)
             if (s.of == OF_VALUE) v->value_last[s.k] = (uint16_t)i;
             if (s.of == OF_LEAF) v->leaf_last[s.k] = (uint16_t)i;
         }
-    v->value_last[v->of_op[v->e->n_ops - 1].k] = UINT16_MAX; /* the result's register is never free */
+    v->value_last[v->of_op[v->e->n_ops - 1].k] = UINT16_MAX; /* the register of the result is never freed */
 }
 
 /* ---- code --------------------------------------------------------------------------------------- */
 
-/* rdi holds the address of the call, and later of the constants; rax holds the bytes done, rcx all bytes, rdx the
- * address of the result. */
+/* Base registers of the leaves. rdi holds the address of the call's arguments, later of the constants; rax holds the
+ * number of bytes done, rcx of all bytes, rdx the address of the result or of the lanes. */
 static const uint8_t leaf_bases[LANG_NATIVE_LEAVES] = {RSI, R8, R9, R10, R11, RBX};
 
 static void op3(struct vector_compiler *v, const jit_vector_op *op, unsigned to, unsigned a, jit_operand b)
@@ -235,7 +238,8 @@ static void broadcast(struct vector_compiler *v, unsigned to, uint32_t k)
     op3(v, &V_BROADCAST, to, 0, jit_at(RDI, (int32_t)(k * sizeof(float))));
 }
 
-/* Returns the register that contains a source for instruction `at`; sets *passing if the register is free after it. */
+/* Returns a register that contains a source for instruction `at`, after loading it if needed; sets *passing if nothing
+ * reads the register after that instruction. */
 static uint8_t in_register(struct vector_compiler *v, struct source s, uint32_t at, int32_t offset, bool *passing)
 {
     uint8_t reg;
@@ -311,7 +315,8 @@ static void one_micro(struct vector_compiler *v, uint32_t at, int32_t offset)
         if (passing[k]) given[n_given++] = s[k];
     }
     if (!last.memory && m->n_sources) last = jit_in(s[m->n_sources - 1]);
-    bool keeps = m->kind >= MICRO_ONE_IF; /* the instruction reads a source after writing the result's register */
+    bool keeps = m->kind >= MICRO_ONE_IF; /* the instruction writes its result register before it has read all sources,
+                                           * so that register must be a free one */
     if (keeps) to = take_reg(v);
     for (uint32_t i = 0; i < n_given; i++) v->free_regs |= 1u << given[i];
     if (!keeps) to = take_reg(v);
@@ -328,7 +333,7 @@ static void one_micro(struct vector_compiler *v, uint32_t at, int32_t offset)
         masked_op(v, m, to, s);
 }
 
-/* Emits the code for one register's elements, `offset` bytes after the round's first element. */
+/* Emits the code for the elements of one register, which begin `offset` bytes after the first element of the round. */
 static void body(struct vector_compiler *v, int32_t offset, uint8_t lanes)
 {
     memset(v->leaf_reg, NONE, sizeof v->leaf_reg);
@@ -344,7 +349,8 @@ static void body(struct vector_compiler *v, int32_t offset, uint8_t lanes)
     v->free_regs = free_before;
 }
 
-/* Emits the whole loop with the first n_held constants in registers; false if the registers are not enough. */
+/* Emits the whole loop, with the constants 0 to n_held - 1 in registers; returns false if there are too few registers,
+ * or the code is too long. */
 static bool emit_all(struct vector_compiler *v, uint32_t n_held)
 {
     enum { ROUND_BYTES = 64, ALIGN = 32 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Compiles loops over integers to machine code.
  *
- * rdi holds the frame, rsi the session, r15 the steps left. The variables with the most uses, which count ten times
- * more for each loop around them, stay in the other registers during the whole loop, and the rest stays in the frame.
- * rax, rcx and rdx hold intermediate values of expressions. All variables are written back before any code that may end
- * the run. */
+ * rdi holds the frame, rsi the session, r15 the session's `fuel`. The variables with the most uses stay in the other
+ * registers during the whole loop; a use counts ten times more for each loop around it. All other variables stay in the
+ * frame. rax, rcx and rdx hold intermediate values of expressions. All variables are written back before any code that
+ * may end the run. */
 #include "lang/jit/jit.h"
 
 #include "lang/core/code.h"
@@ -21,10 +21,10 @@ enum { N_HOMES = sizeof home_regs };
 struct variable {
     uint32_t slot;
     double weight;
-    int reg; /* -1 if the variable stays in the frame */
+    int reg; /* register number; -1: the variable stays in the frame */
 };
 
-/* Describes code outside the main path, in which a loop checks the time or a division fails. */
+/* Describes code outside the main path: it checks the limits, or reports a division by zero. */
 struct aside {
     size_t from, back;
     const lang_node *node;
@@ -39,13 +39,14 @@ struct loop {
 struct compiler {
     jit_code code;
     jit_quats quats;
-    uint32_t quat_size; /* vector size for which the code is generated */
+    uint32_t quat_size; /* index of the vector size for which code is being generated */
     struct variable variables[SLOTS_MAX];
     uint32_t n_variables;
     struct aside asides[FIXES_MAX];
     uint32_t n_asides;
     struct loop *loop;
-    const lang_node *exact; /* a division known to leave no remainder */
+    const lang_node *exact; /* a division that leaves no remainder, because a condition has tested that; NULL: no such
+                             * division is known */
     const lang_compiler *outer;
     bool failed;
 };
@@ -186,9 +187,9 @@ static void alu_simple(struct compiler *c, jit_alu op, jit_reg to, const lang_no
         jit_alu_reg(&c->code, op, to, (jit_reg)v->reg);
 }
 
-static void emit_value(struct compiler *c, const lang_node *e); /* the value is left in rax */
+static void emit_value(struct compiler *c, const lang_node *e); /* emits code that leaves the value in rax */
 
-/* Evaluates a into rax and b into rcx. */
+/* Emits code that evaluates a into rax and b into rcx. */
 static void evaluate_both(struct compiler *c, const lang_node *a, const lang_node *b)
 {
     if (is_simple(b)) {
@@ -227,7 +228,8 @@ static jit_condition condition_of(lang_op op)
     return conditions[op];
 }
 
-/* Returns whether an expression compares x % 2^k with 0. The low bits of x decide this, regardless of its sign. */
+/* Returns whether a comparison compares x % 2^k with 0. The low bits of x decide such a comparison, whatever its
+ * sign. */
 static bool is_parity(const lang_node *e)
 {
     const lang_node *a = e->a, *b = e->b;
@@ -236,8 +238,8 @@ static bool is_parity(const lang_node *e)
         (a->b->i & (a->b->i - 1)) == 0;
 }
 
-/* Finds x / d at the beginning of a branch that runs only if x % m is 0, m a multiple of d; NULL if there is no such
- * division. */
+/* Returns the division x / d at the beginning of a branch that runs only if x % m is 0, where m and d are powers of two
+ * and d divides m; otherwise NULL. */
 static const lang_node *exact_division(const lang_node *branch)
 {
     const lang_node *condition = branch->a, *s = branch->b;
@@ -250,7 +252,7 @@ static const lang_node *exact_division(const lang_node *branch)
     return d > 1 && (d & (d - 1)) == 0 && d <= condition->a->b->i ? e : NULL;
 }
 
-/* Emits code that sets the flags for a comparison of a with b. */
+/* Emits code that sets the flags for the comparison e. */
 static void emit_comparison(struct compiler *c, const lang_node *e)
 {
     if (is_parity(e)) {
@@ -281,14 +283,14 @@ static void step_aside(struct compiler *c, size_t from, const lang_node *node, b
     c->asides[c->n_asides++] = (struct aside){from, c->code.n, node, division};
 }
 
-/* Emits rax / d or rax % d for a constant d >= 2: a multiplication by an inverse (Granlund and Montgomery, 1994;
- * Warren, Hacker's Delight, 10-1), or shifts for powers of two. */
+/* Emits rax / d or rax % d for a constant d >= 2: by shifts if d is a power of two, else by multiplication by an
+ * inverse (Granlund and Montgomery, 1994; Warren, Hacker's Delight, 10-1). */
 static void divide_by(struct compiler *c, bool remainder, int64_t d)
 {
     jit_code *code = &c->code;
     if ((d & (d - 1)) == 0 && jit_is_i32(d)) {
         unsigned k = (unsigned)__builtin_ctzll((uint64_t)d);
-        jit_mov(code, RDX, RAX); /* d - 1 is added to negative numbers, so that they round to zero */
+        jit_mov(code, RDX, RAX); /* adds d - 1 to negative numbers, so that the shift rounds to zero */
         if (k > 1) jit_shift_imm(code, SHIFT_SAR, RDX, 63);
         jit_shift_imm(code, SHIFT_SHR, RDX, 64 - k);
         jit_alu_reg(code, ALU_ADD, RAX, RDX);
@@ -299,7 +301,7 @@ static void divide_by(struct compiler *c, bool remainder, int64_t d)
             jit_shift_imm(code, SHIFT_SAR, RAX, k);
         return;
     }
-    /* p is the least number with 2^p > nc (d - 2^p mod d), nc = 2^63 - 1 - 2^63 mod d. */
+    /* p is the least number with 2^p > nc (d - 2^p mod d), where nc = 2^63 - 1 - 2^63 mod d. */
     uint64_t two63 = (uint64_t)1 << 63, ud = (uint64_t)d, nc = two63 - 1 - two63 % ud;
     unsigned p = 63;
     unsigned __int128 power;
@@ -399,7 +401,7 @@ static void evaluate_binary(struct compiler *c, const lang_node *e)
             jit_imul(code, RAX, RCX);
         else if (e->op == OP_SHL || e->op == OP_SHR)
             jit_shift_cl(code, e->op == OP_SHL ? SHIFT_SHL : SHIFT_SAR, RAX);
-        else { /* the operation is min or max */
+        else { /* the operations that remain: min and max */
             jit_alu_reg(code, ALU_CMP, RAX, RCX);
             jit_cmov(code, e->op == OP_MIN ? CC_G : CC_L, RAX, RCX);
         }
@@ -425,7 +427,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
         else if (e->op == OP_NOT) {
             jit_test(code, RAX, RAX);
             jit_set_rax(code, CC_E);
-        } else { /* the operation is abs; the smallest integer is unchanged */
+        } else { /* the operation that remains: abs; the smallest integer stays as it is */
             jit_mov(code, RCX, RAX);
             jit_group3(code, 3, RCX);
             jit_test(code, RAX, RAX);
@@ -433,7 +435,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
         }
         return;
     case NODE_BINARY: evaluate_binary(c, e); return;
-    default: { /* `and` and `or` give 0 or 1 */
+    default: { /* the kinds that remain, `and` and `or`: the value is 0 or 1 */
         size_t otherwise = jump_unless(c, e);
         jit_mov_imm(code, RAX, 1);
         size_t done = jit_jump(code);
@@ -444,7 +446,7 @@ static void emit_value(struct compiler *c, const lang_node *e)
     }
 }
 
-/* Emits code that falls through if the condition holds; returns the jump that is taken otherwise. */
+/* Emits code that continues if the condition is true and jumps otherwise; returns the jump, which the caller aims. */
 static size_t jump_unless(struct compiler *c, const lang_node *e)
 {
     jit_code *code = &c->code;
@@ -454,7 +456,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
     }
     if (e->kind == NODE_ALSO || e->kind == NODE_ELSE) {
         size_t first = jump_unless(c, e->a);
-        if (e->kind == NODE_ELSE) { /* if a holds, jumps over b */
+        if (e->kind == NODE_ELSE) { /* if a is true, b is skipped */
             size_t holds = jit_jump(code);
             jit_aim(code, first, code->n);
             size_t second = jump_unless(c, e->b);
@@ -495,7 +497,7 @@ static void assign(struct compiler *c, const lang_node *s)
     const struct variable *v = variable_of(c, s->slot);
     int alu = e->kind == NODE_BINARY ? alu_of(e->op) : -1;
     bool own = alu >= 0 && e->a->kind == NODE_SLOT && e->a->slot == s->slot;
-    if (v->reg >= 0 && own) { /* x = x op e is computed in place */
+    if (v->reg >= 0 && own) { /* x = x op e is computed in x's register */
         if (is_simple(e->b))
             alu_simple(c, (jit_alu)alu, (jit_reg)v->reg, e->b);
         else {
@@ -582,7 +584,8 @@ static void while_loop(struct compiler *c, const lang_node *s)
     jit_code *code = &c->code;
     struct loop loop = {.n_breaks = 0}, *outer = c->loop;
     c->loop = &loop;
-    size_t done = jump_unless(c, s->a); /* the condition is emitted twice, so that each round has one jump */
+    size_t done = jump_unless(c, s->a); /* the condition is emitted before and at the end of the loop, so that each
+                                         * round has one jump */
     jit_align(code, LOOP_ALIGN);
     size_t top = code->n, again;
     count_round(c, s);
@@ -601,14 +604,14 @@ static void while_loop(struct compiler *c, const lang_node *s)
     c->loop = outer;
 }
 
-/* Returns the only assignment of a branch; NULL if the branch has anything else. */
+/* Returns the assignment of an integer that is the only statement of a branch; otherwise NULL. */
 static const lang_node *lone_assignment(const lang_node *branch)
 {
     while (branch->kind == NODE_BLOCK && branch->a && !branch->a->next) branch = branch->a;
     return branch->kind == NODE_ASSIGN && branch->type == WHIT_LANG_INT ? branch : NULL;
 }
 
-/* Returns whether an expression has at most n operations, cannot fail and changes only rax. */
+/* Returns whether an expression has at most n operations, cannot fail, and can be computed with rax alone. */
 static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
 {
     if (is_simple(e)) return true;
@@ -621,7 +624,7 @@ static bool is_cheap(const struct compiler *c, const lang_node *e, unsigned n)
 }
 
 /* Compiles `if x % 2^k == 0 { v = e } else { v = f }` without a branch: computes both values and selects one, because
- * the low bits of a number are unpredictable. The result is false if the statement has another form. */
+ * the low bits of a number are unpredictable. Returns false if the statement has another form. */
 static bool choose_branch(struct compiler *c, const lang_node *s)
 {
     enum { OPERATIONS = 3 };
@@ -715,13 +718,13 @@ static void write_asides(struct compiler *c)
         jit_aim(code, aside->from, code->n);
         if (aside->division) jit_mov(code, RDX, RAX);
         write_back(c);
-        if (aside->division) jit_alu_imm(code, ALU_AND, RSP, -16); /* aligns the stack; this call never returns */
+        if (aside->division) jit_alu_imm(code, ALU_AND, RSP, -16); /* align the stack; this call does not return */
         jit_mov(code, RDI, RSI);
         jit_mov_imm(code, RSI, (int64_t)(uintptr_t)aside->node);
         jit_mov_imm(code, RAX, (int64_t)(uintptr_t)(aside->division ? (void *)divided_by_zero : (void *)lang_refuel));
         jit_call_rax(code);
         if (aside->division) continue;
-        /* rdi and rsi are restored from the stack: rsi is at [rsp + 8], rdi at [rsp + 16]. */
+        /* Restore rdi and rsi from the stack, where they are at [rsp + 16] and [rsp + 8]. */
         jit_pop(code, RAX);
         jit_pop(code, RSI);
         jit_pop(code, RDI);
@@ -737,7 +740,7 @@ static void emit_whole_loop(struct compiler *c, const lang_node *loop)
 {
     jit_code *code = &c->code;
     for (uint32_t i = 0; i < N_SAVED; i++) jit_push(code, (jit_reg)saved_regs[i]);
-    jit_push(code, RAX); /* aligns the stack for calls */
+    jit_push(code, RAX); /* aligns the stack to 16 bytes for calls */
     read_in(c);
     emit_statement(c, loop);
     write_back(c);
@@ -779,7 +782,8 @@ static void *emit_loop(struct compiler *c, const lang_node *loop)
     return c->failed || c->code.full ? NULL : jit_seal(c->outer->vm, loop, "loop", &c->code);
 }
 
-/* Sets the code to run, once for each vector size; false if nothing could be compiled. */
+/* Emits the code of a loop, once for each size of quaternary vectors if it adds any, and sets `code` to run it; returns
+ * false if no code could be made. */
 static bool emit_sizes(struct compiler *c, const lang_node *loop, lang_code *code)
 {
     code->s = run_loop;

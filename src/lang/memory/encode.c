@@ -4,8 +4,8 @@
 enum { WORDS = WHIT_MEMORY_WORDS, PLACES = 3 };
 #define LETTERS_BYTES ((size_t)PLACES * 256 * WORDS * sizeof(uint64_t))
 
-/* Returns the seed of a hypervector. Its number is multiplied by a constant, so that consecutive numbers get unlike
- * seeds. */
+/* Returns the seed of the hypervector with this kind and number. Both are multiplied by constants, so that consecutive
+ * numbers get seeds that differ in many bits. */
 static uint64_t seed(uint64_t kind, uint64_t number)
 {
     return (kind * 0x9E3779B97F4A7C15u) ^ (number * 0xD6E8FEB86659FD93u);
@@ -55,7 +55,7 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
 {
     uint8_t window[PLACES] = {' ', ' ', ' '};
     uint64_t trigram[WORDS];
-    uint32_t n = 1; /* bytes in the window, which begins with a blank */
+    uint32_t n = 1; /* number of bytes in the window; the blank before the text is the first */
     bool blank = true;
     if (n_bytes > WHIT_MEMORY_MAX_TEXT)
         return whit_fail(error, WHIT_ERROR_LIMIT, "the text has %zu bytes, but at most %d are possible: split it",
@@ -74,7 +74,7 @@ whit_status whit_encode_text(whit_encoder *encoder, const char *text, size_t n_b
         const uint64_t *a = letter(encoder, 0, window[0]), *b = letter(encoder, 1, window[1]);
         const uint64_t *c = letter(encoder, 2, window[2]);
         for (uint32_t w = 0; w < WORDS; w++) trigram[w] = a[w] ^ b[w] ^ c[w];
-        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* this cannot fail: the text's length is limited */
+        (void)whit_hyper_bundle_add(&encoder->bundle, trigram); /* cannot fail, because the text's length is limited */
     }
     whit_hyper_bundle_majority(&encoder->bundle, encoder->ties, out);
     return WHIT_OK;

@@ -6,7 +6,7 @@
 
 #include "format/ndf_append.h"
 
-/* Holds the header of a frame's data. The vectors follow at offset 64, then the ends of the texts, then the texts. */
+/* Header of a frame's data. The vectors begin at offset 64; the ends of the texts follow, then the texts. */
 struct head {
     char magic[4];
     uint32_t version, n_bits, encoder;
@@ -19,9 +19,9 @@ static const char magic[4] = "VSA1";
 enum { VERSION = 1, ENCODER = 1, VECTOR_BYTES = WHIT_MEMORY_WORDS * 8 };
 #define FRAME_NAME "memory"
 
-/* Describes the records of one frame, which are read in place. */
+/* Describes the records of one frame, which are used in place. */
 struct part {
-    uint64_t first, n; /* number of records before this part, number of records in this part */
+    uint64_t first, n; /* number of records in earlier parts, number of records in this part */
     const uint64_t *vectors, *ends;
     const char *texts;
 };
@@ -150,11 +150,11 @@ void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, si
 /* ---- search ----------------------------------------------------------------------------------- */
 
 enum {
-    BLOCK = 1024, /* number of records that a thread processes at a time */
-    STREAMS = 4,  /* records that a thread reads in parallel: one stream alone stalls at every page */
+    BLOCK = 1024, /* number of records that a thread takes at a time */
+    STREAMS = 4,  /* number of places from which a thread reads in turn: a single place would stall at every page */
 };
 
-/* Holds the best records of one worker in a heap with the worst record on top. */
+/* Holds the best hits of one worker, in a heap with the worst hit on top. */
 struct best {
     whit_memory_hit *hits;
     uint32_t n;
@@ -294,10 +294,11 @@ whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path,
     else if (is_new) {
         status = whit_ndf_create_loose(path, WHIT_NDF_MEMORY, FRAME_NAME, data.data, data.size_bytes, batch->allocator,
                                        error);
-        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* another writer was faster: its store is used */
+        is_new = status == WHIT_OK || access(path, F_OK) != 0; /* if another writer has created the store in the
+                                                                * meantime, it is used */
     }
     if (ok && !is_new) {
-        whit_memory *memory; /* opens the store first, because files of another kind must not be changed */
+        whit_memory *memory; /* the store is opened first, because files of another kind must not be changed */
         status = whit_memory_open(path, batch->allocator, &memory, error);
         if (status == WHIT_OK) {
             whit_memory_close(memory);

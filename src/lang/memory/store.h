@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Stores an associative memory in a file: each frame of type MEMORY has some records and is committed with them
- * (docs/dev/format.md). Committed records are read in place and never change; a store that is killed while it is
- * written loses at most the current batch. */
+ * Stores an associative memory in a file: each frame of type MEMORY contains the records of one commit
+ * (docs/dev/format.md). Committed records are read in place and never change. If the program is killed while it writes,
+ * at most the current batch is lost. */
 #ifndef WHIT_MEMORY_STORE_H
 #define WHIT_MEMORY_STORE_H
 
@@ -22,32 +22,33 @@ typedef struct whit_memory_stats {
 } whit_memory_stats;
 void whit_memory_stats_of(const whit_memory *memory, whit_memory_stats *stats);
 
-/* Returns record i < n_records: its text (not terminated) and its hypervector, in place. */
+/* Gives record i < n_records: its text, which is not terminated, and its hypervector; both point into the file. */
 void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, size_t *n_bytes, const uint64_t **vector);
 
 typedef struct whit_memory_hit {
     uint64_t record;
-    uint32_t distance; /* number of bits that differ */
+    uint32_t distance; /* number of bits in which the record differs from the query */
 } whit_memory_hit;
 #define WHIT_MEMORY_MAX_HITS 1000
 
-/* Finds the k nearest records of all, nearest first, older ones first among equals; *n_hits is their number (k or all).
- * Every record is compared; threads of the pool share the work. */
+/* Finds the k records nearest to the query, nearest first; at equal distance, older records first. *n_hits is their
+ * number: k, or less if the store has fewer. Every record is compared; the threads of the pool share the work. */
 whit_status whit_memory_search(const whit_memory *memory, const whit_quat_kernels *kernels, whit_pool *pool,
                                const uint64_t query[WHIT_MEMORY_WORDS], uint32_t k, whit_memory_hit *hits,
                                uint32_t *n_hits, whit_error *error);
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-/* Collects the records for one commit. Zero-initialise with the allocator set. */
+/* Collects the records of one commit. Before its first use it must be zeroed except for the allocator. */
 typedef struct whit_memory_batch {
-    whit_buf vectors, ends, texts; /* ends: u64, the end of each text in texts */
+    whit_buf vectors, ends, texts; /* ends: (n_records) u64, the end of each text within `texts` */
     uint64_t n_records;
     const whit_allocator *allocator;
 } whit_memory_batch;
 whit_status whit_memory_batch_add(whit_memory_batch *batch, const uint64_t vector[WHIT_MEMORY_WORDS], const char *text,
                                   size_t n_bytes, whit_error *error);
-/* Appends the batch to the store at `path`, creating it if absent, and empties the batch. */
+/* Appends the batch to the store at `path`, which is created if it is absent. On success the batch is empty
+ * afterwards. */
 whit_status whit_memory_batch_commit(whit_memory_batch *batch, const char *path, whit_error *error);
 void whit_memory_batch_free(whit_memory_batch *batch);
 
