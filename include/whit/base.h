@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Versions, status and errors, memory: what every other header of whit needs.
+ * Declares versions, status and errors, allocators and progress functions, which every other header of whit needs.
  *
- * Structs grow. A struct whose first member is `struct_bytes` is filled by its _default() function, which
- * is inline in the header and writes the size that the program was compiled with. Newer libraries append
- * members, with defaults that change nothing for programs that do not know them; a program that
- * sets a member which the library does not know is refused (WHIT_ERROR_ARGUMENT), and so is a struct that
- * no _default() function filled. Arrays of structs are passed with the size of one element (the functions
- * _strided; inline functions pass it). All other structs never change. */
+ * Structs grow. A struct whose first member is `struct_bytes` is filled by its _default() function, which is inline in
+ * the header and writes the size that the program was compiled with. Newer libraries append members; their defaults
+ * change nothing for programs that do not know them. The library refuses (WHIT_ERROR_ARGUMENT) a struct in which a
+ * member is set that the library does not know, and a struct that no _default() function has filled. Arrays of structs
+ * are passed with the size of one element (the functions _strided; inline functions pass it). All other structs never
+ * change. */
 #ifndef WHIT_BASE_H
 #define WHIT_BASE_H
 

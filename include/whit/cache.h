@@ -29,7 +29,7 @@ typedef void whit_cache_event_fn(void *user, const whit_cache_event *event);
  * different windows store different blocks: only the blocks of one group of layers are reported, of layers without a
  * window if the model has any. */
 WHIT_API void whit_session_watch_cache(whit_session *session, whit_cache_event_fn *on_event, void *user);
-/* Sets *n_blocks to the number of blocks that the session has memory for, and *n_found to the number of those that the
+/* Sets *n_blocks to the number of blocks that the session has memory for, and *n_found to the number of blocks that the
  * prefix cache can find. */
 WHIT_API void whit_session_count_blocks(const whit_session *session, uint32_t *n_blocks, uint32_t *n_found);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Chats: messages through a model's template to tokens, and answers back into text, thinking and tool
- * calls. Messages, tools and calls are JSON as OpenAI's chat API has it.
+ * Converts messages to prompts by a model's chat template, and parses answers into text, thinking and tool calls.
+ * Messages, tools and calls are JSON as OpenAI's chat API has it.
  *
- *     render -> prompt -> generation (keep_special where the template's parser wants it) -> parser -> message */
+ *     render -> prompt -> generation (keep_special if whit_chat_template_keep_special) -> parser -> message */
 #ifndef WHIT_CHAT_H
 #define WHIT_CHAT_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Conversations: messages in, answers out, over a chat template and one sequence of a session.
+ * Holds conversations: messages in, answers out, with a chat template and one sequence of a session.
  *
  *     open -> say -> answer -> (next_call -> return -> answer) -> say -> ...
  *
- * Messages are JSON as OpenAI's chat API has them. An answer depends on the messages, the tools, the template, the
- * sampler and the context's size alone: every prompt is rendered and encoded whole, and tokens that the sequence holds
- * already are not computed again. When the context is full, prompts leave out the oldest turns, but not the system
- * message; the conversation keeps them. */
+ * Messages are JSON as OpenAI's chat API has them. An answer depends only on the messages, the tools, the template, the
+ * sampler and the context's size: every prompt is rendered and encoded as a whole. Tokens that the sequence already has
+ * are not computed again. When the context is full, prompts leave out the oldest turns, but not the system message; the
+ * conversation still contains these turns. */
 #ifndef WHIT_CONVERSATION_H
 #define WHIT_CONVERSATION_H
 

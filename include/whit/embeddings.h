@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Embeddings: one vector for a text, from the hidden states after the final norm. Scores of texts by rerank models. */
+ * Computes embeddings (one vector per text, from the hidden states after the final norm) and the scores of texts by
+ * rerank models. */
 #ifndef WHIT_EMBEDDINGS_H
 #define WHIT_EMBEDDINGS_H
 

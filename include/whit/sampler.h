@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Samples tokens: chooses one token from logits. A sampler belongs to one stream of tokens. */
+ * Samples tokens: chooses one token from logits. A sampler serves one sequence of tokens. */
 #ifndef WHIT_SAMPLER_H
 #define WHIT_SAMPLER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Products in bfloat16 by AMX. Tiles 0 to 3 hold a block of C, 32 x 32; tiles 4 and 5 hold A, tiles 6 and 7 hold B.
- * (Intel SDM: TILELOADD, TDPBF16PS) */
+ * Computes products in bfloat16 by AMX. Tiles 0 to 3 hold a block of C, 32 x 32; tiles 4 and 5 hold A, tiles 6 and 7
+ * hold B. (Intel SDM: TILELOADD, TDPBF16PS) */
 #include "linalg/gemm_bf16.h"
 
 #include "kernels/x86/amx_tiles.h"

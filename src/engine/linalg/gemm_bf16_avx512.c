@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Products in bfloat16 by VDPBF16PS. Eight rows times 32 columns of C are sixteen registers; each of 16 pairs of k in a
- * tile takes two loads of B and eight broadcasts of A. */
+ * Computes products in bfloat16 by VDPBF16PS. Eight rows times 32 columns of C are sixteen registers; each of 16 pairs
+ * of k in a tile takes two loads of B and eight broadcasts of A. */
 #include "linalg/gemm_bf16.h"
 
 #include "linalg/lanes_avx512.h"

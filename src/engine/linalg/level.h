@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Determines the CPU level for float arithmetic: the machine's, limited by the environment's WHIT_CPU, which inference
- * obeys too. An unknown name limits nothing here; the command line refuses it. */
+ * Determines the CPU level for float arithmetic: the machine's level, limited by the environment variable WHIT_CPU,
+ * which also limits inference. An unknown name in it has no effect here; the command line refuses it. */
 #ifndef WHIT_LINALG_LEVEL_H
 #define WHIT_LINALG_LEVEL_H
 

@@ -2,9 +2,9 @@
  * Declares inner loops of training and compression on bare rows, as a table that is chosen for the machine when a run
  * opens.
  *
- * The loops are plain C that the compiler vectorises, built once per ISA level (loops.inc). They have no fused
- * operations and sum in sixteen lanes, so every level gives the same bits; unlike for the kernels of inference, this is
- * not required. They have no state and may be called by any thread. */
+ * The loops are plain C that the compiler vectorises, built once per ISA level (loops.inc). They use no fused
+ * multiply-adds and sum in sixteen lanes, so every level gives the same bits. Training does not require that, unlike
+ * inference. They have no state and may be called by any thread. */
 #ifndef WHIT_LINALG_LOOPS_H
 #define WHIT_LINALG_LOOPS_H
 

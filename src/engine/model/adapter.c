@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ * Layout of an adapter's image, in bytes:
  * header 64 | entries, 64 each | names | metadata | codes and scales of each pair */
 #include "model/adapter.h"
 

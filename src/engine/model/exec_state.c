@@ -2,9 +2,9 @@
  * Computes recurrent layers of a pass. Items are independent of each other: runs of channels, or value heads. Each item
  * processes all tokens of all sequences in their order, so that threads, batch splits and other rows change no bit.
  *
- * A head's state stays committed before the newest tokens (kv/state.h). Their updates are kept and applied again to a
- * copy in the worker's scratch, which costs arithmetic but no memory traffic: most steps of decoding only read the
- * state.
+ * The stored state of a head is the committed one, before the newest tokens (kv/state.h). The updates of the newest
+ * tokens are stored, and each step applies them to a copy of the state in the worker's scratch. This costs arithmetic
+ * but saves memory traffic: most steps of decoding only read the state.
  *
  * On several ranks (plan_split.h) a process has only the states of its own heads and channels: head h of the model is
  * head h - columns.begin of the state, and the channels of all ranges are adjacent. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Writes a source as a GGUF file, so that other programs can run it. Nothing is rounded: each matrix gets a type that
- * stores it exactly, or the export is refused, naming it and the reason. */
+ * stores it exactly, or the export is refused; the error names the matrix and the reason. */
 #ifndef WHIT_MODEL_EXPORT_GGUF_H
 #define WHIT_MODEL_EXPORT_GGUF_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Measures which layout of ternary codes is faster on this machine, in the shape of a layer. The result depends on a
- * core's share of the memory bandwidth relative to its decoding speed. */
+ * Measures which layout of ternary codes is faster to multiply by on this machine, with a matrix as wide as a layer's.
+ * The result depends on a core's share of the memory bandwidth relative to its decoding speed. */
 #include "model/fastest_ternary.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the properties that only Gemma's files have: the scale of Gemma 3's scores, and Gemma 4's layers, whose heads
- * depend on whether they have a window, and which may share keys and values. */
+ * Reads the properties that only Gemma's files have: the factor of Gemma 3's attention scores, and Gemma 4's layers.
+ * Their heads have another size with a window than without one, and some layers share keys and values. */
 #include "model/import_gguf.h"
 #include "model/import_hf.h"
 

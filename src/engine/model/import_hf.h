@@ -45,7 +45,7 @@ typedef struct whit_hf_class {
     bool bitnet; /* ternary matrices stored as floats are W1.58A8 (int8 activations per token) */
     bool online; /* float weights are latent and are rounded to ternary, whatever quantization_config says */
     bool sub_norm, qk_norm;
-    bool qkv_bias; /* q, k and v have biases, o has none, whatever attention_bias says */
+    bool qkv_bias; /* q, k and v have biases and o does not, whatever attention_bias says */
     const char *act;
     double norm_eps, rope_theta;
     uint32_t n_ctx, n_kv_heads, head_dim, window; /* defaults; 0: computed from other fields; window 0: no window */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads the layers of a config.json that differ: windows, which transformers states in four ways, and layers without
- * RoPE. */
+ * Reads in which layers of a config.json properties differ: windows, which transformers states in four ways, and layers
+ * without RoPE. */
 #include "model/import_hf.h"
 
 #include <stdio.h>

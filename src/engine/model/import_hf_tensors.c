@@ -701,8 +701,8 @@ static whit_status add_parts(whit_source *source, struct whit_hf_importer *impor
     return WHIT_OK;
 }
 
-/* Holds the tensor of the embedding or of the head; `file` is NULL if the folder has none. file_name: as add_tensor
- * expects it. */
+/* Holds the tensor of the embedding or of the head; `file` is NULL if the folder does not contain it. file_name: as
+ * add_tensor expects it. */
 struct ending {
     const whit_safetensor *file;
     char file_name[128];

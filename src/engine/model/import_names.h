@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Tables of names that importers have for each family: names of tensors, with the use of their rows, and names of
- * numbers. A family's own table is searched before the common one. */
+ * Declares the tables of names that importers have for each family: names of tensors, with the rows that are used, and
+ * names of numbers. A family's own table is searched before the common one. */
 #ifndef WHIT_MODEL_IMPORT_NAMES_H
 #define WHIT_MODEL_IMPORT_NAMES_H
 

@@ -71,7 +71,7 @@ struct compiler {
     whit_plan *plan;
     uint32_t first, end; /* nodes [first, end) are compiled */
     bool *needed;        /* by node: its result is needed */
-    uint32_t *map;       /* by graph value: number of its plan value; 0: it has none yet */
+    uint32_t *map;       /* by graph value: number of its plan value; 0: not assigned yet */
     whit_error *error;
 };
 

@@ -39,8 +39,8 @@ size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share)
     return n + n_steps * (sizeof(float) + sizeof(int32_t));
 }
 
-/* Returns the range of key heads that the value heads `heads` of a delta rule read; all key heads if those that they
- * read are not consecutive. */
+/* Returns the range of key heads that the value heads `heads` of a delta rule read; all key heads if the heads read are
+ * not consecutive. */
 static whit_columns key_heads_of(const whit_plan_step *step, whit_columns heads)
 {
     const uint32_t first = whit_delta_key_head(heads.begin, step->n_heads, step->n_key_heads, step->is_grouped);

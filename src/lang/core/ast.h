@@ -140,7 +140,7 @@ struct lang_function {
     lang_node *parameters, *body; /* the parsed tree, which the checker copies for each instance */
     uint32_t n_parameters;
     uint32_t levels;     /* sum of the nesting of blocks and expressions: how deep the C stack can get */
-    lang_function *next; /* of a function: the function defined before it; of an instance: the instance made before
+    lang_function *next; /* for a function, the function defined before it; for an instance, the instance made before
                           * it */
     lang_function *instances;
     /* The members below belong to instances. */

@@ -297,7 +297,7 @@ static bool append_text(struct binary *b, const char *text)
                              b->name, WHIT_LANG_MAX_TEXT_BYTES);                                                       \
     } while (0)
 
-/* Finds the first triple of a node that has the given predicate; returns false if there is none. */
+/* Finds the first triple of a node that has the given predicate; returns false if no triple has it. */
 static bool triple_of(const struct binary *b, struct node node, uint32_t predicate, uint32_t *triple)
 {
     for (*triple = node.first; *triple < node.first + node.n; ++*triple)
@@ -306,7 +306,7 @@ static bool triple_of(const struct binary *b, struct node node, uint32_t predica
 }
 
 /* Finds the next child with the given predicate, from triple *at on, and sets *at to the triple after it; returns false
- * if there is none. */
+ * if there is no such child. */
 static bool next_child(const struct binary *b, struct node node, uint32_t predicate, uint32_t *at, struct node *child)
 {
     for (; *at < node.first + node.n; ++*at)

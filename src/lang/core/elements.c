@@ -223,8 +223,8 @@ static void release_operands(whit_lang *vm, const lang_elements *e, lang_array *
 }
 
 /* Returns an array that may be overwritten with the result: the assigned variable's array or an intermediate value, if
- * nothing else refers to it; NULL if there is none. The variable's array is not used if the run may be stopped in the
- * middle of the elements, because the variable must then keep its value. */
+ * nothing else refers to it; otherwise NULL. The variable's array is not used if the run may be stopped in the middle
+ * of the elements, because the variable must then keep its value. */
 static lang_array *reusable(const lang_code *c, const lang_value *frame, lang_array *const *arrays)
 {
     const lang_elements *e = c->elements;

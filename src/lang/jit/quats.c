@@ -55,7 +55,7 @@ static struct context context_of(const jit_quats *q, uint32_t size, jit_code *c)
 bool jit_quats_fit(const jit_quats *q, uint32_t size)
 {
     return q->n_changed * 2 * context_of(q, size, NULL).n_regs <=
-        (q->wide ? 29 : 13); /* of 32 or 16 registers, three hold intermediate values */
+        (q->wide ? 29 : 13); /* three of the 32 or 16 registers hold intermediate values */
 }
 
 static void vector(const struct context *x, jit_vector_op op, unsigned to, unsigned a, jit_operand b)

@@ -59,8 +59,8 @@ bool whit_hyper_bundle_add(whit_hyper_bundle *bundle, const uint64_t *a)
     return true;
 }
 
-/* For word i, sets *more to the lanes that are 1 in more than half of the added vectors, and *equal to those that are 1
- * in exactly half. */
+/* For word i, sets *more to the lanes that are 1 in more than half of the added vectors, and *equal to the lanes that
+ * are 1 in exactly half. */
 static void compare_lanes(const whit_hyper_bundle *bundle, uint32_t i, uint64_t *more, uint64_t *equal)
 {
     uint32_t half = bundle->n_added / 2;

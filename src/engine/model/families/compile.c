@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Makes C of a family's program, when whit is built: compile NAME PROGRAM.ndl OUT.c. Every function becomes one of C,
- * every call of the host a statement, in the order in which the program makes them. What families have no use
- * for (vectors, printing) is refused with its line. */
+ * Translates a family's program to C when whit is built: compile NAME PROGRAM.ndl OUT.c. Every function becomes a C
+ * function, and every call of a host function becomes a statement, in the program's order. Features that families do
+ * not need (vectors, printing) are refused; the error states the line. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
