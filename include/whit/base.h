@@ -36,7 +36,7 @@ extern "C" {
 typedef enum whit_status {
     WHIT_OK = 0,
     WHIT_ERROR_ARGUMENT,    /* an argument is invalid, or the call is not allowed now */
-    WHIT_ERROR_MEMORY,      /* an allocation failed or a stated limit was reached */
+    WHIT_ERROR_MEMORY,      /* an allocation failed, or a limit of memory that was set is exceeded */
     WHIT_ERROR_IO,          /* the operating system refused a file or a read */
     WHIT_ERROR_FORMAT,      /* a file is damaged, cut short, or not of the format that it claims */
     WHIT_ERROR_UNSUPPORTED, /* the request or the file is valid, but this build does not support it */

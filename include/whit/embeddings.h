@@ -94,7 +94,7 @@ static inline whit_status whit_rerank(whit_session *session, const whit_embed_te
     return whit_rerank_strided(session, texts, n_texts, sizeof *texts, options, scores, error);
 }
 
-/* Holds a text's score and number, for lists in the order of scores. */
+/* Holds the score of a text and the text's number, for lists in the order of scores. */
 typedef struct whit_ranked {
     float score;
     size_t index; /* number of the text, from 0 */
@@ -102,7 +102,7 @@ typedef struct whit_ranked {
 /* Writes the n scores to `ranked`, the highest first; equal scores stay in the order of their texts. */
 WHIT_API void whit_rank(const float *scores, size_t n, whit_ranked *ranked);
 
-/* Holds a query and a document to be scored for the query. */
+/* Describes a query and a document whose relevance for the query is to be scored. */
 typedef struct whit_rerank_pair {
     size_t struct_bytes;
     const char *query, *document;

@@ -49,7 +49,7 @@ typedef struct whit_generate_options {
     uint32_t sequence;       /* default 0 */
     uint32_t n_present;      /* number of leading ids that the sequence already has, as its whole content; they are not
                               * computed again; default 0 */
-    uint32_t n_tokens;       /* most tokens to generate; default 128 */
+    uint32_t n_tokens;       /* maximum number of tokens to generate; default 128 */
     bool ignore_end;         /* keep generating after end tokens */
     uint32_t n_draft_tokens; /* maximum tokens per step to guess from the preceding text: same output, faster if texts
                               * repeat; the session's n_logits must be larger than this; default 0 */

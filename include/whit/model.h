@@ -24,7 +24,7 @@ typedef struct whit_model_options {
     const char *family_program;
     const char *family_name; /* name that begins the error lines of family_program; NULL: the family's name */
     /* Refuse a source with unknown fields, even if they only describe the model; otherwise the metadata "whit.notes"
-     * names such fields. The source is read even if the cache holds its conversion. */
+     * names such fields. The conversion cache is not used. */
     bool strict;
     /* (n_overrides) Each text KEY=TYPE:VALUE, with a TYPE of int, float, bool or str, replaces or adds a metadata field
      * of a GGUF file before the family reads the fields. Such a conversion has its own entry in the cache. Other files

@@ -30,9 +30,10 @@
 /* Holds the properties of a layer that determine its part of the cache. */
 typedef struct whit_kv_layer {
     uint32_t n_heads, n_kv_heads, head_dim; /* n_heads 0: a layer without attention */
-    uint32_t window;                        /* positions that a query attends to, its own included; 0: all */
+    uint32_t window;                        /* number of positions that a query attends to, its own included; 0: all */
     bool is_bidirectional;                  /* a query attends to positions on both sides, at most window / 2 away */
-    uint32_t rope_pairs;                    /* pairs that RoPE rotates in each key head; 0: keys are not rotated */
+    uint32_t rope_pairs;                    /* number of pairs that RoPE rotates in each key head; 0: keys are not
+                                             * rotated */
     uint32_t rope;                          /* index of the RoPE table of its keys */
     bool has_key_bias;
     whit_state_layer state; /* shape of a recurrent layer's state */
@@ -40,13 +41,13 @@ typedef struct whit_kv_layer {
 
 typedef struct whit_kv_shape {
     whit_kv_type type;
-    const whit_kv_layer *layers; /* (n_layers); outlives the cache */
+    const whit_kv_layer *layers; /* (n_layers) properties of the layers; must outlive the cache */
     uint32_t n_layers;
     uint32_t n_sequences, n_ctx_tokens;
     uint32_t n_batch_tokens; /* maximum number of tokens that one pass adds to all sequences together */
     bool is_endless;
     uint32_t n_sinks;         /* endless cache: number of sink positions */
-    uint32_t n_window_blocks; /* packed types: full blocks that a query reads as f16 */
+    uint32_t n_window_blocks; /* packed types: number of full blocks before a query that it reads as f16 */
 } whit_kv_shape;
 
 /* A packed type has three consecutive classes for each kind of layers. LAYERS is the class of closed blocks, to which
@@ -58,17 +59,18 @@ typedef struct whit_kv_class {
     whit_kv_type type; /* type of the blocks; open blocks are f16 */
     uint8_t role;      /* whit_kv_role */
     uint32_t n_layers, n_heads, n_kv_heads, head_dim;
-    uint32_t window;                      /* positions to which a query attends; 0: all */
-    uint32_t beyond;                      /* positions before the window that are kept */
+    uint32_t window;                      /* number of positions that a query attends to; 0: all */
+    uint32_t beyond;                      /* number of positions before the window that are stored, too */
     bool is_bidirectional;                /* queries attend to both sides; all blocks are kept */
     uint32_t sides;                       /* is_bidirectional: largest distance to a position; UINT32_MAX: any */
     uint32_t n_window_blocks, rope_pairs; /* packed types: number of full blocks read as f16; number of pairs that RoPE
                                            * rotates in each key head */
     uint32_t rope;                        /* packed types: index of the RoPE table that rotates keys */
-    uint32_t n_sinks;                     /* first positions that every query attends to in addition to its window */
+    uint32_t n_sinks;                     /* number of first positions that every query attends to in addition to its
+                                           * window */
     bool keeps_all;                       /* whit_kv_settle drops no blocks: the class has no window, or one that saves
                                            * no memory */
-    uint32_t n_places;                    /* entries of a sequence's table; block b has entry b mod n_places */
+    uint32_t n_places;                    /* length of a sequence's table; block b has entry b mod n_places */
     whit_kv_pool pool;
     /* (n_sequences, n_places + 1) numbers of blocks in the pool; in a class with sinks the last entry is for block 0 */
     uint32_t *table;
@@ -98,7 +100,7 @@ bool whit_kv_measure(const whit_kv_shape *shape, whit_kv *kv, uint64_t *bytes);
 void whit_kv_init(whit_kv *kv, const whit_kv_shape *shape, void *memory);
 
 /* Allocates blocks for positions [0, n_tokens) of a sequence; called once per pass. A shared last block is copied first
- * (copy on write). Returns WHIT_ERROR_LIMIT if n_tokens exceeds the context. */
+ * (copy on write). Returns WHIT_ERROR_LIMIT if n_tokens exceeds the context of a cache that is not endless. */
 whit_status whit_kv_extend(whit_kv *kv, uint32_t sequence, uint32_t n_tokens, whit_error *error);
 /* After a pass, drops the blocks all of whose positions precede the window and the `beyond` positions before it. */
 void whit_kv_settle(whit_kv *kv, uint32_t sequence);

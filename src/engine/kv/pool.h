@@ -37,7 +37,7 @@ typedef struct whit_kv_pool {
      * been without users for the longest time is evicted. */
     whit_kv_name *names;     /* (n_blocks) */
     uint32_t *buckets;       /* (n_buckets) hash table by key: number of a bucket's first block + 1, or 0 */
-    uint32_t n_buckets;      /* a power of two */
+    uint32_t n_buckets;      /* number of buckets, a power of two */
     uint32_t oldest, newest; /* ends of the eviction list of kept blocks: block number + 1, or 0 */
     uint32_t n_named;        /* number of blocks that have a name */
     /* Called with `user` before a block loses its name; may be NULL. */

@@ -162,7 +162,7 @@ void whit_blas_multiply(const whit_blas *blas, uint32_t worker, const whit_produ
 struct share_job {
     const whit_blas *blas;
     const whit_product *product;
-    size_t piece; /* rows of c computed at a time */
+    size_t piece; /* number of rows of c per job */
 };
 
 static void pack_panels(void *context, uint32_t worker, uint32_t begin, uint32_t end)

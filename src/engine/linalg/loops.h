@@ -20,7 +20,7 @@ typedef struct whit_adamw_row {
 
 typedef struct whit_loops {
     float (*dot)(const float *a, const float *b, size_t n);
-    float (*max)(const float *x, size_t n);                               /* n > 0 */
+    float (*max)(const float *x, size_t n);                               /* returns the largest element; n > 0 */
     void (*add)(float *y, const float *x, size_t n);                      /* y += x */
     void (*sum)(const float *a, const float *b, float *y, size_t n);      /* y = a + b */
     void (*scale)(float *y, const float *x, float factor, size_t n);      /* y = factor x */
@@ -28,7 +28,8 @@ typedef struct whit_loops {
     void (*softmax)(float *x, float scale, size_t n);                     /* x = softmax(scale * x) */
     /* Computes y = x rounded to int8 with the scale max(|x|) / 127, as W1.58A8 rounds activations. */
     void (*round_row)(const float *x, float *y, size_t n);
-    /* Computes the gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean). */
+    /* Computes the gradient of a softmax p with respect to its input, in place: dp = scale * p * (dp - mean), where
+     * mean is the sum of p * dp. */
     void (*softmax_gradient)(const float *p, float mean, float scale, float *dp, size_t n);
 
     /* Computes y = weight * x * r with r = 1 / sqrt(mean(x^2) + eps). */

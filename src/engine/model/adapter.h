@@ -56,8 +56,8 @@ void whit_adapter_unbind(whit_adapter_weights *weights);
 typedef struct whit_adapter_floats {
     const char *name;
     uint32_t n_rows, n_cols, rank;
-    const float *a; /* (rank, n_cols) */
-    const float *b; /* (n_rows, rank) */
+    const float *a; /* factor A, (rank, n_cols) */
+    const float *b; /* factor B, (n_rows, rank) */
 } whit_adapter_floats;
 
 /* Rounds pairs to int8 and appends the image to `out`, which must be empty. Pairs must be sorted by name, without

@@ -132,8 +132,8 @@ typedef struct whit_config {
     bool attn_sinks;
     bool input_norms;          /* each projection has its own norm of the input */
     bool bidirectional;        /* tokens attend to both sides: all tokens of a text must be computed in one pass */
-    uint32_t n_positions;      /* rows of the table of learned positions */
-    uint32_t n_token_types;    /* rows of the table of token types */
+    uint32_t n_positions;      /* number of rows in the table of learned positions; 0: no such table */
+    uint32_t n_token_types;    /* number of rows in the table of token types; 0: no such table */
     uint32_t activation;       /* whit_activation (kernels.h) of a feed-forward without a gate */
     uint32_t dense_1, dense_2; /* widths of the dense layers after the final norm, whose output is a text's vector; 0:
                                 * no such layer */

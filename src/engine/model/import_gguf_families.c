@@ -202,7 +202,8 @@ static const whit_import_name qwen35_names[] = {
 };
 static const whit_import_name qwen3next_names[] = {
     GGUF_QWEN_HYBRID,
-    {"ssm_in.weight", "mixed", WHIT_IMPORT_QKVZ_MIXED, .is_projection = true}, /* used in older files */
+    /* ssm_in is contained only in older files */
+    {"ssm_in.weight", "mixed", WHIT_IMPORT_QKVZ_MIXED, .is_projection = true},
     {"ssm_in.weight", "z", WHIT_IMPORT_QKVZ_Z, .is_projection = true},
     {"ssm_ba.weight", "beta", WHIT_IMPORT_BA_BETA, .is_projection = true},
     {"ssm_ba.weight", "decay", WHIT_IMPORT_BA_DECAY, .is_projection = true},

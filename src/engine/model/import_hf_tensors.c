@@ -121,7 +121,7 @@ static enum part find_draft_part(const whit_hf_class *class, const char *name, c
     uint32_t block = 0;
     if (!config->n_draft_layers) return PART_IGNORED;
     const char *in_layer = whit_import_layer(rest, "layers", WHIT_MAX_LAYERS, &block);
-    if (block) return PART_IGNORED; /* only the first block is used */
+    if (block) return PART_IGNORED; /* later blocks are not used */
     found->layer = config->n_layers;
     if (in_layer) name = in_layer;
     if (whit_import_expert(name, pattern, &found->expert)) name = pattern;

@@ -17,7 +17,8 @@ struct layer_experts {
 struct whit_residency {
     const whit_allocator *allocator;
     uint32_t n_layers, n_experts, n_units;
-    /* The unit evicted last. Its pages are released once more when the next unit is evicted; n_units: no such unit. */
+    /* The unit evicted last. Pages of it that the system has missed are released when the next unit is evicted;
+     * n_units: no such unit. */
     uint32_t last_given;
     struct layer_experts *layers; /* (n_layers) experts of each layer */
     uint32_t *newer, *older;      /* (n_units + 1) neighbours of each unit in the ring */

@@ -47,7 +47,7 @@ typedef struct whit_rope_llama3 {
     double factor;
     double low_freq_factor, high_freq_factor; /* long wavelengths have fewer than low_freq_factor periods in the
                                                * original context, short ones more than high_freq_factor; low < high */
-    double original_context;                  /* context of the first training, in tokens */
+    double original_context;                  /* context of the original training, in tokens */
 } whit_rope_llama3;
 
 /* Computes the divisors (rope_dim / 2) of frequencies. Source: _compute_llama3_parameters in modeling_rope_utils.py. */

@@ -59,7 +59,7 @@ typedef struct whit_lang_options {
     uint64_t max_ms;      /* maximum processor time of one run; 0: no limit */
     size_t max_bytes;     /* maximum memory of all arrays; 0: 64 MiB */
     int tier;             /* highest tier that may be used: WHIT_LANG_WALK, ... */
-    bool no_closed_forms; /* execute every round of a loop, for tests */
+    bool no_closed_forms; /* execute every round of a loop instead of computing loops in closed form */
     bool echo;            /* print the values of expression statements, as in an interactive session */
     const whit_quat_kernels *quat;
     const whit_lang_host *host; /* functions of the host; may be NULL; must outlive the session */

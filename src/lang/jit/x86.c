@@ -477,7 +477,7 @@ static size_t jump_unless(struct compiler *c, const lang_node *e)
 
 /* ---- statements --------------------------------------------------------------------------------- */
 
-/* Returns whether an expression reads a slot. */
+/* Returns whether an expression reads a variable, or stores it in a NODE_KEEP. */
 static bool reads(const lang_node *e, uint32_t slot)
 {
     return (e->kind == NODE_SLOT && e->slot == slot) || (e->kind == NODE_KEEP && e->slot == slot) ||

@@ -151,7 +151,8 @@ void whit_memory_at(const whit_memory *memory, uint64_t i, const char **text, si
 
 enum {
     BLOCK = 1024, /* number of records that a thread takes at a time */
-    STREAMS = 4,  /* number of places from which a thread reads in turn: a single place would stall at every page */
+    STREAMS = 4,  /* number of places in a block from which a thread reads in turn: reading from one place alone would
+                   * stall at every page */
 };
 
 /* Holds the best hits of one worker, in a heap with the worst hit on top. */
