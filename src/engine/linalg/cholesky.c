@@ -116,7 +116,7 @@ static void invert_columns(void *context, uint32_t worker, uint32_t begin, uint3
         for (size_t from = column; from < n; from += BLOCK) {
             size_t height = n - from < BLOCK ? n - from : BLOCK;
             float *x = job->inverse + from * n + column;
-            if (from > column) /* sum over the blocks above the diagonal block; its sign is changed below */
+            if (from > column) /* sum over the blocks of rows from `column` to `from`; its sign is changed below */
                 whit_blas_multiply(job->blas, worker,
                                    &(whit_product){.m = height,
                                                    .n = width,

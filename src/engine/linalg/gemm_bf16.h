@@ -55,8 +55,9 @@ typedef struct whit_gemm_kernel {
                      size_t ldc);
 } whit_gemm_kernel;
 
-/* Processor features that a kernel requires, in the order of whit_linalg_detect: whit_gemm_tiles_amx WHIT_CPU_AMX_BF16,
- * whit_gemm_pairs_avx512 WHIT_CPU_AVX512_BF16, the avx2 kernels AVX2 with FMA. The generic kernels require none. */
+/* The kernels. The processor must have these features, as whit_linalg_detect reports them: WHIT_CPU_AMX_BF16 for
+ * whit_gemm_tiles_amx, WHIT_CPU_AVX512_BF16 for whit_gemm_pairs_avx512, AVX2 with FMA for the two avx2 kernels, no
+ * features for the generic kernels. */
 extern const whit_gemm_kernel whit_gemm_tiles_amx, whit_gemm_pairs_avx512;
 extern const whit_gemm_kernel whit_gemm_tiles_avx2, whit_gemm_pairs_avx2;
 extern const whit_gemm_kernel whit_gemm_tiles_generic, whit_gemm_pairs_generic;

@@ -52,8 +52,8 @@ typedef struct whit_loops {
                            float *dup, bool overwrites_up, size_t n);
 
     /* Computes the gradient of a loss over logits, in place: ce * (q - onehot(target)) + kl * (q - p), where q is the
-     * softmax of `logits` and p the softmax of `teacher` (may be NULL if kl is 0). Returns the cross-entropy and the KL
-     * divergence in nats. */
+     * softmax of `logits` and p the softmax of `teacher`. teacher NULL: the second term is left out. target < 0: onehot
+     * is all zeros, and *ce_nats is 0. Returns the cross-entropy and the KL divergence in nats. */
     void (*logit_loss)(float *logits, const float *teacher, int32_t target, float ce, float kl, size_t n,
                        double *ce_nats, double *kl_nats);
     void (*adamw)(const whit_adamw_row *a, float *x, const float *gradient, float *moment1, float *moment2, size_t n);

@@ -16,11 +16,11 @@ typedef struct whit_family_run {
     whit_error *error;
 } whit_family_run;
 
-whit_status whit_family_decoder(const whit_family_run *run); /* families/decoder.ndl */
-whit_status whit_family_gemma(const whit_family_run *run);   /* families/gemma.ndl */
-whit_status whit_family_hybrid(const whit_family_run *run);  /* families/hybrid.ndl */
-whit_status whit_family_olmo(const whit_family_run *run);    /* families/olmo.ndl */
-whit_status whit_family_bert(const whit_family_run *run);    /* families/bert.ndl */
+whit_status whit_family_decoder(const whit_family_run *run); /* translated from families/decoder.ndl */
+whit_status whit_family_gemma(const whit_family_run *run);   /* translated from families/gemma.ndl */
+whit_status whit_family_hybrid(const whit_family_run *run);  /* translated from families/hybrid.ndl */
+whit_status whit_family_olmo(const whit_family_run *run);    /* translated from families/olmo.ndl */
+whit_status whit_family_bert(const whit_family_run *run);    /* translated from families/bert.ndl */
 
 /* Table of the functions that programs call; families/compile.c uses it. */
 extern const whit_lang_host_function whit_family_functions[];

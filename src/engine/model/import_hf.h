@@ -145,7 +145,7 @@ struct whit_hf_modules {
     whit_hf_document list, pooling, prompts, dense_config[WHIT_HF_DENSE_MAX];
     whit_safetensors *dense[WHIT_HF_DENSE_MAX];
     uint32_t n_dense;
-    const char *pooling_name; /* NULL: the folder has no Pooling module */
+    const char *pooling_name; /* name of the pooling mode; NULL: the folder has no Pooling module */
     bool excludes_prompt;     /* the mean leaves out the tokens of the instruction (include_prompt is false) */
 };
 

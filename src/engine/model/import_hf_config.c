@@ -121,7 +121,7 @@ static whit_status check_activations(const whit_json *json, uint32_t value, whit
     return WHIT_OK;
 }
 
-/* Reads the quantisation by compressed-tensors: all groups of modules must have the same format. */
+/* Reads the quantisation by compressed-tensors; refuses groups of modules in formats that are not supported. */
 static whit_status check_compressed(const whit_hf_document *config, uint32_t node, whit_hf_quantisation *q,
                                     whit_error *error)
 {
