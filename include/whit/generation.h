@@ -104,7 +104,7 @@ WHIT_API WHIT_CHECKED whit_status whit_generate(whit_session *session, whit_samp
 
 /* A generation is a state machine: it offers the next tokens and consumes their logits, so that one step can serve many
  * generations. A generation's text, tokens and finish do not depend on other generations. A generation belongs to the
- * session's thread, and nothing else may change its sequence until it is closed. After it is opened it allocates
+ * session's thread, and nothing else may change its sequence until it is finished. After it is opened it allocates
  * nothing, except for text that the caller does not fetch. */
 typedef struct whit_generation whit_generation;
 
@@ -131,7 +131,8 @@ WHIT_API WHIT_CHECKED whit_status whit_generations_run(whit_session *session, wh
 
 /* Returns, for custom schedulers, the tokens to feed next: a piece of the prompt, or the last token with guesses. They
  * are at most `capacity` tokens, of which at most n_logits want logits. *n_tokens is 0 if the generation is finished or
- * these limits are too small. Repeated calls return the same tokens until whit_generation_accept. */
+ * these limits are too small. Repeated calls with the same limits return the same tokens until the step that computes
+ * them; a call between that step and whit_generation_accept makes the generation fail. */
 WHIT_API WHIT_CHECKED whit_status whit_generation_tokens_strided(whit_generation *generation, void *tokens,
                                                                  size_t capacity, size_t stride_bytes, size_t n_logits,
                                                                  size_t *n_tokens, whit_error *error);

@@ -114,8 +114,8 @@ static size_t head_bytes_of(const whit_kv_class *class)
  *
  * Between passes a sequence with a window has window + BEYOND - 1 positions. A pass that adds `a` positions to a
  * sequence needs at most (a + 62) / 64 blocks more than a pass that adds one. Summed over all sequences, this is a 64th
- * of the batch, plus one block for each sequence that adds two or more. The number is also limited by that of sequences
- * that each add the whole batch. */
+ * of the batch, plus one block for each sequence that adds two or more. The sequences never need more blocks than if
+ * each of them added the whole batch. */
 static uint64_t count_blocks(const whit_kv_shape *shape, whit_kv_class *class)
 {
     const uint64_t n_sequences = shape->n_sequences, n_batch = shape->n_batch_tokens;

@@ -4,7 +4,7 @@
  *
  * The loops are plain C that the compiler vectorises, built once per ISA level (loops.inc). They use no fused
  * multiply-adds and sum in sixteen lanes, so every level gives the same bits. Training does not require that, unlike
- * inference. They have no state and may be called by any thread. */
+ * inference. The loops have no state and may be called by any thread. */
 #ifndef WHIT_LINALG_LOOPS_H
 #define WHIT_LINALG_LOOPS_H
 

@@ -192,8 +192,8 @@ whit_status whit_config_load_layers(const whit_table *table, const char *path, w
 void whit_config_save_layers(const whit_config *config, whit_table_builder *table);
 whit_status whit_config_check_layers(const whit_config *config, const char *path, whit_error *error);
 
-/* Refuses configurations that no graph can run: sizes that are zero or absurdly large, numbers of heads that do not
- * divide each other, an odd rope_dim. */
+/* Refuses configurations that no graph can run: sizes that are zero or absurdly large, a number of heads that is not a
+ * multiple of the number of KV heads, an odd rope_dim. */
 whit_status whit_config_check(const whit_config *config, const char *path, whit_error *error);
 
 whit_status whit_config_load(const whit_ndf *file, whit_config *config, whit_error *error);

@@ -198,11 +198,11 @@ static whit_tensor_type target_type(const struct job *job, const whit_source_ten
     return type;
 }
 
-/* ---- one tensor ------------------------------------------------------------------------------ A tensor is converted
- * in chunks of rows. In each round the threads share a loop over items: the slices of one chunk, which are read and
- * packed, and the digest and the writing of the previous chunk. The written bytes do not depend on how the items are
- * shared. */
+/* ---- one tensor ------------------------------------------------------------------------------ */
 
+/* A tensor is converted in chunks of rows. In each round the threads share a loop over items: the slices of one chunk,
+ * which are read and packed, and the digest and the writing of the previous chunk. The written bytes do not depend on
+ * how the items are shared. */
 enum { ITEM_DIGEST, ITEM_WRITE, ITEM_SLICES, MAX_SLICES = 32 };
 
 struct chunk {

@@ -43,7 +43,7 @@ typedef struct whit_exec_options {
     uint32_t n_batch_rows;    /* maximum number of rows of a pass */
     uint32_t n_selected_rows; /* maximum number of selected rows of a step, which may consist of several passes */
     uint32_t n_threads;
-    uint32_t n_ctx_tokens; /* the session's context size, on which the frequencies of scaled RoPE depend */
+    uint32_t n_ctx_tokens; /* the session's context size, on which dynamic and long RoPE scaling depend */
     /* tensors lie in a mapped file, so pages of tables that are only looked up may be released */
     bool releases_tables;
     uint32_t n_ropes;
@@ -169,7 +169,8 @@ typedef struct whit_exec_pairs {
     uint32_t *active;   /* (n_active) experts that have rows, in ascending order */
     uint32_t *token_of; /* (rows) token of each row */
     int32_t *expert_of; /* (rows) expert of each row */
-    uint32_t *row_of;   /* (tokens, n_used) row of each pair of a token, its expert with the largest score first */
+    uint32_t *row_of;   /* (tokens, n_used) row of each pair of a token, in the order in which the route lists the
+                         * token's experts */
     uint32_t n_active;
     uint64_t n_read; /* number of experts read by all passes so far, summed over layers */
 } whit_exec_pairs;

@@ -218,10 +218,9 @@ void whit_exec_ready_rotated(const whit_exec_step *step, const whit_exec *exec, 
 static void ready_queries(const whit_exec_step *step, const whit_exec *exec, const struct seen *seen, uint32_t head,
                           uint8_t *ready, uint8_t *for_sinks)
 {
-    enum {
-        ROWS_AHEAD = 3
-    }; /* rows ahead of the current one to prefetch, for writing: the outputs overwrite the
-                              * queries */
+    /* number of rows from the current row to the prefetched row, which is prefetched for writing: outputs overwrite
+     * queries */
+    enum { ROWS_AHEAD = 3 };
     uint32_t n_heads = step->cache->heads_per_kv_head;
     size_t row_bytes = n_heads * whit_kv_query_bytes(step->cache->class->type, step->head_dim);
     size_t n = (size_t)n_heads * step->head_dim;

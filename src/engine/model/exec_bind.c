@@ -34,8 +34,8 @@ static void need_for_kernels(whit_exec *exec, const whit_tensor_type *type, cons
     }
 }
 
-/* Raises scratch_bytes to the largest need of any step: kernels, a row of a fused norm, row numbers to rescore, a delta
- * rule, a router. */
+/* Raises scratch_bytes to the largest need of any step: kernels, a row of a norm, row numbers to rescore, a delta rule,
+ * a router, a bias of an expert. Also raises correction_bytes to the largest need of any matrix. */
 static void need_for_steps(whit_exec *exec, uint32_t n_batch_rows)
 {
     const whit_exec_schedules *s = exec->schedules;

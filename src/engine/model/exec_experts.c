@@ -3,8 +3,8 @@
  * chosen experts.
  *
  * A token's choice depends only on its own row, a product's row only on its own activations, and a sum over a token's
- * experts starts with the largest score. Therefore other rows, batch splits and threads change no bit. Experts that no
- * token chooses are not read. */
+ * experts runs in the order in which the route lists them. Therefore other rows, batch splits and threads change no
+ * bit. Experts that no token chooses are not read. */
 #include "model/exec_step.h"
 
 #include "kernels/math.h"

@@ -26,8 +26,8 @@ typedef struct whit_exec_rows {
 /* Runs items [begin, end) of a phase: rows, (KV head, query block) pairs, value heads, or runs of channels. */
 typedef void whit_exec_items_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, uint32_t begin,
                                 uint32_t end);
-/* Computes tiles [begin, end) of a product for some rows, or for all rows if adapters change the product. If experts
- * have their own matrices, the rows belong to one expert, and the tiles are those of its matrix. */
+/* Computes tiles [begin, end) of a product for some rows, or for all rows if adapters change the product. For a stacked
+ * matrix of experts, the rows all belong to one expert, and the tiles are those of that expert's matrix. */
 typedef void whit_exec_tiles_fn(const whit_exec_step *step, const whit_exec *exec, uint32_t worker, whit_exec_rows rows,
                                 uint32_t begin, uint32_t end);
 /* Prepares the queries x of one row and one KV head for attention; if for_sinks is not NULL, also prepares a copy for

@@ -153,9 +153,8 @@ static whit_status encode_row(struct export *e, const struct target *target, uin
         return WHIT_OK;
     }
     *fits = false;
-    if (type->scale_type > WHIT_SCALE_U8)
-        return WHIT_OK; /* the fields of such a type are not group scales, which the
-                                                           * encoder expects */
+    /* The encoder expects group scales; the fields of types beyond WHIT_SCALE_U8 are not group scales. */
+    if (type->scale_type > WHIT_SCALE_U8) return WHIT_OK;
     whit_geometry g = whit_codec_geometry(type);
     float one = 1;
     const float *scales;

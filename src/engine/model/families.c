@@ -331,7 +331,7 @@ static whit_status check_graph(const char *name, const whit_config *c, const whi
             if (graph->resolver.type(graph->resolver.context, node->weight)->n_rows != n_rows[node->gate])
                 why = "a table has n_vocab rows of tokens, n_positions of positions or n_token_types of types";
         }
-        /* All of a RoPE table's dimensions must be rotated: with fewer, cosines would be read as sines. */
+        /* All of a RoPE table's dimensions must be rotated, or none: with fewer, cosines would be read as sines. */
         const whit_layer_kind kind = whit_config_kind(c, node->layer);
         if (node->op == WHIT_OP_ROPE && node->rotary && node->rotary != whit_config_rope(c, kind.rope).dims)
             why = "all of rope_dim is rotated, or nothing (0)";

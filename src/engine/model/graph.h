@@ -41,7 +41,7 @@ typedef enum whit_op {
     WHIT_OP_ROUTE,            /* chooses the experts of each token and computes their weights */
     WHIT_OP_DISPATCH,         /* x copied to one row for each (token, expert) pair, grouped by expert */
     WHIT_OP_EXPERT_LINEAR,    /* x W^T (+ bias) with the matrix of the row's expert */
-    WHIT_OP_COMBINE,          /* weighted sum of the rows of each token's experts, largest score first */
+    WHIT_OP_COMBINE,          /* weighted sum of the rows of each token's experts, in the order of the route */
     WHIT_OP_LAYER_NORM,       /* w * (x - mean(x)) / sqrt(variance(x) + eps) + bias */
     WHIT_OP_ACTIVATE,         /* an activation function, applied to each element */
     WHIT_OP_JOIN,             /* the elements of a, then those of b */
@@ -80,8 +80,8 @@ typedef struct whit_node {
     uint32_t n_experts; /* route, dispatch, expert matrices, combine: number of experts of the layer */
     uint32_t n_used;    /* the same operations: number of experts that each token uses */
     float added;        /* route: added to the sum that the chosen scores are divided by */
-    float constant;     /* norm: eps; scale, temperature: factor; attention: factor of the scores; clamp, softcap: the
-                         * limit */
+    float constant;     /* norm: eps; scale, temperature: factor; attention, route: factor of the scores; clamp,
+                         * softcap: the limit */
 } whit_node;
 
 /* Flags of a route: how it computes the scores of experts. */
@@ -140,7 +140,7 @@ typedef struct whit_graph {
                                  * experts */
     uint32_t hadamard_block, hadamard_matrices; /* as in whit_config: size of blocks, and bits of the matrices whose
                                                  * inputs are rotated */
-    uint32_t hadamard_layers;                   /* only matrices of layers below this number are rotated */
+    uint32_t hadamard_layers;                   /* matrices of layers from this number on are not rotated */
     bool hadamard_signs;
     whit_status status;
     whit_error *error;
@@ -228,9 +228,10 @@ whit_ref whit_graph_clamp(whit_graph *graph, int layer, const char *name, whit_r
 /* Adds x times 1 / (1 + exp(-g)), where g is the only element of the same row of `gate`. */
 whit_ref whit_graph_scale_rows(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref gate);
 
-/* ---- experts ---- A layer with experts calls route, dispatch, the matrices and combine in this order. All layers of a
- * graph have the same number of experts, and use the same number per token. */
+/* ---- experts ---- */
 
+/* Describes a choice of experts. A layer with experts calls route, dispatch, the matrices and combine in this order.
+ * All layers of a graph have the same number of experts, and use the same number per token. */
 typedef struct whit_route_shape {
     uint32_t n_used;
     uint8_t flags;        /* whit_route_flag bits */
@@ -241,8 +242,8 @@ typedef struct whit_route_shape {
                            * used */
 } whit_route_shape;
 /* Adds the choice of experts. logits: (n_experts) for each token. The result has 2 n_used elements: the indices of the
- * n_used experts with the largest scores, in descending order of score (equal scores: lower index first), and then
- * their weights. */
+ * n_used experts with the largest ranks, in descending order of rank (equal ranks: lower index first), and then their
+ * weights. The rank is the score, plus the expert's element of `choice` if there is one. */
 whit_ref whit_graph_route(whit_graph *graph, int layer, const char *name, whit_ref logits, whit_route_shape shape);
 /* Adds a value with one row per (token, expert) pair, a copy of the token's row of x. */
 whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
@@ -250,7 +251,7 @@ whit_ref whit_graph_dispatch(whit_graph *graph, int layer, const char *name, whi
  * adjacent; width is a multiple of 16. bias: a matrix (n_experts, width), or NULL. */
 whit_ref whit_graph_expert_linear(whit_graph *graph, int layer, const char *name, whit_ref x, const char *weight,
                                   const char *bias, uint32_t width);
-/* Adds the sum over a token's experts of weight * x, in descending order of score. */
+/* Adds the sum over a token's experts of weight * x, in the order of the route. */
 whit_ref whit_graph_combine(whit_graph *graph, int layer, const char *name, whit_ref x, whit_ref route);
 
 void whit_graph_output(whit_graph *graph, whit_ref hidden, whit_ref logits);

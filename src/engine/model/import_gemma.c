@@ -63,9 +63,8 @@ whit_status whit_import_hf_gemma4(const struct whit_hf_importer *importer, whit_
     WHIT_TRY(whit_hf_read_u32(config, "hidden_size_per_layer_input", false, &c->side_width, error));
     WHIT_TRY(whit_hf_read_float(config, "final_logit_softcapping", &c->logit_cap, error));
     WHIT_TRY(whit_hf_read_u32(&importer->hf->config, "backbone_hidden_size", false, &c->draft_width, error));
-    if (c->draft_width)
-        c->n_shared_layers = 0; /* an assistant model (draft model) reads only the keys and values of
-                                                 * its target */
+    /* an assistant model (draft model) reads only the keys and values of its target */
+    if (c->draft_width) c->n_shared_layers = 0;
     whit_layer_kind of[WHIT_MAX_LAYERS];
     for (uint32_t i = 0; i < c->n_layers; i++) {
         of[i] = whit_config_kind(c, i);

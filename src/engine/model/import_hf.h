@@ -69,8 +69,8 @@ typedef struct whit_hf_class {
     bool no_rope_in_full;              /* layers that attend to all positions do not have RoPE */
     uint32_t no_rope_interval;         /* every n-th layer is without RoPE if no_rope_layers is absent; 0: all layers
                                         * have RoPE */
-    uint32_t full_interval;            /* if layer_types is absent, every n-th layer attends to all positions; 0: none
-                                        * does */
+    uint32_t full_interval;            /* if layer_types is absent, every n-th layer attends to all positions; 0: the
+                                        * class has no such rule */
     const char *full_interval_field;   /* name of the field that may override full_interval; NULL: no such field */
     const whit_import_name *names;     /* names of tensors, in addition to the names that all classes share */
     const whit_import_number *numbers; /* fields that become optional numbers of the configuration */

@@ -307,7 +307,7 @@ struct reading {
     whit_source *source;
     struct whit_hf_importer *importer;
     const whit_safetensor *file;
-    const char *file_name; /* zero-terminated name of the tensor, with ".weight" after the module's name */
+    const char *file_name; /* zero-terminated name of the tensor; codes of packed matrices have the name "M.weight" */
     whit_error *error;
 };
 

@@ -124,9 +124,8 @@ static void fuse_norm(struct fuser *f, uint32_t i, uint32_t end, whit_plan_step 
         step->op = step->op == WHIT_PLAN_ADD ? WHIT_PLAN_ADD_NORM_ACTS : WHIT_PLAN_GATE_NORM_ACTS;
         drop_step(f, norm);
     }
-    if (step->op != WHIT_PLAN_ADD_NORM_ACTS)
-        step->output = 0; /* the value is not stored, because no other step reads
-                                                                * it */
+    /* Only a sum is stored, because later steps read it; they do not read the other values. */
+    if (step->op != WHIT_PLAN_ADD_NORM_ACTS) step->output = 0;
     step->weight = norm->weight;
     step->head_dim = norm->head_dim;
     step->constant = norm->constant;

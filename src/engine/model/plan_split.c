@@ -221,8 +221,8 @@ static const whit_plan_step *delta_convolution(const struct splitter *s, uint32_
     return reader && reader->op == WHIT_PLAN_CONV && reader->n_heads ? reader : NULL;
 }
 
-/* Returns the number of columns in a unit of a matrix's outputs: a tile, or a group of the activations that are
- * computed from the outputs, if its size is a multiple of a tile. */
+/* Returns the number of columns in a unit of a matrix's outputs: a group of the activations that are computed from the
+ * outputs, if it consists of whole tiles and there is one for every rank; otherwise a tile. */
 static uint32_t unit_of(const struct splitter *s, uint32_t i, uint32_t value)
 {
     for (; i < s->n_from; i++) {

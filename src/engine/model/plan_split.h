@@ -39,9 +39,9 @@ whit_columns whit_split_share(const whit_ranks *ranks, uint32_t rank, const whit
 size_t whit_split_row_bytes(const whit_plan_value *value, whit_columns share);
 
 enum { WHIT_SPLIT_RANGES = 3 };
-/* Sets `ranges` to the channels that this rank convolves, in ascending order; unused ranges are empty. If ranks is
- * NULL, the first range has all channels; if the step is not split, all channels of the value that this rank
- * computes. */
+/* Sets `ranges` to the channels that this rank convolves, in ascending order; unused ranges are empty. Only a
+ * convolution that is split by the heads of a delta rule has several ranges. Otherwise the first range has the columns
+ * of the output that this rank computes; if ranks is NULL, all channels. */
 void whit_split_channels(const whit_ranks *ranks, const whit_plan *plan, const whit_plan_step *convolution,
                          whit_columns ranges[WHIT_SPLIT_RANGES]);
 

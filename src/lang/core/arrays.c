@@ -162,8 +162,8 @@ lang_array *lang_quat_unary(whit_lang *vm, const lang_node *at, lang_op op, cons
     return out;
 }
 
-/* Applies an operation to quaternary vectors element by element. Comparisons give +1 if they are true, else -1. Sums
- * and products may have different scales; all other operations require equal scales. */
+/* Applies an operation to quaternary vectors element by element. Comparisons give +1 if they are true, else -1. Sums,
+ * differences and products accept different scales; all other operations require equal scales. */
 lang_array *lang_quat_binary(whit_lang *vm, const lang_node *at, lang_op op, const lang_array *a, const lang_array *b)
 {
     const whit_quat_kernels *kernels = vm->options.quat;

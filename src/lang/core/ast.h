@@ -99,7 +99,7 @@ typedef enum lang_kind {
     /* statements */
     NODE_LET,
     NODE_ASSIGN,
-    NODE_STORE, /* name[b] = a, the value before the index */
+    NODE_STORE, /* name[b] = a; the value a is evaluated before the index b */
     NODE_IF,
     NODE_WHILE,
     NODE_FOR,
@@ -139,7 +139,8 @@ struct lang_function {
     const char *name;
     lang_node *parameters, *body; /* the parsed tree, which the checker copies for each instance */
     uint32_t n_parameters;
-    uint32_t levels;     /* sum of the nesting of blocks and expressions: how deep the C stack can get */
+    uint32_t levels;     /* two per nested block, one per level of the deepest expression, and four: the depth of
+                          * recursion in functions that walk the tree */
     lang_function *next; /* for a function, the function defined before it; for an instance, the instance made before
                           * it */
     lang_function *instances;

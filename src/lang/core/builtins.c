@@ -5,7 +5,7 @@
 
 /* Lists the functions of the language, with their signatures. A signature consists of the argument types, ':' and the
  * type of the result: i is an integer, f a float, v a vector, q a quaternary vector; '*' means that the preceding type
- * may be repeated any number of times. */
+ * occurs once or more. */
 static const struct {
     const char *name, *signatures;
     bool is_op; /* the function is an operation on elements (lang_op) */

@@ -51,9 +51,8 @@ static bool find_global(const struct checker *c, const char *name, uint32_t *slo
 {
     for (uint32_t i = c->scope->n_globals; i-- > 0;) {
         const lang_global *global = &c->scope->globals[i];
-        if (c->function && global->inner)
-            continue; /* a variable of a block of the outermost level: functions cannot
-                                                     * use it */
+        /* functions cannot use the variables of blocks of the outermost level */
+        if (c->function && global->inner) continue;
         if (*global->name == *name && strcmp(global->name, name) == 0) {
             *slot = i;
             return true;

@@ -57,7 +57,7 @@ struct whit_lang {
                                          * quaternary vectors */
     struct jit_page *jit_pages;         /* list of pages of machine code (tier 2) */
     uint32_t n_jit_pages, n_jit_before; /* number of pages; number of pages before the text loaded last */
-    /* The members below describe the failure that ended a run, except on_failure, where the run is left: */
+    /* on_failure: where lang_raise jumps to. The other members below describe the failure that ended the last run. */
     jmp_buf *on_failure;
     whit_status status;
     whit_error error;

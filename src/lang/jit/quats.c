@@ -26,9 +26,8 @@ bool jit_quats_take(jit_quats *q, const lang_node *assignment)
     bool sum = e->kind == NODE_BINARY && e->op == OP_ADD && e->a->kind == NODE_SLOT && e->b->kind == NODE_SLOT;
     if (!sum || e->a->slot != assignment->slot || e->b->slot == assignment->slot || q->n_adds == JIT_ADDS_MAX)
         return false;
-    if (e->a->global != assignment->global)
-        return false; /* the variable that is added to is not in the same frame as
-                                                           * the assigned one */
+    /* equal slots in different frames are different variables */
+    if (e->a->global != assignment->global) return false;
     uint32_t to = add_variable(q, assignment->slot), from = add_variable(q, e->b->slot);
     if (to == JIT_QUATS_MAX || from == JIT_QUATS_MAX) return false;
     if (q->number[to] < 0) q->number[to] = (int8_t)q->n_changed++;

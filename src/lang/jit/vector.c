@@ -146,10 +146,8 @@ static struct source unary(struct vector_compiler *v, uint8_t op, struct source 
     case OP_FLOOR: return rounded(v, a, DOWN);
     case OP_CEIL: return rounded(v, a, UP);
     case OP_ROUND: return rounded(v, a, NEAREST);
-    default:
-        v->full = true;
-        return a; /* other operations are not compiled, because they are functions of the C
-                                        * library */
+    /* Other operations are not compiled, because they are functions of the C library. */
+    default: v->full = true; return a;
     }
 }
 

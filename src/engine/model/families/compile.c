@@ -94,7 +94,7 @@ static void value_of_call(struct writer *w, lang_node *e)
     else
         whit_buf_printf(w->out, "};\n    WHIT_TRY(function%u(run, g, a%u, %u, &v%u));\n", number_of(w, e->function),
                         number, n, number);
-    e->i = number; /* the node's number replaces its integer value, which is not needed any more */
+    e->i = number; /* the number of the variable replaces the node's own fields, which are not needed any more */
 }
 
 static void statements(struct writer *w, const lang_node *e)
