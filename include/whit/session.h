@@ -53,8 +53,8 @@ typedef struct whit_session_options {
     uint32_t n_marks;       /* packed caches and recurrent layers: maximum number of checkpoints, at most 4,096; default
                              * 4 */
     uint64_t state_bytes;   /* memory for checkpoints, which determines their number; 0: n_marks determines it */
-    uint32_t n_mark_tokens; /* distance in tokens of automatic checkpoints; 0: chosen by the number of checkpoints, at
-                             * least 1,024 */
+    uint32_t n_mark_tokens; /* checkpoints are also saved at multiples of this number of tokens; 0: chosen by the number
+                             * of checkpoints, at least 1,024 */
     bool only_vectors;      /* compute no logits: wanted tokens have only hidden states (whit_embed_texts); n_logits is
                              * by default n_batch_tokens */
 } whit_session_options;

@@ -60,8 +60,8 @@ static inline uint32_t whit_state_commit(uint32_t n_tokens)
 /* Returns whether a sequence of at least n_tokens can be continued at position n_tokens: no layer has committed a later
  * position. */
 bool whit_state_reaches(const whit_state *state, uint32_t sequence, uint32_t n_tokens);
-/* Returns whether all layers have committed the same position, which is true after every pass that was not cancelled.
- * For a part that a layer lacks, the position of its other part is compared. */
+/* Returns whether all parts of all layers have committed the same position, which is true after every pass that was not
+ * cancelled. A part that a layer lacks has the committed position of the layer's other part. */
 bool whit_state_is_even(const whit_state *state, uint32_t sequence);
 /* Resets a sequence to the state of no tokens. */
 void whit_state_reset(whit_state *state, uint32_t sequence);

@@ -86,7 +86,7 @@ struct whit_gguf_import {
 /* Holds the rotated matrices of a file (import_gguf_hadamard.c). */
 struct whit_gguf_rotation {
     bool *is_rotated;  /* (tensors of the file) whether each tensor is rotated; NULL: no tensor is rotated */
-    uint32_t plain;    /* bits of the matrices of which a tensor that is not rotated was found (model/hadamard.h) */
+    uint32_t plain;    /* bits (model/hadamard.h) of the matrices that are not rotated in at least one layer */
     bool groups_heads; /* the importer reorders value heads of delta rules: tiled in the file, grouped by key head in
                         * the model */
     float *signs;      /* (n_signs) the signs of each width, concatenated */

@@ -91,7 +91,7 @@ static inline bool whit_import_has_experts(uint8_t rows)
 bool whit_import_expert(const char *name, char pattern[96], uint32_t *expert);
 
 /* Returns whether a layer does not use a tensor that files may contain: a layer that attends to the keys and values of
- * an earlier layer does not use matrices of keys and values. */
+ * an earlier layer uses neither matrices of keys and values nor a norm of keys. */
 bool whit_import_is_unused(const whit_config *config, uint32_t layer, const char *ours);
 
 /* Restricts a tensor, which has all rows of the file's tensor, to the part that `rows` names; the sizes are those of

@@ -83,8 +83,8 @@ static inline void lang_look(whit_lang *vm, const lang_node *at, uint32_t i)
     if (__builtin_expect(i % LANG_LOOK == 0 && i, 0)) lang_refuel(vm, at);
 }
 
-/* Create arrays with undefined elements and one reference, which the caller owns. */
-/* a vector whose elements are the host's memory x */
+/* Create arrays with one reference, which the caller owns. The elements of a head are the host's memory x; those of the
+ * other arrays are undefined. */
 lang_array *lang_new_head(whit_lang *vm, const lang_node *at, float *x, uint32_t n);
 lang_array *lang_new_vec(whit_lang *vm, const lang_node *at, int64_t n);
 lang_array *lang_new_quat(whit_lang *vm, const lang_node *at, int64_t n, int8_t scale);
