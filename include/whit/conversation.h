@@ -119,7 +119,7 @@ typedef struct whit_answer {
     uint32_t n_calls;     /* calls in the answer */
     uint64_t prompt_ns, generate_ns;
     whit_finish finish;
-    uint32_t n_left_out; /* number of messages that this prompt left out, without those that earlier prompts left out */
+    uint32_t n_left_out; /* number of messages that this prompt left out and earlier prompts did not */
     bool full;           /* the answer ended because the context is full */
     bool is_held;        /* a grammar constrained the calls */
 } whit_answer;
