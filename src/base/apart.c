@@ -15,7 +15,8 @@
 
 #define CALL_CLOSE_RANGE 436
 
-/* Reads the result until the deadline; false if the process ended, or hung, before the result was whole. */
+/* Reads the result from the pipe `fd`; false if the child closed the pipe, or patience_ms passed, before all
+ * result_bytes were read. */
 static bool read_result(int fd, char *result, size_t result_bytes, uint32_t patience_ms)
 {
     const uint64_t begin = whit_now_ns();
@@ -38,7 +39,8 @@ whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, si
     if (pipe2(ends, O_CLOEXEC) != 0) return WHIT_APART_FAILED;
     pid_t child = whit_fork_bound(SIGKILL);
     if (child == 0) {
-        /* The child closes descriptors of locks, terminals and pipes that other processes wait for. */
+        /* The child closes every descriptor but the result's pipe: other processes may wait for locks, terminals and
+         * pipes that it would keep open. */
         if (ends[1] > 3) (void)syscall(CALL_CLOSE_RANGE, 3u, (unsigned)ends[1] - 1, 0u);
         (void)syscall(CALL_CLOSE_RANGE, (unsigned)ends[1] + 1, ~0u, 0u);
         work(user);

@@ -9,13 +9,13 @@
 
 typedef enum whit_apart {
     WHIT_APART_DONE,
-    WHIT_APART_LATE,  /* the child ended before its result was complete, or exceeded its time */
-    WHIT_APART_FAILED /* the child could not be started: errno */
+    WHIT_APART_LATE,  /* the child ended before its result was complete, or exceeded patience_ms */
+    WHIT_APART_FAILED /* the child could not be started; errno says why */
 } whit_apart;
 
-/* Forks, calls `work(user)` there, and copies the result_bytes at `result`, which `work` has filled, to the same place
- * here. The process is killed after patience_ms, and when the caller ends; of open files it keeps the result's pipe
- * alone. result_bytes is at most what a pipe holds (64 KiB). */
+/* Forks a child, which calls `work(user)` and then sends the result_bytes at `result`, which `work` has filled; the
+ * caller receives them at the same address. The child is killed after patience_ms, and when the calling thread ends. Of
+ * the open files it keeps only the result's pipe. result_bytes is at most the capacity of a pipe (64 KiB). */
 whit_apart whit_run_apart(void (*work)(void *user), void *user, void *result, size_t result_bytes,
                           uint32_t patience_ms);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Plans an arena first and allocates it second: the same code runs twice, once with no memory to count bytes, once to
- * hand them out. So what was predicted is what is used. */
+ * Plans an arena first and allocates it second: the same code runs twice, once without memory to count the bytes, once
+ * to hand them out. So the predicted size is the used size. */
 #ifndef WHIT_BASE_ARENA_H
 #define WHIT_BASE_ARENA_H
 
 #include "base/mem.h"
 
 typedef struct whit_arena {
-    uint8_t *memory; /* NULL: counting only */
+    uint8_t *memory; /* NULL while bytes are only counted */
     uint64_t used_bytes;
-    bool overflow; /* the sum overflowed */
+    bool overflow; /* a product or the sum exceeded SIZE_MAX / 2: used_bytes is too small */
 } whit_arena;
 
-/* Returns the next n * elem_bytes, 64-byte aligned; NULL while counting. */
+/* Returns the next n * elem_bytes bytes, 64-byte aligned; NULL while counting and on overflow. */
 static inline void *whit_arena_take(whit_arena *arena, uint64_t n, uint64_t elem_bytes)
 {
     uint64_t bytes, end;

@@ -7,15 +7,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Binds a new process to its parent; call it before the process does anything else. The process ends by a signal when
- * the thread of `parent` that made it ends, and at once if `parent` has already ended. Calls only what may be called
- * between fork and exec. */
+/* Binds a new process to its parent; call it before the process does anything else. The kernel sends the process
+ * `end_signal` when the thread of `parent` that forked it ends; if `parent` has already ended, the process exits at
+ * once. The function is safe between fork and exec. */
 static inline void whit_bind_to_parent(int end_signal, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, end_signal, 0, 0, 0) != 0 || getppid() != parent) _exit(127);
 }
 
-/* Calls fork(), and binds the child to this process. */
+/* Calls fork(), binds the child to this process, and returns fork's result. */
 static inline pid_t whit_fork_bound(int end_signal)
 {
     const pid_t parent = getpid(), child = fork();

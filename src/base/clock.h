@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 uint64_t whit_now_ns(void);
-/* Returns the CPU time of the calling thread in ns: limits on it do not depend on the load of the machine. */
+/* Returns the CPU time of the calling thread in ns. Unlike wall time it does not depend on the load of the machine. */
 uint64_t whit_thread_cpu_ns(void);
 
 #endif

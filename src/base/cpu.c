@@ -14,7 +14,8 @@ const char *whit_isa_name(whit_isa isa)
     return isa < WHIT_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-/* Returns the number of the level's family (0: generic code); each level of a family includes the lower ones. */
+/* Returns the number of the level's family (0: generic code, 1: x86, 2: Arm, 3: WebAssembly, 4: RISC-V); each level of
+ * a family includes the lower levels of that family. */
 static int isa_family(whit_isa isa)
 {
     if (isa >= WHIT_ISA_RVV) return 4;
@@ -117,7 +118,7 @@ static void detect_model(whit_cpu *cpu)
 
 static void detect_isa(whit_cpu *cpu)
 {
-#ifdef WHIT_HAVE_RVV /* defined if the compiler knew vectors */
+#ifdef WHIT_HAVE_RVV /* defined if the compiler supports RISC-V's vectors */
     if (whit_system_has_vectors()) cpu->isa = WHIT_ISA_RVV;
 #else
     (void)cpu;
@@ -138,7 +139,8 @@ static void detect_model(whit_cpu *cpu)
 
 static void detect_isa(whit_cpu *cpu)
 {
-    cpu->isa = WHIT_ISA_SIMD128; /* a module with such instructions loads only on engines that know them */
+    cpu->isa = WHIT_ISA_SIMD128; /* no test is needed: an engine without these instructions refuses to load the
+                                  * module */
 }
 
 static void detect_model(whit_cpu *cpu)
@@ -159,8 +161,8 @@ static bool read_numbers(const char *path, double *first, double *second)
     return n == (second ? 2 : 1);
 }
 
-/* Returns one group's quota in processors, 0 without a quota. Version 2 has "QUOTA PERIOD" or "max PERIOD" in one
- * file, version 1 has two files with one number each. */
+/* Returns the CPU quota of the control group at `folder` in processors, 0 without a quota. Version 2 of control groups
+ * has "QUOTA PERIOD" or "max PERIOD" in one file, version 1 has two files with one number each. */
 static double quota_of(const char *folder)
 {
     char path[1200];
@@ -175,7 +177,7 @@ static double quota_of(const char *folder)
     return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* Returns whether `word` is in a list whose items are separated by commas. */
+/* Returns whether `word` is an item of the comma-separated `list`. */
 static bool names(const char *list, const char *word)
 {
     for (size_t n; *list; list += n + (list[n] == ',')) {
@@ -191,7 +193,7 @@ double whit_cpu_quota(const char *list, const char *mount)
     char line[600];
     FILE *file = fopen(list, "re");
     if (!file) return 0;
-    /* Each line is "HIERARCHY:CONTROLLERS:/PATH"; version 2 has no controllers. */
+    /* Each line is "HIERARCHY:CONTROLLERS:/PATH"; in version 2 CONTROLLERS is empty. */
     for (int n = 0; n < 64 && fgets(line, sizeof line, file); n++) {
         char folder[1100];
         line[strcspn(line, "\n")] = 0;
@@ -227,8 +229,8 @@ void whit_cpu_detect(whit_cpu *cpu)
     whit_cpu_detect_isa(cpu);
     detect_model(cpu);
     whit_system_cores(cpu);
-    /* Threads beyond the quota would be stopped in the middle of their work, and the other threads would wait for
-     * them. */
+    /* With more threads than the quota, the kernel would stop some in the middle of their work, and the other threads
+     * would wait for them. */
     double quota = whit_system_quota();
     cpu->n_threads = cpu->n_cores ? cpu->n_cores : 1;
     if (quota > 0 && quota < cpu->n_threads) cpu->n_threads = quota < 1 ? 1 : (uint32_t)quota;

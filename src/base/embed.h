@@ -23,8 +23,9 @@
 
 #define WHIT_EMBED_LABEL(name) ".globl " WHIT_EMBED_PREFIX name "\n" WHIT_EMBED_HIDE(name) WHIT_EMBED_PREFIX name ":\n"
 
-/* Defines NAME_begin and NAME_end (const arrays of the program, which the user declares) around the bytes of `file`, a
- * string constant; both are at file scope. The begin is aligned to 64 bytes, and a zero byte follows the end. */
+/* Defines NAME_begin and NAME_end around the bytes of the file `file` (both arguments are string constants; use the
+ * macro at file scope). The including source declares NAME_begin and NAME_end as const arrays. NAME_begin is aligned to
+ * 64 bytes, and a zero byte follows the file's last byte. */
 #define WHIT_EMBED_FILE(name, file)                                                                                    \
     __asm__(WHIT_EMBED_BEGIN ".balign 64\n" WHIT_EMBED_LABEL(name "_begin") ".incbin \"" file "\"\n" WHIT_EMBED_LABEL( \
         name "_end") ".byte 0\n" WHIT_EMBED_END)

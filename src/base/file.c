@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 
-#define WAIT_NS UINT64_C(10000000000) /* limit for a pipe, from the first read without data */
+/* limit of the wait for a pipe's data, counted from the first read that finds none */
+#define WAIT_NS UINT64_C(10000000000)
 
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
                              whit_error *error)
@@ -76,7 +77,7 @@ void whit_map_release(const void *begin, size_t size_bytes)
 {
     long page = sysconf(_SC_PAGESIZE);
     size_t before = page > 0 ? (uintptr_t)begin % (size_t)page : 0;
-    /* The map shows a file and is never written, so dropping its pages loses nothing. */
+    /* The map is read-only and backed by a file, so dropping its pages loses nothing. */
     madvise((uint8_t *)(uintptr_t)begin - before, size_bytes + before, MADV_DONTNEED);
 }
 
@@ -88,7 +89,8 @@ void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it)
     if (first < end) madvise((void *)first, end - first, all_of_it ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-/* Waits for data or the end of a pipe, until `until_ns` at the latest; false on timeout. */
+/* Waits for data or the end of a pipe, until `until_ns` at the latest. The result is false if that time has passed or
+ * poll fails. */
 static bool wait_readable(int fd, uint64_t until_ns)
 {
     uint64_t now_ns = whit_now_ns();
@@ -124,7 +126,7 @@ static whit_status read_descriptor(int fd, const char *path, size_t limit_bytes,
 
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error)
 {
-    /* O_NONBLOCK is set because a FIFO without a writer must not block the open, nor a silent writer the program. */
+    /* O_NONBLOCK is set because neither opening a FIFO without a writer nor reading from a silent writer may block. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return whit_fail_errno(error, path, "open");
     whit_status status = read_descriptor(fd, path, limit_bytes, buf, error);

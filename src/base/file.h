@@ -9,46 +9,47 @@
 typedef struct whit_map {
     const uint8_t *data;
     size_t size_bytes;
-    char *path;    /* a copy, for messages */
-    bool borrowed; /* the bytes belong to the caller */
+    char *path;    /* copy of the path, for messages */
+    bool borrowed; /* `data` belongs to the caller and is not unmapped */
     const whit_allocator *allocator;
 } whit_map;
 
-/* Maps the whole file. Folders, other files that are not regular, and empty files are refused. */
+/* Maps the whole file. Folders, other files that are not regular, and empty files are errors. */
 whit_status whit_map_open(const char *path, const whit_allocator *allocator, whit_map *map, whit_error *error);
-/* Maps an open descriptor (a memfd, say) under the name `path`; the descriptor stays the caller's. */
+/* Maps the file of an open descriptor, for example a memfd. `path` names it in messages; the caller still closes the
+ * descriptor. */
 whit_status whit_map_open_fd(int fd, const char *path, const whit_allocator *allocator, whit_map *map,
                              whit_error *error);
-/* Makes a map of bytes that are already in memory, not copied, under the name `path`; the bytes must outlive the
- * map. */
+/* Makes a map of bytes that are already in memory, without copying them; they must outlive the map. `path` names them
+ * in messages. */
 whit_status whit_map_open_memory(const void *data, size_t size_bytes, const char *path, const whit_allocator *allocator,
                                  whit_map *map, whit_error *error);
 void whit_map_close(whit_map *map);
 /* Releases the memory of a part of the map; its bytes stay readable (from the page cache, or again from disk), and the
- * process counts as smaller. Ranges outside the map are ignored. */
+ * process's resident size falls. A range that is not inside the map is ignored. */
 void whit_map_drop(const whit_map *map, const void *begin, size_t size_bytes);
-/* Releases the memory of a part of a file's mapping like whit_map_drop, whatever map the part belongs to. */
+/* Releases the memory of a part of any read-only file map, as whit_map_drop does, without checking its bounds. */
 void whit_map_release(const void *begin, size_t size_bytes);
-/* Hints how a part of a map will be read. All of it repeatedly: the system is asked for huge pages, which stream from
- * memory a third faster and load faster from disk. A little here and there: the system is asked to keep the process
- * small. */
+/* Hints how a part of a map will be read. all_of_it: all of it, repeatedly; the system is asked for huge pages, which
+ * stream from memory a third faster and load faster from disk. Otherwise only scattered places; the system is asked not
+ * to use huge pages, so that the process stays small. */
 void whit_map_expect(const void *begin, size_t size_bytes, bool all_of_it);
 
-/* Represents a file that takes the place of `path` when it is committed, whole or not at all: until then it has no
- * name, or a temporary one beside `path` where the file system cannot do without; a writer of the same path removes the
- * files that killed processes left. Links are followed; a device or a pipe gets the bytes at the commit; folders, block
- * devices, sockets and names that a commit could not give are refused. With path NULL it is anonymous memory (memfd),
- * never renamed. A zero-initialised writer is closed. */
+/* Represents a file that replaces `path` atomically at the commit. Until then the file has no name, or a temporary name
+ * in the folder of `path` where the file system does not support files without names; a later writer of the same path
+ * removes the temporary files of killed processes. Symbolic links are followed. A device or a pipe gets the bytes at
+ * the commit. Folders, block devices, sockets, and paths that the commit could not create are refused. With path NULL
+ * the writer writes to anonymous memory (memfd), which is never renamed. A zero-initialised writer is closed. */
 typedef struct whit_writer {
-    int fd; /* -1 when closed */
+    int fd; /* -1 if closed */
     bool open;
     uint64_t offset_bytes; /* offset of the next append */
     char *path, *temporary;
-    bool unnamed;    /* the file has no name yet (O_TMPFILE): `temporary` does not exist */
-    bool is_new;     /* never replaces another file */
-    bool is_special; /* `path` is a device or a pipe, open as `special` */
+    bool unnamed;    /* the file has no name yet (O_TMPFILE): no file `temporary` exists */
+    bool is_new;     /* the commit fails rather than replace another file */
+    bool is_special; /* `path` is a device or a pipe, whose open descriptor is `special` */
     int special;
-    uint8_t *pending; /* gathering: the n_pending bytes before offset_bytes, which are not yet written */
+    uint8_t *pending; /* after whit_writer_gather: the n_pending bytes before offset_bytes that are not yet written */
     size_t n_pending;
     const whit_allocator *allocator;
 } whit_writer;
@@ -57,37 +58,39 @@ whit_status whit_writer_open(const char *path, const whit_allocator *allocator, 
 /* Opens a writer for a file that only its owner may read (mode 0600); the commit does not replace an existing file. */
 whit_status whit_writer_open_private(const char *path, const whit_allocator *allocator, whit_writer *writer,
                                      whit_error *error);
-/* From now on, appended pieces are gathered and written in large blocks that end at multiples of two megabytes, so that
- * the system keeps them in huge pages for a later map of the file. Write errors may then be reported later, at the
+/* After this call appended pieces are gathered and written in large blocks that end at multiples of two megabytes, so
+ * that the system keeps them in huge pages for a later map of the file. Write errors may then be reported later, at the
  * latest by whit_writer_commit. */
 whit_status whit_writer_gather(whit_writer *writer, whit_error *error);
 whit_status whit_writer_append(whit_writer *writer, const void *data, size_t size_bytes, whit_error *error);
 whit_status whit_writer_at(whit_writer *writer, uint64_t offset_bytes, const void *data, size_t size_bytes,
                            whit_error *error);
-/* Flushes the file to disk (fsync), renames it, flushes its folder, and closes it. Memory files stay open: take
- * writer->fd, then discard. */
+/* Flushes the file to disk (fsync), renames it, flushes its folder, and closes it. A memory file (path NULL) stays
+ * open: use writer->fd, then call whit_writer_discard. */
 whit_status whit_writer_commit(whit_writer *writer, whit_error *error);
 void whit_writer_discard(whit_writer *writer);
-/* Finds the names for a file that is made in several steps, each of which needs its name: `resolved` is `path` with
- * links resolved, `beside` is a temporary name in the same folder, as writers use. Both have PATH_MAX bytes. Refuses an
- * existing file that is not a regular one. */
+/* Finds the names for a file that is made in several steps, each of which opens it by name: `resolved` receives `path`
+ * with symbolic links resolved, `beside` a temporary name in the same folder, of the form that writers use. Both have
+ * PATH_MAX bytes. An existing file at `path` that is not a regular file is an error. */
 whit_status whit_writer_beside(const char *path, char *resolved, char *beside, whit_error *error);
-/* Renames the finished file to `resolved`, replacing an existing one; flushes the folder. */
+/* Renames the finished file `beside` to `resolved`, replacing an existing file, and flushes the folder. */
 whit_status whit_writer_put_in_place(const char *beside, const char *resolved, whit_error *error);
-/* Removes from `folder` the temporary files of `name` (NULL: of any) that no writer holds any more. */
+/* Removes from `folder` the temporary files for the final name `name` (NULL: for any name) that no writer has
+ * locked. */
 void whit_writer_clean(const char *folder, const char *name);
 
-/* Reads a whole small file into `buf` (at most limit_bytes). A pipe is waited for, ten seconds in all. */
+/* Appends a whole small file to `buf`, whose size may become at most limit_bytes. Waits for a pipe's data at most ten
+ * seconds in total. */
 whit_status whit_read_file(const char *path, size_t limit_bytes, whit_buf *buf, whit_error *error);
 
-/* Writes everything to an open file, pipe or terminal, which blocks; false with errno set. */
+/* Writes all bytes to an open blocking file, pipe or terminal; false, with errno, on failure. */
 bool whit_write_all(int fd, const void *data, size_t size_bytes);
 
-/* Copies the metadata of one open file to another: owner, group, extended attributes with access lists, and the mode.
- * The result is false if some of it cannot be kept: then the old file must be written in place. */
+/* Copies the metadata of one open file to another: owner, group, mode and extended attributes, which include access
+ * lists. The result is false if some of it cannot be copied: then the caller must overwrite the old file in place. */
 bool whit_copy_metadata(int from, int to);
-/* Overwrites a regular file in place, which keeps its hard links and attributes. Free disk space is checked first; a
- * crash leaves a mixture of old and new content, so the caller keeps a copy. The file is flushed to disk. */
+/* Overwrites a regular file in place, so that it keeps its hard links and attributes. Free disk space is checked first;
+ * a crash leaves a mixture of old and new content, so the caller must have a copy. The file is flushed to disk. */
 whit_status whit_write_over(const char *path, const void *data, size_t size_bytes, whit_error *error);
 
 /* Writes `data` to `path` atomically. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether the flag is set; NULL is a flag that is never set. */
+/* Returns whether the flag is set; false for NULL. */
 static inline bool whit_flag_is_set(const volatile bool *flag)
 {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);

@@ -45,7 +45,7 @@ static inline void whit_fpenv_write(uint64_t state)
 
 #elif defined(__riscv)
 
-/* fcsr gets round to nearest and cleared flags; there are no traps, and subnormals are always kept */
+/* fcsr: round to nearest, flags cleared; RISC-V has no traps and always keeps subnormals */
 #define WHIT_FPENV_STATE 0
 
 static inline uint64_t whit_fpenv_read(void)

@@ -40,10 +40,11 @@ static inline uint16_t whit_f16_from_f32(float value)
     if (magnitude >= 0x477FF000) return sign | 0x7C00; /* 65,520 and more round to infinity */
     if (magnitude < 0x33000001) return sign;           /* 2^-25 and less round to zero */
     uint32_t kept, dropped_bits, significand;
-    if (magnitude >= 0x38800000) { /* normal: the exponent rides along and a carry moves it up */
+    if (magnitude >= 0x38800000) { /* normal: exponent and fraction are rounded as one number, so a carry increments
+                                    * the exponent */
         significand = magnitude - 0x38000000;
         dropped_bits = 13;
-    } else { /* subnormal: units of 2^-24 */
+    } else { /* subnormal: rounded to units of 2^-24 */
         significand = (magnitude & 0x7FFFFF) | 0x800000;
         dropped_bits = 126 - (magnitude >> 23);
     }

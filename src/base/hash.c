@@ -3,7 +3,7 @@
 
 void whit_hash_prepare(void)
 {
-    /* sodium_init fails if there are no random numbers, which hashing does not need. */
+    /* sodium_init fails if the system has no random numbers, but hashing needs none. */
     if (sodium_init() < 0) return;
 }
 

@@ -9,20 +9,21 @@
 
 #define WHIT_HASH_BYTES 32
 
-/* The domain is the 16-byte personalisation of BLAKE2b: a short ASCII name padded with zeros. */
+/* Computes BLAKE2b with a digest of 32 bytes. `domain` is its personalisation: an ASCII name of at most 16 bytes,
+ * padded with zeros. */
 typedef struct whit_hash {
     crypto_generichash_blake2b_state state;
 } whit_hash;
 
-/* Lets libsodium choose its fastest code; call before hashing much. Any thread, any number of times; without it the
- * digests are the same and slower. */
+/* Lets libsodium choose its fastest code; call it before hashing much data, from any thread, any number of times.
+ * Without this call hashing is slower, with the same digests. */
 void whit_hash_prepare(void);
 void whit_hash_begin(whit_hash *hash, const char *domain);
 void whit_hash_add(whit_hash *hash, const void *data, size_t size_bytes);
-void whit_hash_add_u64(whit_hash *hash, uint64_t value); /* little-endian */
+void whit_hash_add_u64(whit_hash *hash, uint64_t value); /* adds 8 bytes, little-endian */
 void whit_hash_end(whit_hash *hash, uint8_t digest[WHIT_HASH_BYTES]);
 
-/* Writes lower-case hexadecimal with a terminating zero. */
+/* Writes the digest in lower-case hexadecimal with a terminating zero byte. */
 void whit_hash_hex(const uint8_t digest[WHIT_HASH_BYTES], char text[2 * WHIT_HASH_BYTES + 1]);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* Returns the text in a buffer, without a terminator; NULL if nothing was appended yet. */
+/* Returns the text in a buffer, which has no terminating zero; NULL if no memory was allocated yet. */
 static inline const char *whit_chars(const whit_buf *buf)
 {
     return (const char *)buf->data;
@@ -16,8 +16,8 @@ static inline void *whit_items(const whit_buf *buf)
     return buf->data;
 }
 
-/* Views the elements of a buffer to which only elements of this type were appended; their number is size_bytes /
- * sizeof. */
+/* Returns the elements of a buffer to which only elements of `type` were appended; their number is buf->size_bytes /
+ * sizeof(type). */
 #define WHIT_ITEMS(type, buf) ((type *)whit_items(buf))
 
 #endif

@@ -72,7 +72,7 @@ static bool read_hex4(parser *p, uint32_t *value)
     return true;
 }
 
-/* Reads one escape, from after its backslash on, into `strings`. */
+/* Decodes one escape sequence, whose backslash is already read, and appends the character to `strings`. */
 static whit_status read_escape(parser *p)
 {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -107,7 +107,7 @@ static whit_status read_escape(parser *p)
 static whit_status read_string(parser *p)
 {
     whit_json *json = p->json;
-    size_t quote = p->at++, run = p->at; /* `run` is where the text begins that is not yet copied to `strings` */
+    size_t quote = p->at++, run = p->at; /* `run`: start of the text that is not yet copied to `strings` */
     whit_json_node node = {.type = WHIT_JSON_STRING};
     size_t decoded = json->strings.size_bytes;
     for (;;) {
@@ -208,7 +208,7 @@ static whit_status read_scalar(parser *p)
     return fail_at(p->json, p->at, p->error, "a value was expected here");
 }
 
-/* Reads a key and its colon. */
+/* Reads the key of an object's pair, and the colon after it. */
 static whit_status read_key(parser *p)
 {
     skip_space(p);
@@ -221,8 +221,9 @@ static whit_status read_key(parser *p)
     return WHIT_OK;
 }
 
-/* Continues after a value: closes containers and takes the comma, until the next value (or the end, when *open becomes
- * NONE). While a container is open, its `next` is its parent. */
+/* Reads up to the next value: closes the containers that end here, then reads a comma and, in an object, the next key.
+ * At the end of the document *open becomes WHIT_JSON_NONE. While a container is open, its `next` is the index of its
+ * parent. */
 static whit_status after_value(parser *p, uint32_t *open, uint32_t *depth)
 {
     while (*open != WHIT_JSON_NONE) {
@@ -410,7 +411,8 @@ bool whit_json_f64(const whit_json *json, uint32_t at, double *value)
 
 bool whit_parse_f64(const char *number, double *value)
 {
-    /* The host's locale may want a decimal comma; the C locale is built into the C library. */
+    /* The host's locale may use a decimal comma, so the number is read in the C locale, which is built into the C
+     * library. */
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale) return false;
     char *end;
@@ -430,7 +432,8 @@ whit_status whit_json_fail(const whit_json *json, uint32_t at, whit_error *error
     va_end(arguments);
     const whit_json_node *node = node_at(json, at);
     if (!node) return whit_fail(error, WHIT_ERROR_FORMAT, "%s: %s", json->name, what);
-    /* An escaped string has no place in the text: use the place of the node before it. */
+    /* The offsets of a string with escapes refer to `strings`, not to the text: use the position of the node before
+     * it. */
     while (node->escaped && node > nodes_of(json)) node--;
     return fail_at(json, node->escaped ? 0 : node->start, error, what);
 }

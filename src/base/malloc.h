@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-/* Makes malloc map every piece of from_bytes or more by itself from now on, so that the piece goes back to the system
- * when it is freed. Without this glibc raises its bound with each such piece that is freed, and cuts later ones from a
- * heap whose gaps stay. Other C libraries are left as they are. */
+/* Makes glibc's malloc map every later allocation of from_bytes or more separately, so that its memory returns to the
+ * system when it is freed. By default glibc raises this threshold when such an allocation is freed, and takes later
+ * ones from the heap, whose gaps do not return to the system. Has no effect with other C libraries. */
 void whit_malloc_map_from(size_t from_bytes);
 
 #endif

@@ -10,16 +10,16 @@
 
 #include <string.h>
 
-#define WHIT_ALIGN_BYTES 64 /* cache line, zmm register, tensor alignment */
+#define WHIT_ALIGN_BYTES 64 /* size of a cache line and of a zmm register; alignment of tensors */
 
 void *whit_alloc(const whit_allocator *allocator, size_t size_bytes);  /* 64-byte aligned */
-void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes); /* the same, zeroed */
-/* Allocates n_elems * elem_bytes, zeroed; NULL where the product overflows. */
+void *whit_zalloc(const whit_allocator *allocator, size_t size_bytes); /* 64-byte aligned, filled with zeros */
+/* Allocates n_elems * elem_bytes bytes, filled with zeros; NULL if the product overflows or memory runs out. */
 void *whit_zalloc_array(const whit_allocator *allocator, size_t n_elems, size_t elem_bytes);
-/* Frees memory; `size_bytes` is the size that was asked for. NULL memory is allowed. */
+/* Frees memory; `size_bytes` is the size that was requested. NULL memory is allowed. */
 void whit_free(const whit_allocator *allocator, void *memory, size_t size_bytes);
 
-/* Returns true if the product fits; *result is written only then. */
+/* Returns whether a * b fits size_t; *result is valid only then. */
 static inline bool whit_mul_size(size_t a, size_t b, size_t *result)
 {
     size_t product;
@@ -34,12 +34,13 @@ static inline bool whit_add_size(size_t a, size_t b, size_t *result)
     *result = sum;
     return true;
 }
-/* Returns whether [offset, offset + length) lies inside `size`: the bounds check of the whole library. */
+/* Returns whether [offset, offset + length) is inside [0, size), without overflow. The whole library checks bounds with
+ * it. */
 static inline bool whit_in_bounds(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;
 }
-/* Rounds up to a multiple of a power of two; the caller has bounded n. */
+/* Rounds n up to a multiple of `multiple`, a power of two; the caller ensures that the sum does not overflow. */
 static inline size_t whit_round_up(size_t n, size_t multiple)
 {
     return (n + multiple - 1) & ~(multiple - 1);
@@ -78,9 +79,9 @@ static inline double whit_load_f64(const void *p)
     return v;
 }
 
-/* Holds bytes in a buffer that grows. Zero-initialise with the allocator set; after a failed growth the contents are as
- * before and every later append fails too, so a writer may check once at the end with `failed`. Growth is bounded by
- * `limit_bytes` where that is not 0. */
+/* Holds bytes in a buffer that grows. Zero-initialise it and set the allocator. After a failed growth the contents are
+ * unchanged and every later append fails too, so a writer may check `failed` once at the end. If `limit_bytes` is not
+ * 0, the size never exceeds it. */
 typedef struct whit_buf {
     uint8_t *data;
     size_t size_bytes, capacity_bytes, limit_bytes;
@@ -91,13 +92,14 @@ typedef struct whit_buf {
 bool whit_buf_reserve(whit_buf *buf, size_t extra_bytes);
 bool whit_buf_append(whit_buf *buf, const void *data, size_t size_bytes);
 bool whit_buf_append_zeros(whit_buf *buf, size_t size_bytes);
-bool whit_buf_append_str(whit_buf *buf, const char *text); /* without its terminator */
+bool whit_buf_append_str(whit_buf *buf, const char *text); /* without the terminating zero */
 bool whit_buf_printf(whit_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Pads with zeros to a multiple of a power of two. */
+/* Pads the buffer with zeros to a multiple of `multiple`, a power of two. */
 bool whit_buf_align(whit_buf *buf, size_t multiple);
 void whit_buf_free(whit_buf *buf);
 
-/* Returns a copy of `n` bytes and a terminating zero; freed with whit_free(a, s, n + 1). */
+/* Returns a copy of `n` bytes with a terminating zero; free it with whit_free(allocator, copy, n + 1). NULL if memory
+ * runs out. */
 char *whit_strndup(const whit_allocator *allocator, const char *text, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Copies extended attributes, including access lists. The result is false if one cannot be copied. */
+/* Copies the extended attributes, including access lists. The result is false if one of them cannot be copied. */
 static bool copy_attributes(int from, int to)
 {
     char names[4096], value[4096];
@@ -17,7 +17,8 @@ static bool copy_attributes(int from, int to)
         ssize_t size = fgetxattr(from, name, value, sizeof value);
         if (size < 0 && errno == ENODATA) continue;
         if (size < 0 || fsetxattr(to, name, value, (size_t)size, 0)) {
-            char same[4096]; /* for comparison: the system may have given the new file the same list */
+            char same[4096]; /* the new file's value: setting it may fail although the system has already given the
+                              * new file the same value */
             if (size >= 0 && fgetxattr(to, name, same, sizeof same) == size && !memcmp(value, same, (size_t)size))
                 continue;
             return false;
@@ -32,6 +33,6 @@ bool whit_copy_metadata(int from, int to)
     if (fstat(from, &about) || fstat(to, &made)) return false;
     if ((made.st_uid != about.st_uid || made.st_gid != about.st_gid) && fchown(to, about.st_uid, about.st_gid))
         return false;
-    /* The mode is set last: changing the owner clears some of its bits, and an access list sets some. */
+    /* The mode is set last: changing the owner clears some mode bits, and setting an access list changes others. */
     return copy_attributes(from, to) && fchmod(to, about.st_mode & 07777) == 0;
 }

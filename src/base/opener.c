@@ -37,7 +37,7 @@ static bool send_opened(int socket, int failure, int fd)
     return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof failure;
 }
 
-/* Receives the descriptor from the opener; -1 with errno set. */
+/* Receives a descriptor from the opener process; -1, with errno, on failure. */
 static int receive_opened(int socket)
 {
     control passed;

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #ifndef MADV_PAGEOUT
-#define MADV_PAGEOUT 21 /* Linux 5.4 */
+#define MADV_PAGEOUT 21 /* since Linux 5.4 */
 #endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* Advises the pages that touch the range, or only pages wholly within it. */
+/* Calls madvise for all pages that the range touches, or with whole_pages only for pages completely in the range. */
 static void advise(const void *begin, size_t size_bytes, int advice, bool whole_pages)
 {
     const long page = sysconf(_SC_PAGESIZE);
@@ -47,6 +47,7 @@ void whit_pages_evict(const void *begin, size_t size_bytes)
 
 void whit_pages_release(const void *begin, size_t size_bytes)
 {
-    advise(begin, size_bytes, MADV_PAGEOUT, true); /* reaches only pages that are still mapped */
+    advise(begin, size_bytes, MADV_PAGEOUT, true); /* before MADV_DONTNEED, because it reaches only pages that are
+                                                    * still mapped */
     advise(begin, size_bytes, MADV_DONTNEED, true);
 }

@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* Tells the system that the range will be read here and there, so that it reads no neighbouring pages ahead. */
+/* Advises the system that the range will be read at random places, so that it does not read neighbouring pages
+ * ahead. */
 void whit_pages_scatter(const void *begin, size_t size_bytes);
 /* Starts reading the pages of the range; returns before they are in memory. */
 void whit_pages_prefetch(const void *begin, size_t size_bytes);
@@ -15,8 +16,8 @@ void whit_pages_populate(void *begin, size_t size_bytes);
 /* Removes pages that are completely in the range from the page cache, if the system allows it. Linux misses pages
  * that another processor read a moment ago; they stay mapped, so that another call finds them. */
 void whit_pages_evict(const void *begin, size_t size_bytes);
-/* Removes pages like whit_pages_evict, for the last time: pages that are missed again are unmapped and left to the
- * system. */
+/* Removes pages like whit_pages_evict, as the last call for the range: pages that Linux skips are unmapped, and the
+ * system decides when to free them. */
 void whit_pages_release(const void *begin, size_t size_bytes);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Paths as a system writes them. Inside the program "/" separates folders, on every system. */
+ * Examines and converts paths as the operating system writes them. Inside the program "/" separates folders on every
+ * system ("the program's form"). */
 #ifndef WHIT_BASE_PATH_H
 #define WHIT_BASE_PATH_H
 
 #include <stdbool.h>
 
-/* Returns whether a path is complete by itself: "/x", on Windows also "C:/x". */
+/* Returns whether a path is absolute: "/x", on Windows also "C:/x". */
 bool whit_path_is_absolute(const char *path);
-/* Returns whether a path in the program's form stands for the same file below every folder. On Windows names with "\"
- * or ":" do not: they have a drive, a stream, or another separator. Nor do the names of devices ("con", "nul.txt"). */
+/* Returns whether a path in the program's form is relative, so that it can be appended to a folder's path. On Windows
+ * paths with "\" or ":" are not: they contain a drive, a stream or another separator. Nor are the names of devices
+ * ("con", "nul.txt"). */
 bool whit_path_is_relative(const char *path);
-/* Brings a path that a user wrote into the program's form: on Windows "\" becomes "/". */
+/* Converts a path that a user wrote to the program's form, in place: on Windows "\" becomes "/". */
 void whit_path_adopt(char *path);
 
 #endif

@@ -11,7 +11,7 @@ static inline const char *whit_or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Returns the ending of a noun after the number n: "file", "files". */
+/* Returns the ending of an English noun after the number n: "" for 1, else "s". */
 static inline const char *whit_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

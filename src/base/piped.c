@@ -23,8 +23,8 @@ static bool is_named(const char *variable, const char *change)
     return strncmp(variable, change, n) == 0 && variable[n] == '=';
 }
 
-/* Lists this process's environment variables with the changes: malloc'd, with strings owned by others. The result is
- * NULL if memory runs out. */
+/* Returns this process's environment with the changes applied: a malloc'd array that ends with NULL, whose strings
+ * belong to the environment and to `changes`. NULL if memory runs out. */
 static char **make_environment(const char *const *changes)
 {
     size_t n = 0, n_all = 1;
@@ -60,20 +60,22 @@ bool whit_find_program(const char *name, char path[WHIT_PROGRAM_BYTES])
     return false;
 }
 
-/* Turns the child into the program; calls only what may be called between fork and exec. `program` "": there is no such
- * program. */
+/* Replaces the forked child by the program; calls only functions that are safe between fork and exec. The status is 127
+ * on failure, also if `program` is "", which means that it was not found. */
 static void become_program(const char *program, char *const *words, const char *folder, char **environment, int in,
                            int out, enum errors_go errors)
 {
     sigset_t none;
-    if (errors != ERRORS_OWN) setpgid(0, 0); /* a background group could not read the terminal */
+    if (errors != ERRORS_OWN)
+        setpgid(0, 0); /* a program at the terminal stays in this group: a background group
+                                              * could not read the terminal */
     if (folder && chdir(folder)) _exit(127);
     int to = errors == ERRORS_WITH_OUTPUT ? out : STDERR_FILENO;
     if (errors == ERRORS_NOWHERE) to = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(to, STDERR_FILENO) < 0) _exit(127);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL); /* the parent may ignore the signal */
+    signal(SIGPIPE, SIG_DFL); /* the parent may ignore these signals, and exec would keep that */
     signal(SIGINT, SIG_DFL);
     environ = environment;
     execvp(program, words);
@@ -135,10 +137,11 @@ void whit_piped_kill(const whit_piped *child)
 {
     if (!child->process) return;
     if (child->has_group) kill(-(pid_t)child->process, SIGKILL);
-    kill((pid_t)child->process, SIGKILL); /* the child may not be in its own group yet */
+    kill((pid_t)child->process, SIGKILL); /* in case the child is not yet in its own group */
 }
 
-/* Returns whether the child has ended. It stays a zombie, so that its process and group numbers are not reused. */
+/* Returns whether the child has ended. An ended child stays a zombie, so that its process and group numbers are not
+ * reused. */
 static bool has_ended(const whit_piped *child)
 {
     siginfo_t about = {0};

@@ -8,7 +8,8 @@
 #include <utf8proc.h>
 
 #define MARK_BYTES 16 /* size of "<U+10FFFF>" with its terminator */
-#define OVER_MAX   4  /* most characters over another one: tmux leaves out those beyond 21 bytes in all */
+/* maximum of combining characters over one character: tmux drops those beyond 21 bytes in total */
+#define OVER_MAX 4
 
 static bool is_control(uint32_t code)
 {
@@ -36,18 +37,18 @@ bool whit_plain_is_hidden(uint32_t code)
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges && code >= ranges[i].first; i++)
         if (code <= ranges[i].last) return true;
-    /* Terminals know no width of unassigned code points and noncharacters (U+FFFF), and leave them out. */
+    /* Terminals have no width for unassigned code points and noncharacters such as U+FFFF, and do not draw them. */
     return is_of_category(code, UTF8PROC_CATEGORY_CN);
 }
 
-/* Returns whether the character is a joiner or a variation selector, which scripts and emoji are written with. */
+/* Returns whether the character is a joiner or a variation selector, which some scripts and emoji need. */
 static bool is_joiner(uint32_t code)
 {
     return code == 0x200C || code == 0x200D || (code >= 0xFE00 && code <= 0xFE0F);
 }
 
-/* Returns whether the character looks like a blank and is not U+0020. A private character is blank in a font without
- * it. */
+/* Returns whether the character looks like a blank and is not U+0020. Private-use characters count too, because a font
+ * may have no glyph for them. */
 static bool is_other_blank(uint32_t code)
 {
     return is_of_category(code, UTF8PROC_CATEGORY_CO) || code == 0xA0 || code == 0x1680 ||
@@ -62,9 +63,9 @@ static bool is_drawn_over(uint32_t code)
         (code >= 0x1160 && code <= 0x11FF) || (code >= 0xD7B0 && code <= 0xD7FB);
 }
 
-/* Returns whether the character is hidden, and counts the joiners that may follow it: two joiners may follow a letter,
- * as in an emoji with a variation selector that is joined to the next emoji. A longer sequence could be a text that
- * readers do not see. */
+/* Returns whether the character is hidden, and updates *n_joiners, the number of joiners that may still follow without
+ * being hidden. Two joiners may follow a visible character outside ASCII, as in an emoji with a variation selector that
+ * is joined to the next emoji. A longer sequence of joiners could encode a text that readers do not see. */
 static bool hides(uint32_t code, uint8_t *n_joiners)
 {
     bool hidden = whit_plain_is_hidden(code);
@@ -86,7 +87,8 @@ bool whit_plain_has_hidden(const char *text, size_t n)
     return false;
 }
 
-/* Returns whether these bytes, which are not a character, are the beginning of one. */
+/* Returns whether the n bytes, of which whit_utf8_decode accepted `length` before it failed, are an incomplete
+ * character. */
 static bool is_unfinished(const uint8_t *text, size_t n, size_t length)
 {
     uint8_t first = text[0];
@@ -104,7 +106,7 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
 {
     size_t n_out = 0, i = 0;
     while (i < n || state->n_held) {
-        /* The character begins with the held bytes, if there are any. */
+        /* The character begins with the bytes that are held from the previous piece, if any. */
         uint8_t bytes[4];
         size_t n_held = state->n_held, n_bytes = n_held, length;
         memcpy(bytes, state->held, n_held);
@@ -118,7 +120,7 @@ size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out)
             state->n_held = (uint8_t)n_bytes;
             return n_out;
         }
-        /* A maximal part of a character includes all held bytes. */
+        /* length >= n_held also for invalid UTF-8, because the held bytes are a valid beginning of a character. */
         state->n_held = 0;
         i += length - n_held;
         bool hidden = hides(code, &state->n_joiners);
@@ -144,7 +146,8 @@ size_t whit_plain_end(whit_plain *state, char *out)
 
 size_t whit_plain_line(char *line, size_t n)
 {
-    /* The text never grows: the write position never passes the read position, with the held bytes in between. */
+    /* Each replacement is at most as long as the replaced bytes, so the write position never passes the read
+     * position. */
     whit_plain state = {.is_narrow = true};
     char piece[WHIT_PLAIN_ROOM(64)];
     size_t n_out = 0;
@@ -161,7 +164,8 @@ size_t whit_plain_line(char *line, size_t n)
 
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out)
 {
-    size_t shown = 0, n_over = 0; /* bytes before `i` that are in `out`; characters drawn over the last one */
+    size_t shown = 0, n_over = 0; /* bytes of `text` that are already in `out`; number of consecutive characters
+                                   * drawn over one before them */
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t code = whit_utf8_decode((const uint8_t *)text + i, n - i, &length);
         bool is_end = code == '\r' && kept == WHIT_PLAIN_ENDS && i + 1 < n && text[i + 1] == '\n';

@@ -1,50 +1,54 @@
 /* SPDX-License-Identifier: MIT
  * Makes text from outside safe for a terminal or a line of a log: controls and bytes that are not UTF-8 are replaced by
- * '?', characters that are not seen or that reorder others by their number, <U+202E>. One filter for error lines,
- * messages and output, and a stricter one for what a person agrees to, which tells every two texts apart. */
+ * '?', characters that are invisible or that reorder others by their number, <U+202E>. There is one filter for error
+ * lines, messages and output, and a stricter one for text that a person must agree to, which shows any two different
+ * texts differently. */
 #ifndef WHIT_BASE_PLAIN_H
 #define WHIT_BASE_PLAIN_H
 
 #include "base/mem.h"
 
-/* Holds a character that was split between two pieces of text. Zero-initialised: no bytes are held. */
+/* Holds the bytes of a character that was split between two pieces of text. Zero-initialise it before the first
+ * piece. */
 typedef struct whit_plain {
     uint8_t held[4];
     uint8_t n_held;
-    uint8_t n_joiners; /* joiners that may still follow the last character, which was outside ASCII and seen */
+    uint8_t n_joiners; /* joiners that may still follow before they count as hidden; 0 unless a visible character
+                        * outside ASCII precedes */
     bool is_narrow;    /* hidden characters become '?', so that the text does not grow */
 } whit_plain;
 
-#define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* bytes that a piece of n bytes may become */
+#define WHIT_PLAIN_ROOM(n) (4 * (size_t)(n) + 16) /* maximum of bytes that n bytes of text may become */
 
-/* Returns whether readers do not see the character, or whether it changes the order of others (CVE-2021-42574). An
- * unassigned code point is not seen, either: terminals leave it out. */
+/* Returns whether the character is invisible or changes the order of others (CVE-2021-42574). Unassigned code points
+ * count too, because terminals do not draw them. */
 bool whit_plain_is_hidden(uint32_t code);
 /* Returns whether a text has a hidden character. Up to two joiners and variation selectors after a character outside
  * ASCII belong to scripts and emoji and do not count. */
 bool whit_plain_has_hidden(const char *text, size_t n);
 
-/* Copies `text` without controls: U+0000 to U+001F but line feed and tab, U+007F, U+0080 to U+009F. Hidden characters
- * become marks, except the joiners that whit_plain_has_hidden does not count. `out` has room for WHIT_PLAIN_ROOM(n)
- * bytes; returns how many were written. An unfinished character at the end waits in `state` for the next piece. */
+/* Copies a piece of `text` to `out`, which has room for WHIT_PLAIN_ROOM(n) bytes; returns the number of bytes written.
+ * Bytes that are not UTF-8 and controls (U+0000 to U+001F except line feed and tab, U+007F to U+009F) become '?'.
+ * Hidden characters become marks such as <U+202E>, except the joiners that whit_plain_has_hidden does not count. An
+ * incomplete character at the end stays in `state` for the next piece. */
 size_t whit_plain_text(whit_plain *state, const char *text, size_t n, char *out);
-/* Writes the rest at the end: '?' for an incomplete character. The rules are those of whit_plain_text. */
+/* Ends a text: writes '?' if `state` holds an incomplete character. Returns the number of bytes written, 0 or 1. */
 size_t whit_plain_end(whit_plain *state, char *out);
 
-/* Changes a whole line of n bytes in place: line feeds, tabs and hidden characters become '?', too. Returns its new
- * length. */
+/* Replaces in place, in a line of n bytes, controls (line feeds and tabs too), hidden characters and bytes that are not
+ * UTF-8 by '?'. Returns the line's new length. */
 size_t whit_plain_line(char *line, size_t n);
 
 typedef enum whit_plain_kept {
-    WHIT_PLAIN_NAME,  /* one line: line feeds, tabs and a blank at either end are marked, too */
-    WHIT_PLAIN_LINES, /* line feeds and tabs stay */
-    WHIT_PLAIN_ENDS,  /* CR LF stays unchanged, too */
+    WHIT_PLAIN_NAME,  /* a name in one line: line feeds, tabs and a space at either end are marked */
+    WHIT_PLAIN_LINES, /* line feeds and tabs are kept */
+    WHIT_PLAIN_ENDS,  /* line feeds, tabs and CR LF are kept */
 } whit_plain_kept;
 
-/* Appends `text` as a person must see it before agreeing to it. Every control, hidden or private character, blank
- * outside of ASCII and combining mark after four others is marked by its number, <U+202E>, every byte that is not UTF-8
- * as <0xE9>, and a '<' that begins such a mark in the text itself as <U+003C>: no two texts look alike to a program.
- * The result is false if memory runs out. */
+/* Appends `text` as a person must see it before agreeing to it. Controls, hidden and private-use characters, blanks
+ * outside ASCII, and combining marks after four others are replaced by marks such as <U+202E>, bytes that are not UTF-8
+ * by marks such as <0xE9>. A '<' that begins such a mark in the text itself becomes <U+003C>, so that different texts
+ * are always shown differently. The result is false if memory runs out. */
 bool whit_plain_show(const char *text, size_t n, whit_plain_kept kept, whit_buf *out);
 
 #endif

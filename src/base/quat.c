@@ -7,7 +7,7 @@
 #include "base/bounds.h"
 #include "base/quat.h"
 
-static const int values[4] = {-2, -1, 1, 2}; /* indexed by 2 sign + extra */
+static const int values[4] = {-2, -1, 1, 2}; /* values of the elements, indexed by 2 * sign + extra */
 
 static void set_entry(whit_quat_map *map, unsigned entry, int value)
 {
@@ -52,7 +52,7 @@ float whit_quat_largest(const float *x, uint32_t n)
 void whit_quat_fit_begin(whit_quat_fitting *fit, float largest)
 {
     int exponent = 0;
-    frexpf(largest, &exponent); /* the largest element is 2^(exponent - 1) and above */
+    frexpf(largest, &exponent); /* 2^(exponent - 1) <= largest < 2^exponent */
     *fit = (whit_quat_fitting){.any = largest != 0};
     for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->scales[k] = (int8_t)whit_within(exponent - k, -126, 126);
 }
@@ -76,8 +76,8 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
             for (uint32_t i = 0; i < BLOCK; i++) rounded[i] = block[i] * inverse + 0.0f; /* + 0.0f turns -0 into 0 */
             memcpy(bits, rounded, sizeof bits);
             memcpy(&unit_bits, &unit, sizeof unit_bits);
-            for (uint32_t i = 0; i < BLOCK; i++) { /* rounds to the unit, or to twice the unit from 1.5 on, with the
-                                                    * sign */
+            for (uint32_t i = 0; i < BLOCK; i++) { /* magnitudes below 1.5 units become one unit, others two units;
+                                                    * signs are kept */
                 int32_t large = (bits[i] & 0x7FFFFFFF) >= 0x3FC00000;
                 bits[i] = (unit_bits + large * 0x800000) | (bits[i] & INT32_MIN);
             }
@@ -87,7 +87,8 @@ void whit_quat_fit_add(whit_quat_fitting *fit, const float *x, uint32_t n)
                 squares[k][i] = gap * gap * weights[i];
             }
         }
-        for (uint32_t i = 0; i < count; i++) /* summed in sequence for each scale, whatever the blocks are */
+        for (uint32_t i = 0; i < count; i++) /* added in the order of elements for each scale, so that the sum does
+                                              * not depend on the blocks */
             for (int k = 0; k < WHIT_QUAT_SCALES; k++) fit->sums[k] += squares[k][i];
     }
 }
@@ -110,12 +111,13 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
         return a_scale;
     }
     int apart = a_scale > b_scale ? a_scale - b_scale : b_scale - a_scale;
-    /* If the scales differ by four steps or more, the smaller operand only decides ties. */
+    /* The smaller operand has no influence from a difference of three steps on, so capping the difference at four
+     * changes nothing. */
     int unit = 1 << (apart < 4 ? apart : 4);
     whit_quat_map map = {0};
     for (unsigned i = 0; i < 16; i++) {
         int x = values[i >> 2], y = values[i & 3];
-        int sum = a_scale > b_scale ? x * unit + y : x + y * unit; /* in steps of the smaller scale */
+        int sum = a_scale > b_scale ? x * unit + y : x + y * unit; /* in units of the smaller scale */
         int magnitude = 1;
         if (2 * (sum < 0 ? -sum : sum) >= 3 * unit) magnitude = 2;
         set_entry(&map, i, sum < 0 ? -magnitude : magnitude);
@@ -126,16 +128,17 @@ int8_t whit_quat_add_scaled(const whit_quat_kernels *kernels, whit_quat_planes o
 
 /* ---- norm ------------------------------------------------------------------------------------- */
 
-/* Computes the norm. A product of magnitude m over the root mean square r is rounded to {1, 2} 2^k: 2 where m / r >=
- * 1.5 2^k, that is where 4 m^2 n >= 9 4^k sum. k is 1 where the elements of magnitude 4 / r would saturate by more than
- * rounding them, which is where a weight of 2 meets an element of 2. */
+/* Divides each product weight * x of magnitude m by the root mean square r of x and rounds it to {1, 2} 2^k: to 2 where
+ * m / r >= 1.5 * 2^k, that is where 4 m^2 n >= 9 * 4^k * sum(x^2). With k = 0 products of magnitude 4 (a weight of 2
+ * and an element of 2) would saturate, so k is 1 if many weights have magnitude 2. */
 int8_t whit_quat_rms_norm(const whit_quat_kernels *kernels, whit_quat_planes out, whit_quat_view x,
                           whit_quat_view weight, uint32_t n)
 {
     uint64_t sum = (uint64_t)kernels->sum_squares(x, n);
     uint32_t n_words = whit_quat_words(n);
     bool weighted = weight.sign != NULL;
-    int k = weighted && kernels->sum_squares(weight, n) > 5 * (int64_t)n / 2; /* k is 1 if half of the weights are 2 */
+    /* sum > 5 n / 2: more than half of the weights have magnitude 2 */
+    int k = weighted && kernels->sum_squares(weight, n) > 5 * (int64_t)n / 2;
     whit_quat_map map = {0};
     for (unsigned i = 0; i < 16; i++) {
         int product = values[i >> 2] * (weighted ? values[i & 3] : 1);

@@ -21,7 +21,7 @@ static inline double whit_rng_uniform(whit_rng *rng)
 {
     return (double)(whit_rng_next(rng) >> 11) * 0x1p-53;
 }
-/* Draws an integer uniformly from [0, n); n > 0. The bias is under n / 2^64. */
+/* Draws an integer uniformly from [0, n); n > 0. The bias is less than n / 2^64. */
 static inline uint64_t whit_rng_below(whit_rng *rng, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)whit_rng_next(rng) * n) >> 64);

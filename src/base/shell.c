@@ -12,7 +12,8 @@
 FILE *whit_shell_open(const char *folder, const char *line)
 {
     char *command = NULL;
-    /* The folder's name is not part of the command line, so that none of it is run as a command. */
+    /* The folder's name is passed in a variable and not in the command line, so that the shell does not execute parts
+     * of it. */
     if (setenv("WHIT_AGENT_PROJECT", folder, 1) != 0 ||
         asprintf(&command, "cd \"$WHIT_AGENT_PROJECT\" && { %s\n} 2>&1", line) < 0)
         return NULL;

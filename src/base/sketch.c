@@ -7,11 +7,12 @@
 
 enum { WIDTH = WHIT_SKETCH_SHINGLE_BYTES, KEPT = WHIT_SKETCH_HASHES_MAX };
 
-/* The hash is a polynomial in FACTOR over the last WIDTH bytes, modulo 2^64, which moves by a byte at a time (Karp,
- * Rabin 1987). */
+/* The hash is a polynomial in FACTOR whose coefficients are the last WIDTH bytes, modulo 2^64; it is updated for each
+ * byte (Karp, Rabin 1987). */
 static const uint64_t FACTOR = 0x9E3779B97F4A7C15u;
 
-/* Applies SplitMix64's finaliser (Steele, Lea, Flood 2014), so that small hashes are a random sample. */
+/* Applies SplitMix64's finaliser (Steele, Lea, Flood 2014), so that the shingles with small hashes are a random
+ * sample. */
 static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
@@ -22,9 +23,9 @@ static uint64_t mix_bits(uint64_t x)
 /* Iterates over the shingles of a text. */
 struct shingles {
     const uint8_t *at, *end;
-    uint64_t sum, power;   /* hash of the window; FACTOR^WIDTH */
-    uint8_t window[WIDTH]; /* ring buffer of the last bytes */
-    size_t n;              /* number of bytes read */
+    uint64_t sum, power;   /* hash of the window before mix_bits; FACTOR^WIDTH */
+    uint8_t window[WIDTH]; /* ring buffer of the last WIDTH bytes */
+    size_t n;              /* number of bytes that entered the window */
     bool after_space;
 };
 
@@ -66,7 +67,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the hashes, removes duplicates, and keeps only the smallest ones. */
+/* Sorts the hashes, removes duplicates, and keeps only the KEPT smallest ones. */
 static void settle_hashes(whit_sketch *sketch)
 {
     size_t n = 0;
@@ -112,7 +113,8 @@ void whit_sketch_finish(whit_sketch *sketch)
 void whit_sketch_join(whit_sketch *sketch, const whit_sketch *other)
 {
     for (size_t i = 0; i < other->n; i++) add_hash(sketch, other->hashes[i]);
-    /* A full sketch has the maximum number of hashes at or below its limit, so the union's limit is not higher. */
+    /* If `other` is full, it has KEPT hashes up to its limit; so the union has at least KEPT, its limit is not higher,
+     * and no hash that `other` left out is missing. */
     settle_hashes(sketch);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Makes a sketch of a text, a few kilobytes by which it can be found later how much of another text was in it.
+ * Makes a sketch of a text: a few kilobytes that later show how much of another text occurred in it.
  *
  * A shingle is SHINGLE_BYTES consecutive bytes, with each run of white space as one space. The sketch holds the
- * smallest hashes of the text's shingles (bottom-k MinHash; Broder 1997). Of another text, the shingles whose hashes
- * are within the sketch's range are a random sample of all its shingles; the share of them that are in the sketch
- * estimates the share of its bytes that lie in common passages of at least SHINGLE_BYTES.
+ * smallest hashes of the text's shingles (bottom-k MinHash; Broder 1997). The shingles of another text whose hashes are
+ * within the sketch's range are a random sample of that text's shingles. The share of this sample whose hashes are in
+ * the sketch estimates the share of the other text's bytes that are in common passages of at least SHINGLE_BYTES.
  *
  *     begin -> add texts -> finish -> bytes for a file;   open the bytes -> overlap */
 #ifndef WHIT_BASE_SKETCH_H
@@ -21,8 +21,8 @@ enum { WHIT_SKETCH_SHINGLE_BYTES = 48, WHIT_SKETCH_HASHES_MAX = 512 };
 typedef struct whit_sketch {
     uint64_t hashes[2 * WHIT_SKETCH_HASHES_MAX]; /* the smallest hashes so far, and newer ones */
     size_t n;
-    bool is_full;   /* hashes above `limit` were left out */
-    uint64_t limit; /* if is_full: the largest hash that may belong to the sketch */
+    bool is_full;   /* at least WHIT_SKETCH_HASHES_MAX hashes were found; those above `limit` are left out */
+    uint64_t limit; /* if is_full: the largest hash of the sketch */
 } whit_sketch;
 
 /* Adds the shingles of a text. */
@@ -40,9 +40,10 @@ size_t whit_sketch_write(const whit_sketch *sketch, uint8_t *out);
 bool whit_sketch_read(whit_sketch *sketch, const uint8_t *data, size_t n_bytes);
 
 typedef struct whit_sketch_overlap {
-    uint64_t n_seen, n_common; /* shingles of the other text in the sketch's range, and those of them in the sketch */
+    uint64_t n_seen, n_common; /* number of the text's shingles with hashes up to the sketch's limit; number of these
+                                * whose hashes are in the sketch */
 } whit_sketch_overlap;
-/* Compares a finished sketch with a text. */
+/* Counts the shingles of a text that a finished sketch contains. */
 whit_sketch_overlap whit_sketch_compare(const whit_sketch *sketch, const void *text, size_t n_bytes);
 
 #endif

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Returns whether the path is the socket of a server that was killed. connect() refuses files of other kinds as well,
- * but such files must not be removed. */
+/* Returns whether the path is a socket to which no server listens any more. connect() also refuses files that are not
+ * sockets, but these must not be removed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     struct stat about;
@@ -79,7 +79,7 @@ bool whit_find_network_address(char *address, size_t address_bytes)
     struct sockaddr_in outside = {.sin_family = AF_INET, .sin_port = htons(9)};
     struct sockaddr_storage own;
     socklen_t n = sizeof own;
-    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* reserved for documents (RFC 5737) */
+    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* an address reserved for documentation (RFC 5737) */
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const bool found = fd >= 0 && connect(fd, (const struct sockaddr *)&outside, sizeof outside) == 0 &&
         getsockname(fd, (struct sockaddr *)&own, &n) == 0 && !whit_address_is_loopback(&own) &&

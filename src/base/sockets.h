@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Listening sockets, and whether a client is still there. */
+ * Opens listening sockets, and tests whether a client is still connected. */
 #ifndef WHIT_BASE_SOCKETS_H
 #define WHIT_BASE_SOCKETS_H
 
@@ -10,20 +10,21 @@
 /* Listens on a Unix socket; a socket file that a killed server left is replaced. The caller closes *fd
  * (whit_socket_close). The call fails on Windows. */
 whit_status whit_listen_unix(const char *path, int *fd, whit_error *error);
-/* Listens on HOST:PORT (0: any free port); `address` receives "http://HOST:PORT" with the actual port. The caller
- * closes *fd unless it is -1, on failure, too. `option` is the advice that ends the message if the port is taken. */
+/* Listens on HOST:PORT (port 0: any free port); `address` receives "http://HOST:PORT" with the actual port. The caller
+ * closes *fd unless it is -1, also after a failure. `option` is the advice that ends the message if the port is
+ * taken. */
 whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option, int *fd, char *address,
                             size_t address_bytes, whit_error *error);
-/* Writes the IPv4 address by which devices of the same network reach this machine, which is the address of its route
- * outwards. It sends nothing. The result is false without a network. */
+/* Writes the IPv4 address at which devices of the same network reach this machine: the source address of its route to
+ * the internet. Nothing is sent. The result is false without a network. */
 bool whit_find_network_address(char *address, size_t address_bytes);
-/* Returns whether a listening socket is reached from this machine alone: its address is 127.0.0.0/8 or ::1. */
+/* Returns whether a listening socket can be reached only from this machine: its address is in 127.0.0.0/8 or is ::1. */
 bool whit_socket_is_local(int fd);
 /* Closes a socket, which is not a file descriptor on Windows. */
 void whit_socket_close(int fd);
-/* Ends a connection without closing its socket: a thread that reads or writes it sees the end. */
+/* Shuts a connection down without closing its socket: threads that read or write it see its end. */
 void whit_socket_end(int fd);
-/* Returns whether the client at the other end of a connection has closed it, or its sending half. */
+/* Returns whether the client has closed the connection, or its sending half. */
 bool whit_socket_peer_left(int fd);
 
 #endif

@@ -33,7 +33,7 @@ const char *whit_status_name(whit_status status)
 whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
 {
     if (!error) return status;
-    /* The line is formatted into a buffer first, because an argument may be error->message itself. */
+    /* The line is first formatted into a buffer, because error->message itself may be one of the arguments. */
     char line[sizeof error->message];
     va_list arguments;
     va_start(arguments, format);

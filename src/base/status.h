@@ -5,16 +5,17 @@
 
 #include "whit.h"
 
-/* Writes a formatted line into `error` (NULL is fine) and returns `status`, so that a failing
- * function says `return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ...", path)`. Control characters
- * of the line become '?', and it is cut to fit, never inside a UTF-8 character. */
+/* Writes a formatted line to error->message (`error` may be NULL) and returns `status`, so that a failing function says
+ * `return whit_fail(error, WHIT_ERROR_FORMAT, "%s: ...", path)`. Control characters of the line become '?', and it is
+ * cut to fit, never inside a UTF-8 character. */
 whit_status whit_fail(whit_error *error, whit_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Reports a failed allocation of `size_bytes` (0: unknown) for `what`, and returns WHIT_ERROR_MEMORY. */
+/* Writes an error message about a failed allocation of size_bytes (0: unknown) for `what`, and returns
+ * WHIT_ERROR_MEMORY. */
 whit_status whit_fail_memory(whit_error *error, const char *what, size_t size_bytes);
 
-/* Reports a failed system call on a path: "PATH: cannot VERB: strerror". Reads errno. */
+/* Writes the error message "PATH: cannot VERB: ..." with the text of errno for a failed system call. */
 whit_status whit_fail_errno(whit_error *error, const char *path, const char *verb);
 
 /* Makes a public function return WHIT_ERROR_ARGUMENT, and not crash, if a pointer that must not be NULL is NULL. */
@@ -27,7 +28,7 @@ whit_status whit_fail_errno(whit_error *error, const char *path, const char *ver
         if ((n) && !(pointer)) return whit_fail(error, WHIT_ERROR_ARGUMENT, "%s: '%s' is NULL", __func__, #pointer);   \
     } while (0)
 
-/* Drops a result that a caller need not look at; a comment at the call says why. */
+/* Discards a result that the caller need not check; a comment at the call gives the reason. */
 static inline void whit_ignore(whit_status status)
 {
     (void)status;

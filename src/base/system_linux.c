@@ -57,7 +57,11 @@ void whit_thread_move(unsigned processor)
 bool whit_system_interleave(void *memory, size_t size_bytes)
 {
     enum { NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
-    enum { INTERLEAVE = 3, MEMS_ALLOWED = 4 }; /* numbers of the kernel's linux/mempolicy.h */
+    enum {
+        INTERLEAVE = 3,
+        MEMS_ALLOWED = 4
+    }; /* MPOL_INTERLEAVE and MPOL_F_MEMS_ALLOWED of the kernel's
+                                                * linux/mempolicy.h */
     unsigned long nodes[NODES / WORD_BITS] = {0};
     uint32_t n_nodes = 0;
     const long page = sysconf(_SC_PAGESIZE);
@@ -108,7 +112,7 @@ double whit_system_quota(void)
     return whit_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
-/* Reads the number after `key` at the beginning of a line of a file; 0 if not found. */
+/* Returns the number after `key` in the first line of a file that begins with `key`; 0 if there is none. */
 static uint64_t read_number(const char *path, const char *key)
 {
     char line[256];
@@ -123,7 +127,8 @@ static uint64_t read_number(const char *path, const char *key)
 uint64_t whit_memory_available(void)
 {
     const uint64_t available = read_number("/proc/meminfo", "MemAvailable:") << 10;
-    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", ""); /* 0 for the text "max" */
+    /* "max", the text for no limit, is read as 0 */
+    const uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "");
     return limit && limit < available ? limit : available;
 }
 
@@ -131,7 +136,7 @@ uint64_t whit_memory_available(void)
 
 bool whit_system_tiles(void)
 {
-    /* Linux hands out the tile registers' state only to processes that ask. */
+    /* Linux lets a process use the tile registers only after the process has asked for it. */
     enum { ARCH_REQ_XCOMP_PERM_ = 0x1023, XFEATURE_XTILEDATA_ = 18 };
     return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM_, XFEATURE_XTILEDATA_) == 0;
 }
@@ -140,7 +145,8 @@ bool whit_system_tiles(void)
 
 #include <sys/auxv.h>
 
-/* The bits are those of the kernel's interface (arch/arm64 uapi): ASIMDDP of HWCAP, I8MM of HWCAP2. */
+/* The bit numbers are from the kernel's interface (arch/arm64 uapi): ASIMDDP is bit 20 of HWCAP, I8MM bit 13 of
+ * HWCAP2. */
 bool whit_system_has_dotprod(void)
 {
     return getauxval(AT_HWCAP) >> 20 & 1;
@@ -155,8 +161,8 @@ bool whit_system_has_i8mm(void)
 
 #include <sys/auxv.h>
 
-/* Tries vsetvli, because some kernels set HWCAP's bit for the vectors of version 0.7.1, too. Those have other bits in
- * vtype, and refuse a type that is agnostic of tails and masks: its highest bit is set. */
+/* Executes vsetvli, because some kernels set HWCAP's bit also for vectors of version 0.7.1. That version encodes vtype
+ * differently and refuses a tail-agnostic and mask-agnostic type: vtype's highest bit becomes 1. */
 bool whit_system_has_vectors(void)
 {
     if (!(getauxval(AT_HWCAP) >> ('V' - 'A') & 1)) return false;

@@ -10,9 +10,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Opens the standard streams that are closed, each for the direction in which nothing uses it: reading and writing fail
- * with EBADF as before. Else the next file that is opened gets the number of a stream, and messages are written into
- * it. If there is no /dev/null, the root folder is opened in its place, which can be neither read nor written. */
+/* Opens /dev/null for each standard stream that is closed, stdin only for writing and the others only for reading, so
+ * that the usual access still fails with EBADF. Otherwise the next opened file would get the number of a standard
+ * stream, and messages would be written into it. Without /dev/null the root folder is opened, which can be neither read
+ * nor written. */
 static void fill_streams(void)
 {
     for (int fd = 0; fd < 3; fd++)

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * Implements the worker pool. A job is cut into chunks, and every worker begins with a run of chunks of its own, so
- * that it reads memory from one end to the other. It claims a quarter of what is left at a time, so that it seldom
- * begins anew and yet ends with little. A worker without chunks takes single chunks from the far ends of the others'
- * runs. A worker's run is one 64-bit word:
+ * that it reads memory from one end to the other. It claims a quarter of the rest of its run at a time, so that claims
+ * are few and yet the last ones are small. A worker whose run is empty takes single chunks from the ends of other
+ * workers' runs. A worker's run is one 64-bit word:
  *
  *     run = epoch of the job (32 bits) | first chunk (16 bits) | end (16 bits)
  *
  * Claiming a chunk is one compare-and-swap of that word, so a claim can succeed only while its job is running, and only
  * after it has succeeded does a worker read the job's other fields. These fields change only between jobs, that is when
  * no claimed chunk is unfinished: they need no atomics, and a worker that comes late finds empty runs and touches
- * nothing. (32 bits do not come round while a thread stands between load and swap: an hour at a million jobs a second.)
+ * nothing. (A 32-bit epoch returns after an hour at a million jobs a second; no thread is between load and swap for so
+ * long.)
  *
  * `pending` counts chunks not yet finished; with several clusters it counts unfinished clusters. A thread that finishes
- * chunks takes them off in one subtraction; the word's top bit says that the caller sleeps on it. Workers sleep on
- * `epoch`, which changes with every job, and are counted in `n_asleep`, so that the caller knows when it must wake a
- * worker.
+ * chunks subtracts them at once; the word's top bit means that the caller sleeps on it. Workers sleep on `epoch`, which
+ * changes with every job, and are counted in `n_asleep`, so that the caller knows when it must wake a worker.
  *
  * Where cores have several last-level caches, each group of workers that share one (a cluster) has a word of its own to
- * wait on and a count of its own chunks, so that only the last one to finish writes to a line that other clusters read.
- * Shares follow the order of cores: a node's workers take the same rows of a matrix in each pass, and others' chunks
- * first from their own cluster, then from their node.
+ * wait on and a count of its own chunks, so that only the cluster's last worker to finish writes to a cache line that
+ * other clusters read. Runs are assigned in the order of cores, so a node's workers read the same rows of a matrix in
+ * each pass. Workers take chunks of other workers first from their own cluster, then from their node.
  *
  * A worker whose core is shared with another busy process is stopped for milliseconds, as a rule inside a chunk, and
- * everyone waits for that chunk. The worker that finds it has kept the caller asleep for long therefore rests for some
- * time: then its core is lost and the others are not. */
+ * everyone waits for that chunk. A worker that finds that the caller slept long because of it therefore rests for some
+ * time: the pool loses this worker's core, but the other threads no longer wait for it. */
 #include "base/threads.h"
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -37,14 +37,15 @@
 
 #define CHUNKS_MAX    UINT32_C(0xFFFF)
 #define CALLER_SLEEPS UINT32_C(0x80000000)
-/* The spin time is longer than the serial work between two steps of a layer, and shorter than a scheduler's slice. */
+/* The spin time is longer than the serial work between two steps of a layer, and shorter than a scheduler's time
+ * slice. */
 #define SPIN_NS         50000
 #define PAUSES_PER_LOOK 16
-/* If a wait is this much longer than the caller's own part of the job, the scheduler is the cause. */
+/* If the caller waits for longer than it worked itself, by more than this time, the scheduler has stopped a worker. */
 #define PATIENCE_NS       500000
 #define REST_PER_LATENESS 16
-/* A stopped process (SIGSTOP) is late by the time that it was stopped; no scheduler's time slice is longer than
- * this. */
+/* Longest rest of a worker. A process that was stopped (SIGSTOP) seems late by the whole time of the stop, but no
+ * scheduler's time slice is longer than this limit. */
 #define REST_MAX_NS 100000000
 /* Kernels use up to 400 KB of stack; thread-local variables are on it too, 785 KB with ThreadSanitizer. */
 #define WORKER_STACK_BYTES (2u << 20)
@@ -53,7 +54,7 @@ typedef struct worker {
     _Alignas(64) _Atomic uint64_t run;
     whit_pool *pool;
     pthread_t thread;
-    uint32_t index; /* `worker` of whit_pool_fn; 0: the caller, which has no thread in the pool */
+    uint32_t index; /* argument `worker` of whit_pool_fn; 0 for the calling thread, which the pool did not start */
     uint32_t cluster;
     uint16_t processor;
 } worker;
@@ -61,28 +62,31 @@ typedef struct worker {
 typedef struct cluster {
     _Alignas(64) _Atomic uint32_t epoch;
     _Atomic uint32_t n_asleep;
-    _Alignas(64) _Atomic uint32_t pending; /* unfinished chunks of its workers; unused in a pool of one cluster */
-    _Alignas(64) uint32_t begin, end;      /* places of its workers; fixed at open */
+    _Alignas(64) _Atomic uint32_t pending; /* unfinished chunks of the cluster's runs; unused in a pool of one
+                                            * cluster */
+    _Alignas(64) uint32_t begin, end;      /* indices [begin, end) of its workers in whit_pool.workers; fixed at
+                                            * open */
     uint32_t node;
 } cluster;
 
 struct whit_pool {
     _Alignas(64) _Atomic uint32_t pending;
-    _Alignas(64) _Atomic uint32_t stop; /* read by each worker after each job, and seldom written */
-    _Atomic uint64_t late_after_ns;     /* a sleeping caller is patient until then */
-    /* These members describe the job: the caller writes them before it sets the ticket. */
+    _Alignas(64) _Atomic uint32_t stop; /* 1 while the pool is closed; each worker reads it before each job, and
+                                         * resting workers wait on it */
+    _Atomic uint64_t late_after_ns;     /* when the caller sleeps: time from which on its wait counts as late */
+    /* These members describe the job: the caller writes them before it stores the new runs. */
     _Alignas(64) whit_pool_fn *fn;
     void *context;
     uint32_t n_items, chunk;
     /* The members from here on are fixed at open. */
     uint32_t n_threads, n_started, n_clusters;
-    uint32_t caller; /* index of the calling thread in `workers` */
-    bool is_pinned;  /* workers have cores of their own */
+    uint32_t caller; /* index of the calling thread's entry in `workers` */
+    bool is_pinned;  /* each worker has a core of its own */
     uint64_t spin_ns;
     const whit_allocator *allocator;
     size_t size_bytes;
     cluster *clusters;
-    worker workers[]; /* in the order of cores */
+    worker workers[]; /* in the order of their cores in the topology */
 };
 
 static void relax(void)
@@ -102,7 +106,8 @@ static uint64_t run_of(uint32_t epoch, uint32_t first, uint32_t end)
     return (uint64_t)epoch << 32 | first << 16 | end;
 }
 
-/* Claims chunks of a run: the first ones of the worker's own run, the last one of another worker's. */
+/* Claims chunks [*chunk, *chunk + *n) of the run of `from`: if the run is the claiming worker's own, a quarter of the
+ * rest at its beginning, else its last chunk. The result is false if the run is empty. */
 static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
 {
     uint64_t run = atomic_load_explicit(&from->run, memory_order_relaxed);
@@ -117,8 +122,8 @@ static bool claim(worker *from, bool own, uint32_t *chunk, uint32_t *n)
     }
 }
 
-/* Counts n chunks of a cluster as finished. Returns for how many ns the caller has slept, beyond its patience, only
- * because of this thread. */
+/* Counts n chunks of a cluster as finished. If they are the job's last ones and the caller sleeps, wakes the caller and
+ * returns by how many ns its wait is late; otherwise returns 0. */
 static uint64_t finish_chunks(whit_pool *pool, cluster *of, uint32_t n)
 {
     if (pool->n_clusters > 1) {
@@ -133,7 +138,9 @@ static uint64_t finish_chunks(whit_pool *pool, cluster *of, uint32_t n)
     return now_ns > late_after_ns ? now_ns - late_after_ns : 0;
 }
 
-/* Takes chunks of a cluster's workers until none is left, a worker's own first, and returns how many. */
+/* Processes chunks from the runs of a cluster's workers until none is left, beginning with the run of workers[place] if
+ * it is in the cluster. Returns the number of chunks; *late_ns becomes the result of finish_chunks if there were
+ * any. */
 static uint32_t work_for(whit_pool *pool, uint32_t place, cluster *of, uint64_t *late_ns)
 {
     uint32_t n_done = 0;
@@ -148,8 +155,8 @@ static uint32_t work_for(whit_pool *pool, uint32_t place, cluster *of, uint64_t 
     return n_done;
 }
 
-/* Takes chunks until none is left and returns how many, counted as finished: chunks of the worker's cluster, then of
- * its node, then the others. *late_ns becomes what finish_chunks returns. */
+/* Processes chunks until none is left: those of the worker's cluster, then of its node, then the others. Returns the
+ * number of chunks, all counted as finished; *late_ns becomes the last result of finish_chunks, 0 without chunks. */
 static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
 {
     const uint32_t own = pool->workers[place].cluster, n_clusters = pool->n_clusters;
@@ -163,7 +170,8 @@ static uint32_t work(whit_pool *pool, uint32_t place, uint64_t *late_ns)
     return n_done;
 }
 
-/* Waits for a job other than that of `epoch`, or for the end of the pool; spins, then sleeps. */
+/* Waits until the cluster's epoch differs from `epoch`, because of a new job or the end of the pool; spins first, then
+ * sleeps. */
 static void worker_wait(whit_pool *pool, cluster *of, uint32_t epoch)
 {
     uint64_t until_ns = whit_now_ns() + pool->spin_ns;
@@ -211,18 +219,18 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-/* Returns the first chunk of workers[place]; the last one precedes the first chunk of the next worker. */
+/* Returns the first chunk of the run of workers[place]; the run ends before the first chunk of the next worker. */
 static uint32_t first_chunk(const whit_pool *pool, uint32_t n_chunks, uint32_t place)
 {
     return (uint32_t)((uint64_t)n_chunks * place / pool->n_threads);
 }
 
-/* Cuts a job's chunks into a run for each worker. */
+/* Divides a job's chunks into one run per worker. */
 static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
 {
     uint32_t pending = n_chunks;
-    if (pool->n_clusters > 1) { /* all counts are set before any run, because late workers may take chunks from a run at
-                                 * once */
+    if (pool->n_clusters > 1) { /* all counts are set before any run, because workers may take chunks as soon as a
+                                 * run is set */
         pending = 0;
         for (uint32_t i = 0; i < pool->n_clusters; i++) {
             cluster *of = &pool->clusters[i];
@@ -238,7 +246,8 @@ static void share_chunks(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
     }
 }
 
-/* Announces a new job to every cluster, and wakes as many of its sleeping threads as it has chunks. */
+/* Announces a new job to every cluster, and wakes up to as many sleeping workers of a cluster as it has chunks, one
+ * fewer in the caller's cluster. */
 static void publish(whit_pool *pool, uint32_t epoch, uint32_t n_chunks)
 {
     for (uint32_t i = 0; i < pool->n_clusters; i++) {
@@ -294,7 +303,7 @@ void whit_pool_run(whit_pool *pool, whit_pool_fn *fn, void *context, uint32_t n_
         fn(context, 0, 0, n_items);
         return;
     }
-    while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the number of chunks must fit its field of the run */
+    while ((n_items - 1) / chunk >= CHUNKS_MAX) chunk *= 2; /* the number of chunks must fit a run's 16-bit fields */
     uint32_t n_chunks = (n_items - 1) / chunk + 1;
     uint32_t epoch = atomic_load_explicit(&pool->clusters[0].epoch, memory_order_relaxed) + 1;
     pool->fn = fn;
@@ -314,7 +323,7 @@ typedef struct trial {
     whit_pool_item_fn *fn;
     void *context;
     _Atomic uint32_t failed; /* the lowest item known to fail; UINT32_MAX: no item */
-    pthread_mutex_t lock;    /* protects the following members, and lowering `failed` */
+    pthread_mutex_t lock;    /* protects the members after it, and changes of `failed` */
     whit_status status;
     whit_error *error;
 } trial;
@@ -369,7 +378,8 @@ static void pin_workers(whit_pool *pool)
         if (i != pool->caller) whit_thread_pin(pool->workers[i].thread, pool->workers[i].processor);
 }
 
-/* Workers leave the host's signals to the host's threads; faults are delivered to the thread that causes them. */
+/* Blocks all signals in workers, so that other threads of the program receive them; signals for faults stay unblocked,
+ * because they are sent to the thread that causes them. */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
@@ -400,7 +410,7 @@ static int start_workers(whit_pool *pool)
     return code;
 }
 
-/* Opens a pool on the cores of `topology`, one cluster of threads without it. */
+/* Opens a pool on the cores of `topology`; with NULL, a pool of one cluster whose threads are not pinned. */
 static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_topology *topology, unsigned callers_core,
                              const whit_allocator *allocator, whit_pool **pool, whit_error *error)
 {
@@ -416,7 +426,7 @@ static whit_status open_pool(uint32_t n_threads, uint32_t n_cores, const whit_to
     self->n_clusters = 1;
     if (topology) place_workers(self, topology, callers_core);
     self->clusters[self->n_clusters - 1].end = n_threads;
-    /* If there are more threads than cores, a spinning thread would keep a working one from its core. */
+    /* With more threads than cores no thread spins, because it would take the core from a working thread. */
     self->spin_ns = n_threads <= n_cores ? SPIN_NS : 0;
     int code = start_workers(self);
     if (code != 0) {
@@ -449,7 +459,8 @@ whit_status whit_pool_open(uint32_t n_threads, const whit_allocator *allocator, 
         return open_pool(n_threads, cpu.n_cores, NULL, 0, allocator, pool, error);
     whit_topology topology;
     whit_topology_find(&cpu, &topology);
-    /* A core is identified by a processor that this process may use, which need not be the lowest one of the core. */
+    /* The topology identifies a core by a processor that this process may use, which need not be the core's lowest
+     * one. */
     unsigned core = whit_processor_core(whit_thread_processor());
     for (uint32_t i = 0; i < topology.n_cores; i++)
         if (whit_processor_core(topology.cores[i].processor) == core) {

@@ -43,7 +43,8 @@ void whit_topology_turn(whit_topology *t, unsigned core_processor)
     uint32_t first = 0;
     while (first < t->n_cores && t->cores[first].processor != core_processor) first++;
     if (first == t->n_cores) return;
-    /* Distances from the first core's numbers give the required order. */
+    /* Each number is replaced by its distance, modulo the count, from the first core's number: sorting then gives the
+     * required order. */
     const whit_topology_core from = t->cores[first];
     const uint32_t n_package = t->n_packages, n_node = t->n_nodes, n_cluster = t->n_clusters;
     for (uint32_t i = 0; i < t->n_cores; i++) {
@@ -53,7 +54,7 @@ void whit_topology_turn(whit_topology *t, unsigned core_processor)
         core->cluster = (uint16_t)((core->cluster + n_cluster - from.cluster) % n_cluster);
     }
     whit_topology_sort(t);
-    /* The first cluster begins with the core itself and continues with its next cores. */
+    /* Rotates the first cluster's cores so that the cluster begins with the given core. */
     uint32_t n = 0;
     while (n < t->n_cores && t->cores[n].cluster == 0) n++;
     first = 0;
@@ -91,7 +92,7 @@ void whit_topology_text(const whit_topology *t, char *text, size_t text_bytes)
 
 enum { PATH_BYTES = 512, LIST_BYTES = 8192, CACHES_MAX = 16, NODES_MAX = 1024, UNKNOWN = UINT16_MAX };
 
-/* Reads the first line of a file; false if there is no such file. */
+/* Reads the first line of a file; false if the file is absent or empty. */
 static bool read_line(const char *path, char *line, size_t line_bytes)
 {
     FILE *file = fopen(path, "re");
@@ -111,7 +112,7 @@ static uint16_t read_number(const char *root, unsigned processor, const char *na
     return (uint16_t)(is_number ? number : otherwise);
 }
 
-/* Reads the next range of a list like "0-3,8,10-11"; false at its end, and at what is not such a list. */
+/* Reads the next range of a list like "0-3,8,10-11"; false at the list's end or at text of another form. */
 static bool next_range(const char **list, unsigned *first, unsigned *last)
 {
     char *end;
@@ -129,7 +130,7 @@ static bool next_range(const char **list, unsigned *first, unsigned *last)
     return true;
 }
 
-/* Sets one of the numbers of the cores whose processors `list` contains. */
+/* Sets the uint16_t at byte offset `member` to `number` in every core whose processor is in `list`. */
 static void mark_cores(whit_topology *t, const char *list, size_t member, uint16_t number)
 {
     unsigned first, last;
@@ -139,8 +140,8 @@ static void mark_cores(whit_topology *t, const char *list, size_t member, uint16
                 memcpy((char *)&t->cores[i] + member, &number, sizeof number);
 }
 
-/* Reads the list of the cores that share the last-level cache of a core, and gives all of them its processor as the
- * cluster's name. */
+/* Reads which cores share the L3 cache of cores[core], and sets `cluster` of all of them to the processor number of
+ * that core. */
 static void read_cluster(const char *root, whit_topology *t, uint32_t core)
 {
     char path[PATH_BYTES], name[40], line[LIST_BYTES];
@@ -187,6 +188,6 @@ void whit_topology_find(const whit_cpu *cpu, whit_topology *t)
 {
     whit_topology by_hwloc;
     whit_topology_read_sysfs("/sys/devices/system", cpu, t);
-    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine: hwloc would take some milliseconds */
+    if (t->n_nodes == 1 && t->n_clusters == 1) return; /* the usual machine: saves some milliseconds in hwloc */
     if (whit_topology_read_hwloc(cpu, &by_hwloc) && by_hwloc.n_cores == t->n_cores) *t = by_hwloc;
 }

@@ -33,15 +33,15 @@ static bool open_library(struct hwloc *hwloc)
         hwloc->object && hwloc->first && hwloc->version() >> 16 == HWLOC_API_VERSION >> 16;
 }
 
-/* Returns the number of the object of this type that contains `object`, or `otherwise`. */
+/* Returns the logical index of the object of type `type` that contains `object`, or `otherwise` if there is none. */
 static uint16_t number_above(const struct hwloc_obj *object, hwloc_obj_type_t type, uint16_t otherwise)
 {
     while (object && object->type != type) object = object->parent;
     return object ? (uint16_t)object->logical_index : otherwise;
 }
 
-/* Returns whether `processor` stands for its core: as the core's lowest logical processor among cpu's cores, or without
- * `cpu` in the whole core. */
+/* Returns whether `processor` represents its core: with `cpu`, whether it is one of cpu->core_cpu; without, whether it
+ * is the core's lowest logical processor. */
 static bool find_core(const struct hwloc *hwloc, const whit_cpu *cpu, const struct hwloc_obj *processor)
 {
     if (cpu) {

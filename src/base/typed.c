@@ -8,9 +8,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Makes the terminal give whole lines, shown as they are typed: a program that ended badly may have left it giving each
- * byte, and then the first letter of a sentence would be taken for the answer. The result is false if it needs no
- * change. */
+/* Sets the terminal to line input with echo: a program that crashed may have left it in raw mode, in which the first
+ * typed letter would be taken for the whole answer. `before` receives the old settings. Returns whether the settings
+ * were changed. */
 static bool begin_lines(int terminal, struct termios *before)
 {
     const tcflag_t lines = ICANON | ECHO | ECHOE | ECHOK | ISIG;
@@ -26,8 +26,9 @@ static bool begin_lines(int terminal, struct termios *before)
 
 ssize_t whit_typed_ask(int terminal, const char *question, size_t n_question, const char *mark, char *line, size_t room)
 {
-    /* The wait uses ppoll(2), which is never restarted after a signal handler, while read would be. Signals are blocked
-     * until ppoll waits, so that none is missed; SIGCONT, which follows Ctrl-Z, does not end the wait. */
+    /* The wait uses ppoll(2), which is never restarted after a signal handler, while read would be. SIGINT and SIGTERM
+     * are blocked until ppoll waits, so that neither is missed; SIGCONT, which resumes after Ctrl-Z, stays blocked
+     * during the wait and does not end it. */
     sigset_t held, before, waiting;
     struct pollfd wait = {.fd = terminal, .events = POLLIN};
     struct termios settings;

@@ -10,8 +10,9 @@
 #define WHIT_UTF8_INVALID     UINT32_MAX
 #define WHIT_UTF8_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
-/* Decodes the code point at `text` (n > 0 bytes) and its length. For invalid UTF-8 it is WHIT_UTF8_INVALID, and *length
- * is the length of the maximal part that one U+FFFD replaces (Unicode 15, section 3.9, table 3-8). */
+/* Returns the code point at `text` (n > 0 bytes); *length is its number of bytes. For invalid UTF-8 the result is
+ * WHIT_UTF8_INVALID, and *length is the length of the maximal part that one U+FFFD replaces (Unicode 15, section 3.9,
+ * table 3-8). */
 static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *length)
 {
     uint8_t first = text[0];
@@ -19,7 +20,7 @@ static inline uint32_t whit_utf8_decode(const uint8_t *text, size_t n, size_t *l
     if (first < 0x80) return first;
     if (first < 0xC2 || first > 0xF4) return WHIT_UTF8_INVALID;
     size_t n_more = 1 + (size_t)(first >= 0xE0) + (size_t)(first >= 0xF0);
-    /* The second byte's range depends on the first; later ones are plain continuations. */
+    /* The second byte's range depends on the first byte; later bytes are in [0x80, 0xBF]. */
     uint8_t low = 0x80;
     if (first == 0xE0)
         low = 0xA0;
@@ -49,7 +50,7 @@ static inline int whit_hex_digit(uint32_t c)
     return c >= 'a' && c <= 'f' ? (int)c - 'a' + 10 : -1;
 }
 
-/* Writes a valid code point, returns its length (1 to 4). */
+/* Writes a valid code point as UTF-8; returns its number of bytes (1 to 4). */
 static inline size_t whit_utf8_encode(uint32_t code, uint8_t out[4])
 {
     if (code < 0x80) {
@@ -74,7 +75,8 @@ static inline size_t whit_utf8_encode(uint32_t code, uint8_t out[4])
     return 4;
 }
 
-/* Returns how many bytes of `text` fit in n_most without dividing the last character. */
+/* Returns the length of the longest beginning of `text` (n bytes) that has at most n_most bytes and ends between two
+ * characters. */
 static inline size_t whit_utf8_cut(const char *text, size_t n, size_t n_most)
 {
     if (n <= n_most) return n;

@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 #define WRITE_BYTES ((size_t)2 << 20)
-/* A long file goes to the disk in pieces of this size while the next ones are made. The system would begin later, and
- * the commit would wait for most of the file. The size is a multiple of WRITE_BYTES. */
+/* A long file is flushed to the disk in pieces of this size while later pieces are produced. Otherwise the system would
+ * begin later, and the commit would wait for most of the file. A multiple of WRITE_BYTES. */
 #define FLUSH_BYTES ((size_t)16 << 20)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
 #define TEMPORARY_BYTES (sizeof ".tmp-XXXXXX" - 1)
-#define MAX_LINKS       40 /* the kernel's own limit */
+#define MAX_LINKS       40 /* the kernel's limit of links in one path */
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -48,7 +48,7 @@ static bool random_suffix(char *suffix)
     return true;
 }
 
-/* Returns whether `entry` is the temporary name of `name` (NULL: of any file). */
+/* Returns whether `entry` has the form of a temporary name for the file `name` (NULL: for any file). */
 static bool is_temporary(const char *entry, const char *name)
 {
     size_t n = strlen(entry), n_name = n > TEMPORARY_BYTES ? n - TEMPORARY_BYTES : 0;
@@ -85,7 +85,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
                          PATH_MAX - 1 - TEMPORARY_BYTES, NAME_MAX - TEMPORARY_BYTES);
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(resolved, target, sizeof target - 1);
-        if (n < 0) return WHIT_OK; /* it is not a link or does not exist: the next call reports the error */
+        if (n < 0) return WHIT_OK; /* not a link, or it does not exist; for other errors a later call fails */
         target[n] = 0;
         memcpy(folder, resolved, sizeof folder);
         int used = target[0] == '/' ? snprintf(resolved, PATH_MAX, "%s", target)
@@ -98,7 +98,7 @@ static whit_status follow_links(const char *path, char resolved[PATH_MAX], whit_
                      MAX_LINKS);
 }
 
-/* Refuses names with errors that otherwise only the commit would find, possibly hours later. */
+/* Refuses invalid names at once; otherwise the commit would fail, possibly hours later. */
 static whit_status check_name(const char *path, const char *resolved, whit_error *error)
 {
     const char *slash = strrchr(resolved, '/');
@@ -127,7 +127,7 @@ static void free_names(whit_writer *writer)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Creates a file without a name in `folder`; -1 if the system cannot, or if the file could not be named later. */
+/* Creates a file without a name in `folder`; -1 if the system cannot, or could not give it a name later. */
 static int create_unnamed(const char *folder)
 {
 #ifdef O_TMPFILE
@@ -141,8 +141,9 @@ static int create_unnamed(const char *folder)
 #endif
 }
 
-/* Replaces the suffix by one that no file has, and creates that file with the mode of the user's umask (mkstemp
- * would use 0600, but a model should be as readable as other files). */
+/* Creates the file `name` with a new random suffix at `suffix`, which points to the end of `name`. Its mode follows the
+ * user's umask (mkstemp would use 0600, but a model should be as readable as other files). Returns a locked descriptor;
+ * -1, with errno, on failure. */
 static int create_named(char *suffix, const char *name)
 {
     int fd = -1;
@@ -152,7 +153,7 @@ static int create_named(char *suffix, const char *name)
         if (!random_suffix(suffix)) return -1;
         fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0) continue;
-        /* Between open and flock another writer may have taken the file for a leftover and removed it. */
+        /* Between open and flock another writer may have removed the file as the leftover of a killed process. */
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) break;
         close(fd);
         fd = -1;
@@ -169,7 +170,7 @@ static whit_status open_memory(whit_writer *writer, whit_error *error)
     return WHIT_OK;
 }
 
-/* Opens a device or a pipe, which gets all bytes in order at the commit, once they are complete. */
+/* Opens a device or a pipe. The bytes are written to memory first and copied to it at the commit. */
 static whit_status open_special(whit_writer *writer, const char *path, mode_t mode, whit_error *error)
 {
     if (S_ISDIR(mode)) return whit_fail(error, WHIT_ERROR_IO, "%s: is a folder, not a file", path);
@@ -275,7 +276,7 @@ whit_status whit_writer_gather(whit_writer *writer, whit_error *error)
     return writer->pending ? WHIT_OK : whit_fail_memory(error, "a buffer for writing", WRITE_BYTES);
 }
 
-/* Asks the system to begin writing the piece before offset_bytes to the disk. */
+/* Asks the system to begin writing the FLUSH_BYTES before offset_bytes to the disk. */
 static void begin_flush(const whit_writer *writer)
 {
 #ifdef SYNC_FILE_RANGE_WRITE
@@ -296,7 +297,8 @@ whit_status whit_writer_append(whit_writer *writer, const void *data, size_t siz
         return WHIT_OK;
     }
     while (size_bytes) {
-        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES); /* bytes up to the next boundary */
+        /* bytes up to the next multiple of WRITE_BYTES */
+        size_t n = WRITE_BYTES - (size_t)(writer->offset_bytes % WRITE_BYTES);
         if (n > size_bytes) n = size_bytes;
         if (n == WRITE_BYTES) {
             WHIT_TRY(write_at(writer, writer->offset_bytes, bytes, n, error));
@@ -323,8 +325,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Gives a nameless file its name: directly if the name is free, else through a temporary name, since only a rename
- * replaces a file. */
+/* Gives the file without a name its name: directly if no file has this name, else through a temporary name, because
+ * only rename() replaces a file. */
 static int name_it(whit_writer *writer)
 {
     char self[64];
@@ -443,7 +445,7 @@ whit_status whit_write_over(const char *path, const void *data, size_t size_byte
         (errno = posix_fallocate(fd, about.st_size, (off_t)size_bytes - about.st_size))) {
         int why = errno;
         if (ftruncate(fd, about.st_size)) {
-        } /* errors are ignored: the old bytes still exist in any case */
+        } /* an error is ignored, because the old bytes still exist in any case */
         errno = why;
         ok = false;
     }

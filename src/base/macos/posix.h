@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Gives the times of a file the names that Linux has. */
+/* Maps Linux's names of a file's times in `struct stat` to macOS's. */
 #define st_mtim st_mtimespec
 #define st_atim st_atimespec
 
-/* Sorts as qsort_r does, with GNU's order of arguments. */
+/* Sorts as qsort_r does, with the order of arguments of the GNU C library. */
 #define qsort_r whit_qsort_r
 void whit_qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
                   void *context);
 
-/* Fills at most 256 bytes at a time, as getentropy does. */
+/* Fills at most 256 bytes per call, as getentropy does. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags);
 
 /* Creates a file without a name, in the folder of temporary files. */

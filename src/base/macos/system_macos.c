@@ -10,8 +10,9 @@
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* macOS before 14.4 has no futex. Words share a few condition variables, chosen by address: a waiter checks its word
- * under the lock that a waker takes after changing the word, so that no wake-up is lost. */
+/* macOS before 14.4 has no futex. Instead, waited-on words share a few condition variables, chosen by the word's
+ * address. A waiter checks its word under a lock, and a waker takes the same lock after the word was changed, so that
+ * no wake-up is lost. */
 enum { N_CONDITIONS = 16 };
 typedef struct condition {
     pthread_mutex_t lock;
@@ -46,7 +47,7 @@ void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_
 void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
 {
     condition *shared = condition_of(word);
-    (void)n; /* all waiters are woken, because those of other words may share the condition variable */
+    (void)n; /* all waiters are woken, because waiters of other words may share the condition variable */
     pthread_mutex_lock(&shared->lock);
     pthread_cond_broadcast(&shared->changed);
     pthread_mutex_unlock(&shared->lock);
@@ -81,7 +82,7 @@ void whit_thread_move(unsigned processor)
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-/* Reads a number by sysctl; 0 if it is unknown. */
+/* Reads the number called `name` with sysctl; 0 if it is unknown. */
 static uint32_t read_number(const char *name)
 {
     uint32_t number = 0;
@@ -99,7 +100,7 @@ void whit_system_cores(whit_cpu *cpu)
     const uint32_t fast = read_number("hw.perflevel0.physicalcpu"), all = read_number("hw.physicalcpu");
     cpu->n_logical = read_number("hw.logicalcpu");
     if (!cpu->n_logical) cpu->n_logical = 1;
-    /* Threads on slow cores would keep the fast ones waiting. */
+    /* Only the fast cores count: threads on slow cores would keep the others waiting. */
     cpu->n_cores = fast ? fast : all;
     if (!cpu->n_cores || cpu->n_cores > cpu->n_logical) cpu->n_cores = cpu->n_logical;
     if (cpu->n_cores > WHIT_CPU_MAX_CORES) cpu->n_cores = WHIT_CPU_MAX_CORES;

@@ -71,7 +71,7 @@ uint64_t whit_memory_available(void)
 
 /* ---- calls of Linux ----------------------------------------------------------------------------- */
 
-/* Fills at most 256 bytes, as getentropy does. */
+/* Fills at most 256 bytes per call, as getentropy does. */
 ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
 {
     (void)flags;
@@ -79,7 +79,7 @@ ssize_t getrandom(void *bytes, size_t size_bytes, unsigned flags)
     return getentropy(bytes, n) == 0 ? (ssize_t)n : -1;
 }
 
-/* Creates a file in the module's own file system, which is memory, without a name. */
+/* Creates a file without a name in the module's file system, which is in memory. */
 int memfd_create(const char *name, unsigned flags)
 {
     char path[64];
@@ -101,7 +101,7 @@ static void swap_items(char *a, char *b, size_t item_bytes)
     }
 }
 
-/* Moves item `i` down a heap of n items until no child is larger. */
+/* Moves item `i` down in a heap of n items until neither of its children is larger. */
 static void sink_item(char *items, size_t i, size_t n, size_t item_bytes,
                       int (*compare)(const void *, const void *, void *), void *context)
 {
@@ -113,7 +113,7 @@ static void sink_item(char *items, size_t i, size_t n, size_t item_bytes,
     }
 }
 
-/* Sorts by a heap: in place, n log n in any case; the order of equal items is not kept. */
+/* Heapsort: in place, O(n log n) in the worst case; equal items may change their order. */
 void qsort_r(void *items, size_t n, size_t item_bytes, int (*compare)(const void *, const void *, void *),
              void *context)
 {
@@ -131,7 +131,7 @@ bool whit_system_pipe(int ends[2])
     return false;
 }
 
-/* Emscripten's headers declare this function, and its C library lacks it. Nothing waits for its effect. */
+/* Emscripten's headers declare this function, but its C library lacks it. No caller depends on its effect. */
 int sync_file_range(int fd, off_t offset, off_t n_bytes, unsigned flags)
 {
     (void)fd, (void)offset, (void)n_bytes, (void)flags;

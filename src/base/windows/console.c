@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <termios.h>
 
-enum { WRITE_BYTES = 8192 }; /* a console refuses large blocks */
+enum { WRITE_BYTES = 8192 }; /* limit of one write: a console refuses large blocks */
 
 static bool is_console(HANDLE handle)
 {
@@ -21,7 +21,8 @@ int whit_posix_isatty(int fd)
     return 0;
 }
 
-/* UTF-8 text of the console that was read but not yet consumed; one console has one reader. */
+/* UTF-8 text that was read from the console but not yet returned by whit_posix_read: bytes [begin, end). Only one
+ * thread reads the console. */
 static struct {
     char text[4 * 512];
     size_t begin, end;
@@ -33,12 +34,13 @@ static HANDLE open_output(void)
                        OPEN_EXISTING, 0, NULL);
 }
 
-/* Reads the keys that were typed so far, unless input is read by lines. */
+/* Appends the keys that were typed so far to `typed`, in a console that is not in line mode. The result is false if the
+ * console cannot be read. */
 static bool take_typed(HANDLE console)
 {
     INPUT_RECORD records[32];
     DWORD n;
-    /* wine reads its terminal only from the first peek or read on. */
+    /* Peeking also makes wine begin to read its terminal. */
     while (PeekConsoleInputW(console, records, 1, &n) && n) {
         const size_t room = sizeof typed.text - (typed.end - typed.begin);
         if (room < 32 * WHIT_CONSOLE_KEY_BYTES) return true;
@@ -66,15 +68,16 @@ static bool wants_lines(HANDLE console)
     return !GetConsoleMode(console, &mode) || mode & ENABLE_LINE_INPUT;
 }
 
-/* Reads a line as UTF-16 and converts it: a console's bytes in code page 65001 have no letters beyond ASCII. Ctrl-Z at
- * the beginning of a line ends the input. */
+/* Reads a line as UTF-16 into `typed` and converts it to UTF-8: reading bytes in code page 65001 loses letters outside
+ * ASCII. After Ctrl-Z at the beginning of a line `typed` is empty, which means the end of the input. The result is
+ * false on failure. */
 static bool read_line(HANDLE console)
 {
     wchar_t wide[512];
     DWORD n_wide = 0;
     SetLastError(0);
     if (!ReadConsoleW(console, wide, sizeof wide / sizeof *wide, &n_wide, NULL)) return false;
-    if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return false; /* the read was ended by Ctrl-C */
+    if (!n_wide && GetLastError() == ERROR_OPERATION_ABORTED) return false; /* Ctrl-C ended the read */
     typed.begin = typed.end = 0;
     if (!n_wide || wide[0] == 0x1A) return true;
     int n = WideCharToMultiByte(CP_UTF8, 0, wide, (int)n_wide, typed.text, sizeof typed.text, NULL, NULL);
@@ -119,7 +122,7 @@ ssize_t whit_posix_read(int fd, void *bytes, size_t n_bytes)
     if (is_console(handle)) return read_console(handle, bytes, n_bytes);
     if (ReadFile(handle, bytes, n_bytes < 1u << 30 ? (DWORD)n_bytes : 1u << 30, &n, NULL)) return (ssize_t)n;
     if (GetLastError() == ERROR_BROKEN_PIPE || GetLastError() == ERROR_HANDLE_EOF) return 0;
-    if (GetLastError() == ERROR_NO_DATA) { /* a pipe in non-blocking mode */
+    if (GetLastError() == ERROR_NO_DATA) { /* an empty pipe in non-blocking mode */
         errno = EAGAIN;
         return -1;
     }

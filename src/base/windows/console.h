@@ -8,22 +8,24 @@
 
 #include <stdbool.h>
 
-/* The bytes of one record are a sequence of xterm, or a character of UTF-8 with Escape before it. */
+/* The bytes of one record are an escape sequence of xterm, or a UTF-8 character that Escape may precede. */
 #define WHIT_CONSOLE_KEY_BYTES 24
 
-/* Finds the bytes that xterm sends for a record of a console's input; returns their number, 0 for a record without
- * bytes. A change of the window's size becomes SIGWINCH. */
+/* Writes the bytes that xterm would send for a record of the console's input; returns their number, 0 if the record has
+ * none. For a change of the window's size it raises SIGWINCH. */
 size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WHIT_CONSOLE_KEY_BYTES]);
-/* Notes which reports of the mouse the written sequences ask for; `input` is set for them. */
+/* Examines written bytes for the escape sequences that turn mouse reports on or off, and changes the mode of the
+ * console's input accordingly. */
 void whit_console_ask_mouse(HANDLE input, const char *bytes, size_t n_bytes);
 
-/* Writes to a console's output at most a few thousand bytes, with the sequences of xterm; returns their number, or -1
- * with errno. */
+/* Writes at most a few thousand bytes, with escape sequences of xterm, to the console's output; returns the number of
+ * bytes written, or -1 with errno. */
 ssize_t whit_console_write(HANDLE console, const void *bytes, size_t n_bytes);
-/* Returns whether the console understands escape sequences. Tested once, on a screen that is not shown. */
+/* Returns whether the console understands escape sequences. The first call tests this on a screen buffer that is not
+ * shown. */
 bool whit_console_is_terminal(void);
-/* Shows text with the sequences that the editor and chats use: cursor, colours, clearing, the other screen. The result
- * is false, with GetLastError, if the console is gone. */
+/* Draws text with the escape sequences that the editor and chats use: cursor, colours, clearing, the alternate screen.
+ * The result is false, with GetLastError, if the console is gone. */
 bool whit_console_paint(HANDLE output, const char *bytes, size_t n_bytes);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include <sys/uio.h>
 
-/* A lock covers one byte beyond the end of any file, since Windows' locks would keep other programs from reading. */
+/* A lock covers one byte beyond the end of any file, because Windows lets no other program read bytes that are
+ * locked. */
 enum { LOCK_OFFSET_HIGH = 0x7FFFFFFF };
 
 static HANDLE handle_of(int fd)
@@ -32,7 +33,7 @@ int whit_posix_open(const char *path, int flags, ...)
         access_rights = GENERIC_READ | GENERIC_WRITE;
     DWORD attributes = FILE_ATTRIBUTE_NORMAL, creation = OPEN_EXISTING;
     if (flags & O_NOFOLLOW) attributes |= FILE_FLAG_OPEN_REPARSE_POINT;
-    if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* folders, too, because POSIX opens them */
+    if (way == _O_RDONLY) attributes |= FILE_FLAG_BACKUP_SEMANTICS; /* opens folders too, as POSIX does */
     if (flags & _O_CREAT) {
         if (flags & _O_EXCL)
             creation = CREATE_NEW;
@@ -90,7 +91,7 @@ static unsigned at_most(size_t n_bytes)
     return n_bytes < 1u << 30 ? (unsigned)n_bytes : 1u << 30;
 }
 
-/* Writes to the console's output, for descriptors of its input. */
+/* Writes to the console's output if the descriptor is the console's input. */
 static ssize_t write_console(const void *bytes, size_t n_bytes)
 {
     HANDLE output = CreateFileW(L"CONOUT$", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
@@ -111,7 +112,8 @@ ssize_t whit_posix_write(int fd, const void *bytes, size_t n_bytes)
     if (GetFileType(handle) == FILE_TYPE_CHAR && GetConsoleMode(handle, &mode))
         return whit_console_write(handle, bytes, n_bytes);
     if (!WriteFile(handle, bytes, at_most(n_bytes), &n, NULL)) return whit_wide_error();
-    /* A non-blocking pipe with little space accepts a whole piece or nothing. */
+    /* A non-blocking pipe accepts a whole piece or nothing, so smaller pieces are tried when its buffer is nearly
+     * full. */
     for (DWORD piece = 4096; !n && n_bytes && piece; piece /= 8)
         if (!WriteFile(handle, bytes, n_bytes < piece ? (DWORD)n_bytes : piece, &n, NULL)) return whit_wide_error();
     if (n || !n_bytes) return (ssize_t)n;
@@ -236,15 +238,15 @@ int dprintf(int fd, const char *format, ...)
 
 int fchmod(int fd, mode_t mode)
 {
-    /* Access is controlled by lists that a file inherits from its folder; a user's own folders are closed to other
-     * users. */
+    /* Windows controls access by lists that a file inherits from its folder; other users have no access to a user's own
+     * folders. */
     (void)mode;
     return handle_of(fd) == INVALID_HANDLE_VALUE ? -1 : 0;
 }
 
 int futimens(int fd, const struct timespec times[2])
 {
-    const uint64_t unix_epoch = UINT64_C(116444736000000000); /* in units of 100 ns since 1601 */
+    const uint64_t unix_epoch = UINT64_C(116444736000000000); /* 1 January 1970 in units of 100 ns since 1601 */
     FILETIME when[2];
     for (int i = 0; i < 2; i++) {
         uint64_t ticks = unix_epoch + (uint64_t)times[i].tv_sec * 10000000 + (uint64_t)times[i].tv_nsec / 100;
@@ -258,7 +260,7 @@ int futimens(int fd, const struct timespec times[2])
 int syncfs(int fd)
 {
     (void)fd;
-    errno = ENOSYS; /* only administrators can flush a volume */
+    errno = ENOSYS; /* not supported: only administrators can flush a volume */
     return -1;
 }
 

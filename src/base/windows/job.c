@@ -24,7 +24,8 @@ bool whit_job_start(HANDLE job, wchar_t *line, const wchar_t *folder, void *envi
                                             .hStdOutput = out,
                                             .hStdError = errors}};
     HANDLE kept[3] = {in, out, errors};
-    const SIZE_T n_kept = errors == out || errors == in ? 2 : 3; /* no handle may occur twice */
+    /* the list of handles must not contain a handle twice */
+    const SIZE_T n_kept = errors == out || errors == in ? 2 : 3;
     PROCESS_INFORMATION made = {0};
     SIZE_T n_bytes = 0;
     InitializeProcThreadAttributeList(NULL, 1, 0, &n_bytes);

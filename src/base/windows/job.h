@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes an empty job. Limits of 0 are no limits. The result is false on failure, with GetLastError. */
+/* Creates an empty job with limits of the number of processes and of the memory of each; 0: no limit. The result is
+ * false, with GetLastError, on failure. */
 bool whit_job_make(uint32_t n_processes, uint64_t process_bytes, HANDLE *job);
-/* Starts a line that begins with "cmd.exe" in the job, with these three as its only handles; they must be inheritable.
- * `environment` NULL: that of this process; `folder` is its working folder. *process is the caller's to close. The
- * result is false on failure, with GetLastError. */
+/* Starts the command line `line`, which begins with "cmd.exe", in the job. Its working folder is `folder`. It inherits
+ * only the handles `in`, `out` and `errors`, which must be inheritable. With `environment` NULL it inherits this
+ * process's environment. The caller closes *process. The result is false, with GetLastError, on failure. */
 bool whit_job_start(HANDLE job, wchar_t *line, const wchar_t *folder, void *environment, HANDLE in, HANDLE out,
                     HANDLE errors, HANDLE *process);
 

@@ -6,7 +6,7 @@
 
 static bool wants_mouse;
 
-/* Keys without a character, with the number or the letter of xterm's sequence. */
+/* Keys that produce no character, with the number or the letter in xterm's escape sequence for the key. */
 static const struct named_key {
     WORD key;
     char number, letter;
@@ -33,7 +33,8 @@ static size_t put_named(const struct named_key *named, int mods, char *bytes)
 
 static size_t put_letter(wchar_t letter, bool alt, char *bytes)
 {
-    static wchar_t high; /* the first half of a character beyond U+FFFF; one console has one reader */
+    static wchar_t high; /* pending high surrogate of a character above U+FFFF; static because only one thread reads
+                          * the console */
     size_t n = 0;
     if (IS_HIGH_SURROGATE(letter)) {
         high = letter;
@@ -50,10 +51,11 @@ static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
 {
     const DWORD state = key->dwControlKeyState;
     const bool ctrl = state & (LEFT_CTRL_PRESSED | RIGHT_CTRL_PRESSED), shift = state & SHIFT_PRESSED;
-    const bool alt_graph = state & RIGHT_ALT_PRESSED && ctrl; /* AltGr, which produces characters and is not Alt */
+    /* AltGr, which selects characters and does not count as Alt */
+    const bool alt_graph = state & RIGHT_ALT_PRESSED && ctrl;
     const bool alt = state & (LEFT_ALT_PRESSED | RIGHT_ALT_PRESSED) && !alt_graph;
     const wchar_t letter = key->uChar.UnicodeChar;
-    /* A character typed as a number arrives when Alt is released. */
+    /* A character that is typed as a number with Alt is in the record of Alt's release. */
     if (!key->bKeyDown) return key->wVirtualKeyCode == VK_MENU && letter ? put_letter(letter, false, bytes) : 0;
     for (size_t i = 0; i < sizeof named_keys / sizeof *named_keys; i++)
         if (named_keys[i].key == key->wVirtualKeyCode && !letter)
@@ -76,7 +78,7 @@ static size_t put_key(const KEY_EVENT_RECORD *key, char *bytes)
 
 static size_t put_mouse(HANDLE output, const MOUSE_EVENT_RECORD *mouse, char *bytes)
 {
-    static DWORD held; /* the buttons as of the last report */
+    static DWORD held; /* state of the left button in the previous record */
     CONSOLE_SCREEN_BUFFER_INFO screen;
     const DWORD left = FROM_LEFT_1ST_BUTTON_PRESSED, now = mouse->dwButtonState & left, before = held;
     int button = 0;
@@ -106,7 +108,7 @@ size_t whit_console_key(HANDLE output, const INPUT_RECORD *record, char bytes[WH
     }
 }
 
-/* Returns whether the text contains the escape sequence that switches this mode on or off. */
+/* Returns whether the bytes contain `sequence`, which switches a mode on or off. */
 static bool has_mode(const char *bytes, size_t n_bytes, const char *sequence)
 {
     return memmem(bytes, n_bytes, sequence, strlen(sequence)) != NULL;

@@ -22,7 +22,8 @@ static void *map_fd(size_t size_bytes, int protection, int flags, int fd, off_t 
         errno = EBADF;
         return MAP_FAILED;
     }
-    /* A size of zero means the file's size; a larger size would make the file longer. */
+    /* Size 0 means the file's size. The end of the map is not passed, because a size beyond the end of the file would
+     * extend the file. */
     (void)end;
     HANDLE section = CreateFileMappingW(file, NULL, page_of(protection, copies), 0, 0, NULL);
     if (!section) {
@@ -43,7 +44,7 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
         errno = EINVAL;
         return MAP_FAILED;
     }
-    if (flags & MAP_FIXED) { /* Windows cannot map over an address range that is in use */
+    if (flags & MAP_FIXED) { /* Windows cannot replace a mapping at addresses that are in use */
         errno = ENOTSUP;
         return MAP_FAILED;
     }
@@ -58,7 +59,7 @@ void *mmap(void *wanted, size_t size_bytes, int protection, int flags, int fd, o
 int munmap(void *begin, size_t size_bytes)
 {
     MEMORY_BASIC_INFORMATION info;
-    (void)size_bytes; /* a mapping can only be released completely */
+    (void)size_bytes; /* Windows can only release a mapping as a whole */
     if (!VirtualQuery(begin, &info, sizeof info)) return whit_wide_error();
     bool ok = info.Type == MEM_MAPPED ? UnmapViewOfFile(begin) : VirtualFree(begin, 0, MEM_RELEASE);
     return ok ? 0 : whit_wide_error();
@@ -74,7 +75,7 @@ int madvise(void *begin, size_t size_bytes, int advice)
 {
     MEMORY_BASIC_INFORMATION info;
     if (advice != MADV_DONTNEED || !VirtualQuery(begin, &info, sizeof info) || info.Type != MEM_MAPPED) return 0;
-    VirtualUnlock(begin, size_bytes); /* unlocking pages that are not locked removes them from the working set */
+    VirtualUnlock(begin, size_bytes); /* VirtualUnlock removes pages that are not locked from the working set */
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 bool whit_copy_metadata(int from, int to)
 {
-    /* Owner and access list are inherited from the folder, as for every new file of Windows. */
+    /* Nothing is copied: like every new file, the new file inherits owner and access list from its folder. */
     (void)from, (void)to;
     return true;
 }

@@ -10,7 +10,7 @@
 
 static struct timespec time_of(FILETIME when)
 {
-    /* Ticks are units of 100 ns since 1601. */
+    /* FILETIME counts units of 100 ns since 1601. */
     uint64_t ticks = (uint64_t)when.dwHighDateTime << 32 | when.dwLowDateTime;
     const uint64_t unix_epoch = UINT64_C(116444736000000000);
     ticks = ticks > unix_epoch ? ticks - unix_epoch : 0;
@@ -32,7 +32,7 @@ static int examine_handle(HANDLE handle, struct whit_posix_stat *info)
     bool is_link = found.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT &&
         GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &tag, sizeof tag) &&
         (tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT);
-    /* A user's folders are closed to other users, and their content inherits that. */
+    /* Other users have no access to a user's folders, and files inherit this. */
     unsigned rights = 0600;
     if (is_folder)
         rights = 0700;
@@ -153,8 +153,8 @@ int whit_posix_unlink(const char *path)
     whit_wide_error();
     DWORD was = GetFileAttributesW(wide);
     if (was == INVALID_FILE_ATTRIBUTES || !(was & FILE_ATTRIBUTE_READONLY)) return -1;
-    SetFileAttributesW(wide, FILE_ATTRIBUTE_NORMAL); /* POSIX requires the right to delete from the folder, not from the
-                                                      * file */
+    SetFileAttributesW(wide, FILE_ATTRIBUTE_NORMAL); /* makes a read-only file deletable, because in POSIX the
+                                                      * folder's rights decide */
     return DeleteFileW(wide) ? 0 : whit_wide_error();
 }
 
@@ -165,8 +165,9 @@ int whit_posix_rmdir(const char *path)
     return RemoveDirectoryW(wide) ? 0 : whit_wide_error();
 }
 
-/* Replaces an open file on older systems, which cannot do it in one step but can rename the file: it gets a temporary
- * name, which disappears when the file is closed. A crash in between leaves both files. */
+/* Replaces the open file `to` by `from` on older systems, which cannot replace an open file in one step but can rename
+ * it: the old file gets a temporary name and is deleted when it is closed. A crash between the steps leaves both
+ * files. */
 static bool replace_open_file(const wchar_t *from, const wchar_t *to)
 {
     wchar_t aside[WHIT_WIDE_MAX + 16];
@@ -214,14 +215,14 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 int symlink(const char *target, const char *path)
 {
     (void)target, (void)path;
-    errno = EPERM; /* a link needs a privilege that users do not have */
+    errno = EPERM; /* creating a symbolic link needs a privilege that users normally lack */
     return -1;
 }
 
 ssize_t readlink(const char *path, char *target, size_t target_bytes)
 {
     (void)path, (void)target, (void)target_bytes;
-    errno = EINVAL; /* no file counts as a link, because CreateFile follows links itself */
+    errno = EINVAL; /* reports that the file is not a link: CreateFile follows links itself */
     return -1;
 }
 
@@ -243,7 +244,8 @@ int whit_posix_mkdir(const char *path, mode_t mode)
     (void)mode;
     if (!whit_wide_path(path, wide)) return -1;
     if (CreateDirectoryW(wide, NULL)) return 0;
-    /* The root of a drive exists but cannot be created: code that creates all folders of a path begins there. */
+    /* For the root of a drive Windows reports another error than "exists". Code that creates all folders of a path
+     * begins with the root and needs EEXIST. */
     DWORD code = GetLastError(), was = GetFileAttributesW(wide);
     SetLastError(was == INVALID_FILE_ATTRIBUTES ? code : ERROR_ALREADY_EXISTS);
     return whit_wide_error();
@@ -283,7 +285,7 @@ char *whit_posix_mkdtemp(char *pattern)
     return NULL;
 }
 
-/* Finds the present name of an open folder; false, with errno, if that fails. */
+/* Finds the current path of an open folder; false, with errno, on failure. */
 static bool folder_name(int fd, char *path, size_t path_bytes)
 {
     wchar_t wide[WHIT_WIDE_MAX];
@@ -299,7 +301,7 @@ struct whit_posix_dir {
     bool has_next;
     WIN32_FIND_DATAW found;
     struct dirent entry;
-    int fd; /* descriptor of the folder; -1 until needed */
+    int fd; /* descriptor of the folder; -1 until dirfd needs it */
     char path[];
 };
 
@@ -413,7 +415,7 @@ int whit_posix_scandir(const char *path, struct dirent ***entries, int (*wanted)
 
 /* ---- names below an open folder -------------------------------------------------------------- */
 
-/* Joins a folder's name and `path`; false, with errno, if that fails. */
+/* Joins the path of an open folder and `path`; false, with errno, on failure. */
 static bool path_at(int folder, const char *path, char joined[PATH_MAX])
 {
     size_t n = 0;

@@ -13,18 +13,18 @@
 
 enum { N_NUMBERS = 16, TEXT_UNITS = 1024 };
 
-/* One console is painted by one thread. */
+/* State of the console; static because only one thread writes to the console. */
 static struct {
-    HANDLE first, other; /* both screen buffers while the alternate one is shown; NULL otherwise */
-    WORD plain;          /* the colours that the console began with */
-    int ink, paper;      /* numbers of the sixteen; -1: the console's own */
+    HANDLE first, other; /* first and alternate screen buffer while the alternate one is shown, else NULL */
+    WORD plain;          /* attributes that the console had at the start */
+    int ink, paper;      /* text and background colour, 0 to 15; -1: the console's own */
     bool bold, dim, underline, reverse;
     bool has_begun;
 } painter = {.ink = -1, .paper = -1};
 
 bool whit_console_is_terminal(void)
 {
-    static int known; /* 1: yes, -1: no */
+    static int known; /* 1: yes, -1: no, 0: not tested yet */
     if (known) return known > 0;
     CONSOLE_SCREEN_BUFFER_INFO info = {0};
     DWORD n;
@@ -40,8 +40,8 @@ bool whit_console_is_terminal(void)
 
 /* ---- colours -------------------------------------------------------------------------------- */
 
-/* Returns the nearest of the sixteen colours, with the bits that a console gives them: 1 blue, 2 green, 4 red, 8
- * bright. */
+/* Returns the nearest of a console's sixteen colours, as bits: 1 blue, 2 green, 4 red, 8 bright. The arguments are 0 to
+ * 255. */
 static int color_of(int red, int green, int blue)
 {
     int top = red, low = red;
@@ -50,7 +50,7 @@ static int color_of(int red, int green, int blue)
     if (green < low) low = green;
     if (blue < low) low = blue;
     if (top < 48) return 0;
-    if (top - low < 48) { /* greys */
+    if (top - low < 48) { /* grey */
         if (top > 208) return 15;
         return top > 112 ? 7 : 8;
     }
@@ -58,7 +58,7 @@ static int color_of(int red, int green, int blue)
     return (blue > middle) | (green > middle) << 1 | (red > middle) << 2 | (top > 176) << 3;
 }
 
-/* Returns the nearest of the sixteen colours for one of the 256. */
+/* Returns the nearest of the console's sixteen colours for colour `number` of xterm's 256 colours. */
 static int color_256(int number)
 {
     static const int levels[] = {0, 0x5F, 0x87, 0xAF, 0xD7, 0xFF};
@@ -81,7 +81,7 @@ static WORD attributes_now(void)
     return (WORD)(colors | (painter.underline ? COMMON_LVB_UNDERSCORE : 0));
 }
 
-/* Parses the extended colour at numbers[i]; returns how many numbers after that one belong to it. */
+/* Parses the extended colour that begins at numbers[i]; returns the number of its numbers after numbers[i]. */
 static size_t take_color(const int *numbers, size_t n, size_t i, int *color)
 {
     if (i + 4 < n && numbers[i + 1] == 2) {
@@ -151,7 +151,8 @@ static void show_other(HANDLE output, bool is_other)
             CloseHandle(screen);
             return;
         }
-        SetConsoleMode(screen, ENABLE_PROCESSED_OUTPUT); /* its last cell can be written without scrolling */
+        SetConsoleMode(screen, ENABLE_PROCESSED_OUTPUT); /* without wrapping, so that writing the last cell does not
+                                                          * scroll */
         SetConsoleScreenBufferSize(screen,
                                    (COORD){(SHORT)(info.srWindow.Right - info.srWindow.Left + 1),
                                            (SHORT)(info.srWindow.Bottom - info.srWindow.Top + 1)});
@@ -174,7 +175,7 @@ static void take_mode(HANDLE output, HANDLE screen, int number, bool is_on)
     SetConsoleCursorInfo(screen, &cursor);
 }
 
-/* Executes one control sequence: ESC [ numbers final. */
+/* Executes the control sequence ESC [ numbers final. */
 static void take_sequence(HANDLE output, HANDLE screen, bool is_private, const int *numbers, size_t n, char final)
 {
     CONSOLE_SCREEN_BUFFER_INFO info;
@@ -187,7 +188,7 @@ static void take_sequence(HANDLE output, HANDLE screen, bool is_private, const i
         take_look(numbers, n);
         SetConsoleTextAttribute(screen, attributes_now());
     } else if (final == 'H') {
-        /* Positions count from 1; 0 and an absent number mean 1. */
+        /* Row and column are counted from 1; 0 and a missing number mean 1. */
         const int row = numbers[0] - (numbers[0] > 0), column = numbers[1] - (numbers[1] > 0);
         SetConsoleCursorPosition(screen, (COORD){(SHORT)(corner.X + column), (SHORT)(corner.Y + row)});
     } else if (final == 'J' && numbers[0] == 2) {
@@ -214,13 +215,14 @@ static bool show_text(HANDLE screen, const char *bytes, size_t n_bytes)
     return true;
 }
 
-/* Executes the sequence that begins with ESC, and returns its length; all bytes if it has no end. */
+/* Executes the escape sequence at the beginning of `bytes` and returns its length, which is n_bytes if its end is
+ * missing. */
 static size_t take_escape(HANDLE output, const char *bytes, size_t n_bytes)
 {
     HANDLE screen = painter.other ? painter.other : output;
     int numbers[N_NUMBERS] = {0};
     size_t n = 0, at = 2;
-    if (n_bytes > 1 && bytes[1] == ']') { /* a command of the operating system is skipped to its end */
+    if (n_bytes > 1 && bytes[1] == ']') { /* an operating system command (OSC) is skipped up to its final BEL */
         while (at < n_bytes && bytes[at] != '\a') at++;
         return at < n_bytes ? at + 1 : n_bytes;
     }

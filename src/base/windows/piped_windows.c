@@ -15,7 +15,8 @@ struct held {
     HANDLE job, process;
 };
 
-/* Creates a pipe. The child inherits one end; the other becomes a non-blocking descriptor. */
+/* Creates a pipe to the child's stdin (is_input) or from its output. *theirs is the end that the child inherits; *ours
+ * is a non-blocking descriptor of the other end. */
 static bool make_pipe(bool is_input, HANDLE *theirs, int *ours)
 {
     SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
@@ -40,7 +41,8 @@ static bool is_named(const wchar_t *variable, const wchar_t *name, size_t n)
     return _wcsnicmp(variable, name, n) == 0 && variable[n] == L'=';
 }
 
-/* Appends this process's environment variables with the changes to `block`, in the form of CreateProcess. */
+/* Appends this process's environment variables, with the changes applied, to `block` as an environment block for
+ * CreateProcess. */
 static bool make_environment(const char *const *changes, whit_buf *block)
 {
     wchar_t *own = GetEnvironmentStringsW(), *change = malloc(VALUE_MAX_UNITS * sizeof *change);
@@ -84,7 +86,7 @@ static whit_status start_line(whit_piped *child, const char *line, const whit_pi
     whit_buf whole = {0}, block = {0};
     *child = (whit_piped){.in = -1, .out = -1};
     whit_status status = WHIT_OK;
-    /* With /s cmd.exe removes only the outer quotes, whatever is between them. */
+    /* With /s, cmd.exe removes only the outer quotes and keeps quotes inside the line. */
     if (!wide || !held || !whit_buf_printf(&whole, "cmd.exe /d /s /c \"%s\"", line) ||
         !whit_buf_append(&whole, "", 1) || (how->changes && !make_environment(how->changes, &block)))
         status = whit_fail_memory(error, "a command", whole.size_bytes);
@@ -173,11 +175,11 @@ int whit_piped_end(whit_piped *child, uint32_t patience_ms)
     if (!child->process) return -1;
     struct held *held = child->job;
     whit_piped_close_input(child);
-    /* A child often closes its output just before it ends, so it gets a moment. */
+    /* A child often closes its output just before it ends, so patience_ms 0 waits for 100 ms. */
     bool has_ended = WaitForSingleObject(held->process, patience_ms ? patience_ms : 100) == WAIT_OBJECT_0;
     if (has_ended) GetExitCodeProcess(held->process, &code);
     CloseHandle(held->process);
-    CloseHandle(held->job); /* ends the remaining processes */
+    CloseHandle(held->job); /* closing the job ends its remaining processes */
     close(child->out);
     free(held);
     *child = (whit_piped){.in = -1, .out = -1};

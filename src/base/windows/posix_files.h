@@ -13,11 +13,11 @@
 #define NAME_MAX 255
 
 #define O_CLOEXEC   _O_NOINHERIT
-#define O_NONBLOCK  0 /* opening a file never waits */
+#define O_NONBLOCK  0 /* no effect: opening a file never blocks on Windows */
 #define O_NOCTTY    0
 #define O_NOFOLLOW  0x01000000
 #define O_DIRECTORY 0x02000000
-#define O_PATH      0 /* a folder can be opened whatever its mode is */
+#define O_PATH      0 /* no effect: a folder can be opened with O_RDONLY */
 #define AT_FDCWD    (-100)
 
 #define AT_SYMLINK_NOFOLLOW 0x100
@@ -82,9 +82,9 @@ int link(const char *from, const char *to);
 int symlink(const char *target, const char *path);
 ssize_t readlink(const char *path, char *target, size_t target_bytes);
 int fchmod(int fd, mode_t mode);
-/* Sets the times of the last access and change. */
+/* Sets the times of the last access and the last change of the content. */
 int futimens(int fd, const struct timespec times[2]);
-/* These two fail with ENOSYS: callers flush or copy by other means. */
+/* syncfs and copy_file_range fail with ENOSYS; callers then flush or copy in another way. */
 int syncfs(int fd);
 ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes, unsigned flags);
 int whit_posix_chmod(const char *path, mode_t mode);

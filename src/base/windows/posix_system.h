@@ -112,8 +112,8 @@ int sigaddset(sigset_t *signals, int number);
 int sigdelset(sigset_t *signals, int number);
 int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before);
 int pause(void);
-/* Waits until a time of the monotonic clock, which whit's conditions have; winpthreads takes a time of the calendar,
- * whatever clock the condition has. */
+/* Waits for the condition until a time of the monotonic clock, which all conditions of this program use; winpthreads
+ * interprets the time as calendar time even if the condition was created for the monotonic clock. */
 int whit_posix_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock, const struct timespec *until);
 #undef pthread_cond_timedwait
 #define pthread_cond_timedwait whit_posix_timedwait
@@ -143,14 +143,14 @@ int whit_posix_isatty(int fd);
 #undef isatty
 #define isatty whit_posix_isatty
 
-#define pollfd whit_posix_pollfd /* winsock2.h defines another one */
+#define pollfd whit_posix_pollfd /* winsock2.h defines another `struct pollfd` */
 struct pollfd {
     int fd;
     short events, revents;
 };
 typedef unsigned long nfds_t;
 enum { POLLIN = 1, POLLPRI = 2, POLLOUT = 4, POLLERR = 8, POLLHUP = 16, POLLNVAL = 32 };
-/* Waits for descriptors of files, pipes and consoles (not sockets); files are always ready. */
+/* Waits until a descriptor of a file, pipe or console (not a socket) is ready; files are always ready. */
 int whit_posix_poll(struct pollfd *wanted, nfds_t n, int timeout_ms);
 #define poll whit_posix_poll
 

@@ -10,7 +10,8 @@
 
 /* ---- environment ---------------------------------------------------------------------------- */
 
-/* A variable's value is copied and kept until the process ends, as getenv's callers expect. */
+/* Copy of an environment variable's value, which is not freed before the process ends, because callers of getenv keep
+ * pointers to it. */
 typedef struct variable {
     struct variable *next;
     char *value;
@@ -19,7 +20,7 @@ typedef struct variable {
 static variable *variables;
 static pthread_mutex_t variables_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Lists Windows' names for the environment variables in which POSIX programs find folders. */
+/* POSIX names of environment variables for folders, and the Windows variables whose values replace them. */
 static const struct {
     const char *name, *windows;
     bool is_path;
@@ -29,7 +30,7 @@ static const struct {
     {"XDG_CONFIG_HOME", "APPDATA", true},    {"TMPDIR", "TEMP", true},
 };
 
-/* Returns the value in UTF-8, to be freed; NULL if the variable is not set. */
+/* Returns the value of an environment variable in UTF-8, which the caller frees; NULL if the variable is not set. */
 static char *read_variable(const char *name)
 {
     wchar_t wide_name[256];
@@ -103,7 +104,7 @@ int unsetenv(const char *name)
 
 uid_t getuid(void)
 {
-    return 1000; /* Windows has no user numbers, and no user is root */
+    return 1000; /* any number but 0 (root), because Windows has no user numbers */
 }
 
 uid_t geteuid(void)
@@ -142,7 +143,8 @@ static BOOL WINAPI on_console_event(DWORD event)
     if (handler == SIG_DFL) return FALSE;
     if (handler != SIG_IGN) handler(number);
     n_signals++;
-    /* The process ends as soon as this returns for a closed console: its main thread gets a moment to finish. */
+    /* If the console was closed, Windows ends the process when this function returns; the delay lets the main thread
+     * finish. */
     if (number == SIGTERM) Sleep(4000);
     return TRUE;
 }
@@ -189,7 +191,7 @@ int sigdelset(sigset_t *signals, int number)
 
 int whit_posix_sigmask(int how, const sigset_t *signals, sigset_t *before)
 {
-    /* Handlers run in a separate thread here, so blocking signals is not needed. */
+    /* No effect: on Windows handlers run in a separate thread, so signals need not be blocked. */
     (void)how, (void)signals;
     if (before) *before = 0;
     return 0;

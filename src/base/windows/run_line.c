@@ -20,14 +20,15 @@ static whit_status fail_windows(whit_error *error, const char *what)
 
 /* ---- environment ---------------------------------------------------------------------------- */
 
-/* Appends "NAME=VALUE" and its zero, in UTF-16. */
+/* Appends "NAME=VALUE" and a zero in UTF-16 to an environment block. */
 static bool add_variable(whit_buf *block, const wchar_t *name, const wchar_t *value)
 {
     return whit_buf_append(block, name, wcslen(name) * sizeof *name) && whit_buf_append(block, L"=", sizeof *name) &&
         whit_buf_append(block, value, (wcslen(value) + 1) * sizeof *value);
 }
 
-/* Makes the environment block that CreateProcess takes. Programs need the names of the system's folders. */
+/* Builds an environment block for CreateProcess from the few variables that programs need to find the system's folders,
+ * the home folder, and the command's own variables. */
 static bool make_environment(const whit_run_line *command, whit_buf *block)
 {
     static const wchar_t *const kept[] = {
@@ -57,7 +58,7 @@ struct running {
 
 static void end_running(struct running *r)
 {
-    if (r->job) CloseHandle(r->job); /* ends the remaining processes */
+    if (r->job) CloseHandle(r->job); /* closing the job ends its remaining processes */
     if (r->process) CloseHandle(r->process);
     if (r->output) CloseHandle(r->output);
     *r = (struct running){0};
@@ -81,7 +82,8 @@ static bool start_line(const whit_run_line *command, wchar_t *line, const wchar_
     return ok;
 }
 
-/* Reads the bytes that are in the pipe; keeps at most `most` of them in all. */
+/* Reads all bytes that are now in the pipe and appends them to result->output, whose size stays at most `most`; bytes
+ * beyond that are dropped. The result is false if memory runs out. */
 static bool take_output(const struct running *r, uint64_t most, whit_run_line_result *result)
 {
     static const size_t piece = PIECE_BYTES;
@@ -105,7 +107,7 @@ whit_status whit_run_line_wait(const whit_run_line *command, whit_run_line_resul
     struct running r = {0};
     const uint64_t begin_ns = whit_now_ns(), wall_ns = command->wall_s * UINT64_C(1000000000);
     DWORD code = 1;
-    /* With /s cmd.exe removes only the outer quotes, whatever is between them. */
+    /* With /s, cmd.exe removes only the outer quotes and keeps quotes inside the line. */
     bool ok = wide && whit_buf_append_str(&line, "cmd.exe /d /s /c \"") && whit_buf_append_str(&line, command->line) &&
         whit_buf_append(&line, "\"", 2) && make_environment(command, &block);
     whit_status status = ok ? WHIT_OK : whit_fail_memory(error, "a command", line.size_bytes);

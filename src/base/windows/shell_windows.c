@@ -16,7 +16,7 @@ FILE *whit_shell_open(const char *folder, const char *line)
     errno = EINVAL;
     if (n_wide > 0 && (wide = malloc((size_t)n_wide * sizeof *wide))) {
         MultiByteToWideChar(CP_UTF8, 0, command, -1, wide, n_wide);
-        /* The child begins in the current folder of this process. */
+        /* _wpopen starts the child in the current folder of this process, so it is changed for a moment. */
         if (SetCurrentDirectoryW(below)) shell = _wpopen(wide, L"rb");
         SetCurrentDirectoryW(before);
     }
@@ -25,7 +25,8 @@ FILE *whit_shell_open(const char *folder, const char *line)
     return shell;
 }
 
-/* Appends a path in quotes, with the separators that programs of cmd.exe take. */
+/* Appends a path in quotes, with "\" as separator, which programs started by cmd.exe expect. The result is false if the
+ * path has characters that cmd.exe would interpret, or memory runs out. */
 static bool append_path(whit_buf *line, const char *path)
 {
     if (strpbrk(path, "%\"\r\n")) return false;
@@ -36,7 +37,7 @@ static bool append_path(whit_buf *line, const char *path)
     return true;
 }
 
-/* Starts cmd.exe at the console, also where the standard handles of this process are files. */
+/* Starts cmd.exe with the console as stdin, stdout and stderr, even if this process's standard handles are files. */
 static bool start_at_console(wchar_t *line, HANDLE in, HANDLE out, PROCESS_INFORMATION *made)
 {
     const bool has_console = in != INVALID_HANDLE_VALUE && out != INVALID_HANDLE_VALUE;
@@ -46,8 +47,8 @@ static bool start_at_console(wchar_t *line, HANDLE in, HANDLE out, PROCESS_INFOR
                           .hStdOutput = out,
                           .hStdError = out};
     wchar_t shell[WHIT_WIDE_MAX];
-    /* cmd.exe looks for the editor in PATH alone, not in the working folder, which may be a stranger's project. Wine 8
-     * ignores the variable. */
+    /* The variable makes cmd.exe search for programs only in PATH and not in the working folder, which may be an
+     * untrusted project. Wine 8 ignores the variable. */
     return SetEnvironmentVariableW(L"NoDefaultCurrentDirectoryInExePath", L"1") && whit_wide_shell(shell) &&
         CreateProcessW(shell, line, NULL, NULL, has_console, 0, NULL, NULL, &start, made);
 }

@@ -9,7 +9,7 @@
 #include "base/sockets.h"
 #include "base/loopback.h"
 
-/* These are results of WSAPoll; base/windows/posix.h uses the same names for other values. */
+/* Result bits of WSAPoll; posix.h defines their usual names with other values. */
 enum { POLLED_ERROR = 1, POLLED_CLOSED = 2, POLLED_INVALID = 4 };
 
 static const struct {
@@ -50,7 +50,7 @@ whit_status whit_listen_tcp(const char *host, uint32_t port, const char *option,
      * Windows. */
     const BOOL yes = TRUE, no = FALSE;
     SOCKET s = WSASocketW(found->ai_family, SOCK_STREAM, IPPROTO_TCP, NULL, 0, WSA_FLAG_OVERLAPPED);
-    /* "::" stands for IPv4 addresses, too, as on other systems. */
+    /* A socket on "::" accepts IPv4 connections too, as on other systems. */
     if (s != INVALID_SOCKET && found->ai_family == AF_INET6)
         setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, (const char *)&no, sizeof no);
     bool ok = s != INVALID_SOCKET &&
@@ -77,7 +77,7 @@ bool whit_find_network_address(char *address, size_t address_bytes)
     int n = sizeof own;
     WSADATA about;
     if (WSAStartup(MAKEWORD(2, 2), &about) != 0) return false;
-    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* reserved for documents (RFC 5737) */
+    inet_pton(AF_INET, "192.0.2.1", &outside.sin_addr); /* an address reserved for documentation (RFC 5737) */
     const SOCKET s = socket(AF_INET, SOCK_DGRAM, 0);
     if (s == INVALID_SOCKET) return false;
     const bool found = connect(s, (const struct sockaddr *)&outside, sizeof outside) == 0 &&
@@ -106,7 +106,7 @@ void whit_socket_end(int fd)
 
 bool whit_socket_peer_left(int fd)
 {
-    /* WSAPoll reports a closed connection regardless of the requested events. */
+    /* WSAPoll reports a closed connection even if the event was not requested. */
     WSAPOLLFD look = {.fd = (SOCKET)fd, .events = POLLRDNORM};
     if (fd < 0 || WSAPoll(&look, 1, 0) <= 0) return false;
     char byte;

@@ -16,13 +16,13 @@
 
 static UINT console_before;
 
-/* Restores the code page of the shell that started the program. */
+/* Restores the console's code page from before the program's start. */
 static void restore_console(void)
 {
     SetConsoleOutputCP(console_before);
 }
 
-/* Reads the arguments in UTF-8; false if memory is short. They are kept until the process ends. */
+/* Replaces *argv by the arguments in UTF-8, which are never freed; false if memory runs out. */
 static bool read_arguments(int *argc, char ***argv)
 {
     int n;
@@ -54,7 +54,7 @@ void whit_system_begin(int *argc, char ***argv)
     setvbuf(stderr, NULL, _IONBF, 0);
     console_before = GetConsoleOutputCP();
     if (console_before && console_before != CP_UTF8 && SetConsoleOutputCP(CP_UTF8)) atexit(restore_console);
-    /* Consoles of Windows 10 understand the sequences of TERM's most usual terminal. */
+    /* Consoles of Windows 10 understand the escape sequences of this terminal. */
     if (!getenv("TERM") && _isatty(1)) setenv("TERM", "xterm-256color", 0);
 }
 
@@ -64,7 +64,7 @@ bool whit_path_is_absolute(const char *path)
     return path[0] == '/' || path[0] == '\\' || (has_drive && (path[2] == '/' || path[2] == '\\'));
 }
 
-/* Returns whether a component of a path names a device, with any suffix. */
+/* Returns whether the path component at `part` names a device, also with a suffix such as ".txt". */
 static bool is_device(const char *part)
 {
     static const char *const devices[] = {"con", "prn", "aux", "nul", "conin$", "conout$"};
@@ -72,7 +72,7 @@ static bool is_device(const char *part)
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (n == strlen(devices[i]) && strncasecmp(part, devices[i], n) == 0) return true;
     return n > 3 && (strncasecmp(part, "com", 3) == 0 || strncasecmp(part, "lpt", 3) == 0) &&
-        (n == 4 ? part[3] >= '0' && part[3] <= '9' : (uint8_t)part[3] >= 0x80); /* superscript digits count, too */
+        (n == 4 ? part[3] >= '0' && part[3] <= '9' : (uint8_t)part[3] >= 0x80); /* superscript digits count too */
 }
 
 bool whit_path_is_relative(const char *path)
@@ -82,7 +82,8 @@ bool whit_path_is_relative(const char *path)
         const size_t n = strcspn(part, "/");
         if (is_device(part)) return false;
         const bool is_step = n <= 2 && strspn(part, ".") >= n;
-        if (n && !is_step && (part[n - 1] == '.' || part[n - 1] == ' ')) return false; /* Windows drops these */
+        /* Windows removes a trailing dot or space from names */
+        if (n && !is_step && (part[n - 1] == '.' || part[n - 1] == ' ')) return false;
     }
     return true;
 }
@@ -123,7 +124,7 @@ void whit_word_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_
 
 void whit_word_wake(_Atomic uint32_t *word, uint32_t n)
 {
-    enum { SINGLE_MAX = 4 }; /* more threads are woken all at once: a wake-up without work is allowed */
+    enum { SINGLE_MAX = 4 }; /* for more threads one call wakes all waiting threads, which whit_word_wake may do */
     if (n > SINGLE_MAX) {
         WakeByAddressAll((void *)word);
         return;
@@ -139,7 +140,7 @@ bool whit_system_interleave(void *memory, size_t size_bytes)
 
 void whit_thread_name(const char *name)
 {
-    (void)name; /* winpthreads raises an exception for a debugger, which costs more than a name is worth */
+    (void)name; /* no effect: winpthreads names a thread by raising an exception for a debugger, which is too slow */
 }
 
 unsigned whit_thread_processor(void)
@@ -161,7 +162,7 @@ void whit_thread_move(unsigned processor)
 
 /* ---- the machine ---------------------------------------------------------------------------- */
 
-/* Holds the masks of the processors of each physical core, in the first group of 64, which are read once. */
+/* Masks of the logical processors of each physical core in the first group of 64 processors; read once. */
 static struct {
     pthread_once_t once;
     size_t n;
@@ -212,8 +213,8 @@ uint64_t whit_memory_available(void)
 
 bool whit_system_tiles(void)
 {
-    /* As on Linux a process must ask for tile registers first, or the first tile instruction ends it. Windows 10 has no
-     * such call. */
+    /* As on Linux, a process must ask for the tile registers before it uses them, or its first tile instruction ends
+     * it. Windows 10 lacks the call. */
     enum { TILE_DATA = 18 };
     typedef BOOL WINAPI enable_features(DWORD64 features);
     HMODULE kernel = GetModuleHandleW(L"kernel32.dll");

@@ -66,7 +66,7 @@ typedef struct sorting {
     void *context;
 } sorting;
 
-/* Sorts n items by merging; `spare` has space for n items. */
+/* Merge sort of n items; `spare` has room for n / 2 items. */
 static void merge_sort(const sorting *by, char *items, size_t n, char *spare)
 {
     size_t size = by->item_bytes, n_left = n / 2;
@@ -97,7 +97,7 @@ void qsort_r(void *items, size_t n, size_t item_bytes, whit_posix_order *order, 
         if (spare != local) free(spare);
         return;
     }
-    /* Without memory for the merge, exchanges of neighbours give the same order, slowly. */
+    /* Without memory for merging, insertion sort gives the same order, slowly. */
     for (size_t i = 1; i < n; i++)
         for (char *at = (char *)items + i * item_bytes; at > (char *)items && order(at - item_bytes, at, context) > 0;
              at -= item_bytes)
@@ -131,7 +131,8 @@ static bool same_letter(char a, char b, int flags)
     return a == b;
 }
 
-/* Returns whether "[...]" at *pattern, past its bracket, contains `letter`, and moves *pattern past the set. */
+/* Returns whether a set "[...]" contains `letter`. *pattern points after the set's "[", and afterwards behind its
+ * "]". */
 static bool in_set(const char **pattern, char letter)
 {
     const char *at = *pattern;
@@ -151,7 +152,7 @@ static bool in_set(const char **pattern, char letter)
 
 int fnmatch(const char *pattern, const char *name, int flags)
 {
-    /* Backtracks only to the last "*", which can match anything that an earlier one could. */
+    /* On a mismatch only the last "*" is extended, because it can match anything that an earlier "*" could. */
     const char *star = NULL, *star_name = NULL;
     while (*name || *pattern) {
         const char *next = pattern;

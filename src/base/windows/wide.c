@@ -34,14 +34,20 @@ int whit_wide_error(void)
 
 bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX])
 {
-    enum { PREFIX = 4, PLAIN_MAX = 240 }; /* some calls refuse longer names without the prefix (CreateDirectory: 248) */
+    enum {
+        PREFIX = 4,
+        PLAIN_MAX = 240
+    }; /* some calls refuse longer paths without the prefix "\\?\"
+                                           * (CreateDirectory from 248 on) */
     wchar_t given[WHIT_WIDE_MAX];
     if (!*path) {
         errno = ENOENT;
         return false;
     }
     if (!strcmp(path, "/dev/null")) path = "NUL";
-    if (!strcmp(path, "/dev/tty")) path = "CONIN$"; /* for reading and writing: write() finds the output */
+    if (!strcmp(path, "/dev/tty"))
+        path = "CONIN$"; /* also for writing: write() on the console's input writes to its
+                                                     * output */
     int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, WHIT_WIDE_MAX - PREFIX);
     if (n <= 0) {
         errno = GetLastError() == ERROR_INSUFFICIENT_BUFFER ? ENAMETOOLONG : ENOENT;

@@ -8,19 +8,20 @@
 /* winsock2.h must precede windows.h. */
 #include <windows.h>
 
-enum { WHIT_WIDE_MAX = 4200 }; /* units of a name in UTF-16, its prefix and zero included */
+enum { WHIT_WIDE_MAX = 4200 }; /* UTF-16 units of a path, including its prefix and its zero */
 
-/* Converts a path to UTF-16; a long one gets the prefix that lifts the limit of 260 units. The result is false, with
- * errno, if it is too long or not UTF-8. */
+/* Converts a path to UTF-16; a long path gets the prefix that lifts Windows' limit of 260 units. The result is false,
+ * with errno, if the path is too long or not UTF-8. */
 bool whit_wide_path(const char *path, wchar_t wide[WHIT_WIDE_MAX]);
-/* Converts to UTF-8, with "/" for "\" where `is_path`; false, with errno, if `text` is too small. */
+/* Converts `wide` to UTF-8, and "\" to "/" if is_path; false, with errno, if `text` is too small. */
 bool whit_wide_text(const wchar_t *wide, bool is_path, char *text, size_t text_bytes);
-/* Fills in the path of the system's cmd.exe: CreateProcess would look for a bare name in the working folder first,
- * which may hold anything. The result is false on failure, with GetLastError. */
+/* Writes the full path of the system's cmd.exe, because CreateProcess would search for a bare name first in the working
+ * folder, which may be untrusted. The result is false, with GetLastError, on failure. */
 bool whit_wide_shell(wchar_t wide[WHIT_WIDE_MAX]);
 /* Sets errno from GetLastError and returns -1. */
 int whit_wide_error(void);
-/* Returns the number of signals since the program began; a wait compares it to learn whether a signal ended it. */
+/* Returns the number of signals that were handled since the program's start; a wait compares two results to find out
+ * whether a signal arrived. */
 unsigned whit_signal_count(void);
 
 #endif

@@ -7,7 +7,7 @@
 #define GROUP_MIN 32
 #define GROUP_MAX 128
 
-/* Returns the shorter of two group sizes; 0 stands for the whole row. */
+/* Returns the smaller of two group sizes, where 0 means the whole row. */
 static uint32_t finer(uint32_t a, uint32_t b)
 {
     return !a || (b && b < a) ? b : a;
@@ -42,8 +42,8 @@ whit_acts_spec whit_acts_spec_for(const whit_tensor_type *type, whit_act_type ac
 
 static size_t data_stride(const whit_acts_spec *spec, uint32_t n_cols)
 {
-    /* A kernel may read whole lines (of 20 columns, for t5) and whole AMX rows (64 columns). Rows are an odd number of
-     * cache lines apart; otherwise many rows would share the same cache sets. */
+    /* Rows are padded, because a kernel may read whole lines (for t5, of 20 columns) and whole AMX rows (64 columns).
+     * The stride is an odd number of cache lines; otherwise many rows would share the same cache sets. */
     if (spec->kind == WHIT_ACTS_I8) return ((whit_round_up((size_t)n_cols, 64) / 64 + 1) | 1) * 64;
     return whit_round_up(((size_t)n_cols + 31) / 32 * 4, 64);
 }

@@ -34,7 +34,7 @@ unsigned whit_level_nearest(float high, float low)
     if (!(high == high && low == low)) return NOT_A_NUMBER << 6;
     unsigned half = whit_f16_from_f32(high > 0 ? high * (64.0f / WHIT_LEVEL_HIGH) : 0), scale = half >> 5,
              rest = half & 31;
-    scale += rest > 16 || (rest == 16 && (scale & 1)); /* rounds half to even */
+    scale += rest > 16 || (rest == 16 && (scale & 1)); /* rounds ties to even */
     if (scale > INFINITE)
         scale = INFINITE;
     else if (scale < 1)
@@ -69,13 +69,14 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
         uint32_t field_bytes = g.n_fields * g.field_bytes;
         g.group_cols = type->group;
         g.n_groups = (uint32_t)ceil_div(type->n_cols, type->group);
-        if (type->codec == WHIT_CODEC_T5) { /* superblocks of 256 columns: 12 + 1 lines, then scales */
+        if (type->codec == WHIT_CODEC_T5) { /* superblocks of 256 columns: 12 lines of t5 and one of t2, then scales */
             uint32_t rest = type->n_cols % 256;
             g.block_groups = 2;
             g.block_lines = (uint32_t)ceil_div(2 * field_bytes, 4);
             n_lines = (uint64_t)(type->n_cols / 256) * (13 + g.block_lines);
             if (rest) n_lines += (rest <= 128 ? 7 : 13) + g.block_lines;
-        } else if (whit_scale_in_superblocks(type->scale_type)) { /* a line of factors precedes the bytes or nibbles */
+            /* a line of factors, then lines of bytes or nibbles */
+        } else if (whit_scale_in_superblocks(type->scale_type)) {
             g.block_groups = WHIT_SUPER_COLS / type->group;
             uint32_t nibbles = type->scale_type == WHIT_SCALE_ODD4 ? 1 : 2 * g.field_bytes;
             g.block_lines = 1 + (uint32_t)ceil_div(g.block_groups * nibbles, 8);
@@ -98,7 +99,7 @@ whit_geometry whit_codec_geometry(const whit_tensor_type *type)
     return g;
 }
 
-/* Returns the bytes of the low nibbles of one row of i8s: four bytes for eight columns; rows start on a cache line. */
+/* Returns the size of one row of low nibbles of i8s: four bytes for eight columns, rounded up to whole cache lines. */
 static uint64_t low_row_bytes(const whit_tensor_type *type)
 {
     return ceil_div(type->n_cols, 128) * 64;
@@ -156,7 +157,7 @@ bool whit_codec_total_bytes(const whit_tensor_type *type, uint64_t *bytes)
 }
 
 /* Returns the reason why a tensor cannot have fixed scales of inputs and outputs; NULL if it can. These scales are
- * stored in the place of scales of whole tensors, so codes must have a scale per row. */
+ * stored in `scale` and `scale_b`, so the weights must have a scale per row instead of one per tensor. */
 static const char *fixed_fault(const whit_tensor_type *type)
 {
     const float scales[2] = {type->scale, type->scale_b};

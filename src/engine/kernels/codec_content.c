@@ -14,7 +14,7 @@ static uint64_t eight_codes(const int8_t *codes, unsigned bias)
     return ((bytes & 0x7F7F7F7F7F7F7F7Fu) + 0x0101010101010101u * bias) ^ (bytes & 0x8080808080808080u);
 }
 
-/* Returns the low `bits` bits of eight bytes, joined without gaps. */
+/* Returns the low `bits` bits of each of eight bytes, joined without gaps, the first byte lowest. */
 static uint64_t join_eight(uint64_t bytes, unsigned bits)
 {
     if (bits == 8) return bytes;
@@ -24,8 +24,8 @@ static uint64_t join_eight(uint64_t bytes, unsigned bits)
     return bytes | bytes >> (32 - 4 * bits);
 }
 
-/* Writes codes as digits of `bits` bits, lowest first. A digit is code plus bias; for signs (shift 1) it is half of
- * that. Bits after the end of the row are zero. */
+/* Writes n codes as digits of `bits` bits, from the lowest bit up. A digit is (code + bias) >> shift. The bits after
+ * the last digit are zero. */
 static void put_codes(const int8_t *codes, uint32_t n, unsigned bits, unsigned bias, unsigned shift, uint8_t *out)
 {
     uint32_t k = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * Specifies every line format, and computes the addresses of lines and scales in a tile. */
+ * Unpacks every line format, and computes the offsets of lines and scales in a tile. */
 #include "kernels/codec_lines.h"
 
 #include "base/mem.h"
 
 #define ROWS WHIT_TILE_ROWS
 
-/* Unpacks a line of `bits`: code `j` of a byte in lane c belongs to column k(j, c) = 4 j + c of the line. */
+/* Unpacks a line of codes of `bits` bits: code j of byte c of a row's dword belongs to column 4 j + c of the line. */
 static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *codes)
 {
     unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
@@ -16,8 +16,8 @@ static void unpack_bits(const uint8_t *line, unsigned bits, int bias, int8_t *co
                 codes[ROWS * (4 * j + c) + r] = (int8_t)((int)(line[4 * r + c] >> (bits * j) & mask) - bias);
 }
 
-/* Unpacks the digits of a byte in base 3, least significant first. Bytes 243 to 255 have no fifth digit: their digits 0
- * to 3 are those of byte mod 81, and digit 4 is 2. */
+/* Unpacks a line of t5: a byte has five digits in base 3, least significant first. Bytes 243 to 255 are no sum of five
+ * digits: their digits 0 to 3 are those of byte mod 81, and digit 4 is 2. */
 static void unpack_t5(const uint8_t *line, int8_t *codes)
 {
     for (unsigned c = 0; c < 4; c++)
@@ -90,13 +90,13 @@ void whit_grid_canonical(whit_codec codec, const int8_t *codes, uint32_t n, uint
     }
 }
 
-/* Converts four-bit fields to levels. */
+/* Replaces n four-bit indices in `codes` by their levels. */
 static void fields_to_levels(const int8_t levels[16], unsigned n, int8_t *codes)
 {
     for (unsigned i = 0; i < n; i++) codes[i] = levels[codes[i] & 15];
 }
 
-/* Unpacks a period of a codec with top bits: lines of `bits`, then lines of the bits above. */
+/* Unpacks a period of a codec with top bits: lines of the low `bits` of each code, then lines of its top_bits. */
 static void unpack_period(const whit_codec_info *info, const uint8_t *line, int8_t *codes)
 {
     unsigned n_low = info->lines - info->top_bits, low_cols = 32 / n_low, top_cols = 32u / info->top_bits;
@@ -174,7 +174,8 @@ uint64_t whit_line_offset(const whit_tensor_type *type, const whit_geometry *g, 
     return line * WHIT_LINE_BYTES;
 }
 
-/* Returns the number of lines of codes in a superblock; the last superblock may be a half with fewer lines. */
+/* Returns the number of lines of codes in a superblock of t5: 6 per half and a shared one. The last superblock may have
+ * only one half. */
 static uint32_t superblock_code_lines(const whit_tensor_type *type, uint32_t superblock)
 {
     uint32_t cols = type->n_cols - 256 * superblock;
@@ -192,8 +193,8 @@ void whit_superblock_offsets(const whit_tensor_type *type, const whit_geometry *
 uint64_t whit_field_offset(const whit_tensor_type *type, const whit_geometry *g, uint32_t group, uint32_t field,
                            uint32_t row)
 {
-    uint64_t line;  /* offset of the block of scales */
-    uint32_t index; /* index of the field among this row's fields in the block */
+    uint64_t line;  /* index of the block's first line of scales in the tile */
+    uint32_t index; /* index of the field among a row's fields in the block */
     if (type->codec == WHIT_CODEC_T5) {
         uint32_t half = type->group == 128 ? group & 1 : 0;
         uint32_t superblock = type->group == 128 ? group / 2 : group;

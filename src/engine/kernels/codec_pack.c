@@ -20,7 +20,7 @@ static const int8_t *code_row(const whit_tensor_type *type, const whit_rows *row
     return (const int8_t *)rows->elems + (size_t)row * type->n_cols;
 }
 
-/* Refuses codes that are within the range of a codec with levels, but are not levels. */
+/* Refuses codes of a codec with levels that are not levels or, with a codebook, not in the codebook. */
 static whit_status check_levels(const whit_tensor_type *type, const int8_t *codes, whit_error *error)
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -55,14 +55,15 @@ static whit_status check_codes(const whit_tensor_type *type, uint32_t n, const w
     return WHIT_OK;
 }
 
-/* Describes how the codes of a period are packed into its lines, as digits: four codes of a row at a time are joined to
- * the four bytes of a dword. The first n_low lines have the low `bits` of u (for t5, u itself in base 3), and the last
- * n_top lines have n_top bits above them. */
+/* Describes how the codes of a period are packed into its lines as digits. Four codes of a row are processed at a time,
+ * one for each byte of a dword; u is a code as an unsigned number. The first n_low lines contain the low `bits` of u
+ * (for t5, u as a digit in base 3), the last n_top lines the n_top bits above. */
 struct digits {
-    uint32_t n_fours; /* columns of a period, divided by four */
+    uint32_t n_fours; /* columns of a period divided by 4 */
     uint32_t radix, bits, n_low, n_top;
     uint32_t bias, shift; /* u = (code + bias) >> shift */
-    /* u of each code, as an unsigned byte, for codecs with levels; NULL: u follows from bias and shift */
+    /* for codecs with levels: u of each code, indexed by the code as uint8_t; NULL: u is computed with bias and
+     * shift */
     const uint8_t *fields;
 };
 
@@ -72,7 +73,8 @@ static inline uint32_t add_bias(uint32_t bytes, uint32_t bias)
     return ((bytes & 0x7F7F7F7Fu) + 0x01010101u * bias) ^ (bytes & 0x80808080u);
 }
 
-/* Joins n numbers per byte as digits of a radix, the first of them lowest. No byte overflows. */
+/* Joins n digits into each of four bytes, the first digit lowest; a digit is `bits` bits of `fours` from bit `shift`
+ * on. No byte overflows. */
 static inline uint32_t join_digits(const uint32_t *fours, uint32_t n, uint32_t radix, unsigned shift, unsigned bits)
 {
     uint32_t dword = 0, mask = 0x01010101u * ((1u << bits) - 1);
@@ -80,7 +82,7 @@ static inline uint32_t join_digits(const uint32_t *fours, uint32_t n, uint32_t r
     return dword;
 }
 
-/* Packs a period of one row into its dword of each line; the dwords are a line apart. */
+/* Packs a period of one row into its dword of each line; the dwords are WHIT_LINE_BYTES apart. */
 static inline __attribute__((always_inline)) void pack_period(const struct digits *digits, const int8_t *codes,
                                                               uint8_t *dword)
 {
@@ -104,8 +106,8 @@ static inline __attribute__((always_inline)) void pack_period(const struct digit
     }
 }
 
-/* Returns the digits of all codecs except i8s and those with a codebook. `fields` is filled for codecs with levels; if
- * levels are equal, packing chooses the first of them. */
+/* Returns the description for a codec other than i8s and codecs with a codebook. For codecs with levels it fills
+ * `fields`; of equal levels the first one is used. */
 static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[256])
 {
     const whit_codec_info *codec = whit_codec_find(type->codec);
@@ -123,7 +125,7 @@ static struct digits find_digits(const whit_tensor_type *type, uint8_t fields[25
     return digits;
 }
 
-/* Holds zero codes for the rows of a tile that are outside the matrix. */
+/* Zero codes, for the rows of a tile that are outside the matrix. */
 static const int8_t no_codes[32];
 
 static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_type *type, const whit_geometry *g,
@@ -147,7 +149,8 @@ static inline __attribute__((always_inline)) void pack_digits(const whit_tensor_
     }
 }
 
-/* Packs a tile. Periods of one line, with four to twenty columns, have loops of their own. */
+/* Packs a tile. Descriptions with constants let the compiler make separate loops for periods of one line with 4 to 20
+ * columns. */
 static void pack_tile(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                       uint32_t n_rows, uint8_t *tile)
 {
@@ -165,8 +168,8 @@ static void pack_tile(const whit_tensor_type *type, const whit_geometry *g, cons
         pack_digits(type, g, rows, row, n_rows, tile, d);
 }
 
-/* Packs t5 with scales of groups: each half superblock has six lines of t5, and eight columns in fields of the last
- * line. */
+/* Packs t5 with group scales: 120 columns of each half superblock are in six lines of t5, and the other eight in
+ * two-bit fields of the superblock's last line. */
 static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                              uint32_t n_rows, uint8_t *tile)
 {
@@ -184,7 +187,7 @@ static void pack_superblocks(const whit_tensor_type *type, const whit_geometry *
             uint32_t fours[2] = {add_bias(whit_load_u32(codes + 120), 1), add_bias(whit_load_u32(codes + 124), 1)},
                      both = whit_load_u32(tile + rest + 4 * r);
             both |= join_digits(fours, 2, 4, 0, 2) << 4 * (h & 1);
-            if (n_halves == 1) both |= 0x50505050u; /* zero codes in place of the second half */
+            if (n_halves == 1) both |= 0x50505050u; /* the fields of the missing second half get zero codes */
             memcpy(tile + rest + 4 * r, &both, 4);
         }
     }
@@ -226,7 +229,7 @@ static void put_group_byte(const whit_tensor_type *type, const whit_geometry *g,
     }
     uint8_t *bytes = tile + whit_super_offset(type, g, group * type->group, row) + WHIT_LINE_BYTES;
     uint32_t place = group % g->block_groups;
-    if (type->scale_type == WHIT_SCALE_ODD4) { /* the tile was cleared before */
+    if (type->scale_type == WHIT_SCALE_ODD4) { /* the caller has cleared the tile, so bits are only set */
         uint8_t *to = bytes + place / 8 * WHIT_LINE_BYTES + place % 8 / 2;
         *to = (uint8_t)(*to | (byte & 15) << 4 * (place & 1));
     } else if (type->scale_type == WHIT_SCALE_K16) {
@@ -246,7 +249,8 @@ static void store_field(unsigned scale_type, uint8_t *to, float value)
     }
 }
 
-/* Packs the fields of a tile. `row` counts from the first row of `rows`; rows after n_rows get zero fields. */
+/* Packs the fields of a tile's first n_rows rows, which begin at row `row` of `rows`; the other rows keep zero
+ * fields. */
 static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                         uint32_t n_rows, uint8_t *tile, uint8_t *row_scales)
 {
@@ -270,7 +274,7 @@ static void pack_fields(const whit_tensor_type *type, const whit_geometry *g, co
         }
 }
 
-/* Packs scales whose bytes and factors are interleaved with the codes. */
+/* Packs scales in bytes (other than WHIT_SCALE_U8) and their factors, which are interleaved with the codes. */
 static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *rows, uint32_t row,
                              uint32_t n_rows, uint8_t *tile)
 {
@@ -286,7 +290,8 @@ static void pack_byte_scales(const whit_tensor_type *type, const whit_geometry *
     }
 }
 
-/* Copies the fields of t5 with groups of 256 to the second half, for kernels that read pairs of fields. */
+/* Copies the fields of t5 with groups of 256 to the superblocks' second halves, for kernels that read one field per
+ * half. */
 static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, uint8_t *tile)
 {
     whit_tensor_type halves = *type;
@@ -300,7 +305,7 @@ static void repeat_fields(const whit_tensor_type *type, const whit_geometry *g, 
     }
 }
 
-/* Transposes four rows by four columns of 16 bits each: out[c] has column c, with the first row lowest. */
+/* Transposes four rows of four 16-bit columns: out[c] contains column c, with row 0 in the lowest bits. */
 static inline void transpose_halves(const uint64_t rows[4], uint64_t out[4])
 {
     const uint64_t even = 0x0000FFFF0000FFFFu, low = 0xFFFFFFFFu;
@@ -312,7 +317,7 @@ static inline void transpose_halves(const uint64_t rows[4], uint64_t out[4])
     out[3] = b >> 32 | (d & ~low);
 }
 
-/* Packs columns [0, n) of a tile of 16 rows with two bytes per element; n is a multiple of 4. */
+/* Packs the first n columns, a multiple of 4, of a whole tile of a float codec with two bytes per element. */
 static void pack_halves(const uint8_t *elems, uint32_t n_cols, uint32_t n, uint8_t *tile)
 {
     for (uint32_t k = 0; k < n; k += 4)
@@ -332,7 +337,7 @@ static void pack_float_tile(const whit_tensor_type *type, const whit_rows *rows,
     uint32_t k = 0;
     if (elem_bytes == 2) {
         if (n_rows == ROWS) pack_halves(elems, n_cols, k = n_cols & ~3u, tile);
-        for (; k < n_cols; k++) /* the tile is written sequentially, because writes cost more than reads */
+        for (; k < n_cols; k++) /* in the order of the tile, because scattered writes cost more than scattered reads */
             for (uint32_t r = 0; r < n_rows; r++)
                 memcpy(tile + ((size_t)k * ROWS + r) * 2, elems + ((size_t)r * n_cols + k) * 2, 2);
         return;
@@ -359,7 +364,8 @@ whit_status whit_codec_pack(const whit_tensor_type *type, uint32_t row_begin, ui
     }
     if (!codec->is_float) WHIT_TRY(check_codes(type, n, rows, error));
 
-    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes per tile of the row scales, and of the low part */
+    uint64_t tile_scale_bytes = 0, tile_low_bytes = 0; /* bytes of a tile in the parts WHIT_PART_ROW_SCALES and
+                                                        * WHIT_PART_LOW */
     whit_codec_part_bytes(type, WHIT_PART_ROW_SCALES, &tile_scale_bytes);
     whit_codec_part_bytes(type, WHIT_PART_LOW, &tile_low_bytes);
     tile_scale_bytes /= g.n_tiles;

@@ -36,7 +36,7 @@ static void superblock_codes(const whit_tensor *tensor, const whit_geometry *g, 
     }
 }
 
-/* Unpacks codecs with a codebook, row by row. */
+/* Unpacks a codec with a codebook, row by row. */
 static void grid_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t tile, uint32_t k_begin, uint32_t n,
                        int8_t *codes)
 {
@@ -99,7 +99,7 @@ void whit_tile_floats(const whit_tensor *tensor, uint32_t tile, uint32_t k_begin
 
 /* ---- scales in bytes ------------------------------------------------------------------------ */
 
-/* Read and write the byte or nibble of a group; for L6 and K16, its two bytes. */
+/* Returns the byte or nibble of a row's group; for L6 and K16, its two bytes. */
 static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t group,
                            uint32_t row)
 {
@@ -115,8 +115,8 @@ static unsigned group_byte(const whit_tensor_type *type, const whit_geometry *g,
     return bytes[place / 4 * WHIT_LINE_BYTES + place % 4];
 }
 
-/* Returns the value of field f that a group's byte (for L6 and K16, its two bytes) encodes. Factors are d and, for K4
- * and K16, e. Field 1 of L6 is the low level. */
+/* Returns the value of field f (0: scale, 1: offset, for L6 the low level) that a group's byte (for L6 and K16, its two
+ * bytes) encodes. `factors` are d and, for K4 and K16, e. */
 static float byte_field(const whit_tensor_type *type, unsigned byte, const float factors[2], uint32_t f)
 {
     switch (type->scale_type) {
@@ -130,7 +130,7 @@ static float byte_field(const whit_tensor_type *type, unsigned byte, const float
     }
 }
 
-/* Reads the f16 factors of the superblock with column k. */
+/* Reads a row's f16 factors of the superblock with column k. */
 static void super_factors(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile, uint32_t k,
                           uint32_t row, float factors[2])
 {
@@ -146,7 +146,7 @@ static float field_from(unsigned scale_type, const uint8_t *field)
     return *field;
 }
 
-/* Returns the f16 factor of a row's field, for u8 scales. */
+/* Returns the f16 factor of a row's field, for scales of type WHIT_SCALE_U8. */
 static float row_factor(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t field)
 {
     const uint8_t *halves = tensor->part[WHIT_PART_ROW_SCALES];
@@ -159,7 +159,7 @@ static float tensor_field(const whit_tensor_type *type, uint32_t field)
     return field == 1 && type->codec == WHIT_CODEC_Q2 ? type->scale_b : type->offset;
 }
 
-/* Returns a stored field; u8 scales are not multiplied by their factor. */
+/* Returns the value of a field of a row's group; scales of type WHIT_SCALE_U8 are not multiplied by their factor. */
 static float stored_field(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t group,
                           uint32_t field)
 {
@@ -274,7 +274,7 @@ static void unpack_elems(const whit_tensor *tensor, uint32_t row_begin, uint32_t
     }
 }
 
-/* Copies the bytes of one row's groups; returns the end. */
+/* Copies the scale bytes of one row's groups to `out`; returns the end of the copy. */
 static uint8_t *copy_group_bytes(const whit_tensor_type *type, const whit_geometry *g, const uint8_t *tile,
                                  uint32_t row, uint8_t *out)
 {
@@ -286,7 +286,7 @@ static uint8_t *copy_group_bytes(const whit_tensor_type *type, const whit_geomet
     return out;
 }
 
-/* Unpacks the stored scales of one row. */
+/* Unpacks the scale bytes of one row and, for scales in superblocks, their factors. */
 static void unpack_byte_scales(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint8_t *bytes,
                                float *fields)
 {
@@ -326,13 +326,13 @@ void whit_codec_unpack(const whit_tensor *tensor, uint32_t row_begin, uint32_t n
     }
 }
 
-/* Returns the number of values of a group that values_of needs: its fields, and for L6 also the low level. */
+/* Returns the number of a group's values that values_of needs: its fields, and for L6 also the low level. */
 static uint32_t n_value_fields(const whit_tensor_type *type, const whit_geometry *g)
 {
     return g->n_fields + (type->scale_type == WHIT_SCALE_L6);
 }
 
-/* Computes the values of n codes that have the same fields. */
+/* Computes the values of n codes of one group. */
 static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_t n,
                       const float fields[WHIT_MAX_FIELDS], float *out)
 {
@@ -351,7 +351,7 @@ static void values_of(const whit_tensor_type *type, const int8_t *codes, uint32_
     }
 }
 
-/* Returns field f of a group whose scale is a byte of the content. */
+/* Returns field f of a group from content whose scales are bytes. */
 static float content_field(const whit_tensor_type *type, const whit_geometry *g, const whit_rows *row, uint32_t group,
                            uint32_t f)
 {
@@ -383,7 +383,8 @@ void whit_codec_content_values(const whit_tensor_type *type, const whit_rows *ro
     }
 }
 
-/* Joins the nibbles of eight codes of i8s, the four low nibbles first: 16 high + low - 128. */
+/* Joins the nibbles of eight codes of i8s: code = 16 high + low - 128. Codes 0 to 3 are in the low nibbles of the bytes
+ * of `high` and `low`, codes 4 to 7 in the high nibbles. */
 static void join_nibbles(uint32_t high, uint32_t low, int8_t codes[8])
 {
     const uint32_t mask = 0x0F0F0F0F, sign = 0x80808080;
@@ -393,8 +394,8 @@ static void join_nibbles(uint32_t high, uint32_t low, int8_t codes[8])
     memcpy(codes + 4, &second, 4);
 }
 
-/* Unpacks columns [k_begin, k_begin + n) of one row, in whole lines, like whit_tile_codes. A look-up touches one dword
- * of each line instead of unpacking sixteen rows. */
+/* Unpacks columns [k_begin, k_begin + n) of one row, in whole lines as whit_tile_codes does. Reading a row this way
+ * touches one dword of each line instead of unpacking sixteen rows. */
 static void row_codes(const whit_tensor *tensor, const whit_geometry *g, uint32_t row, uint32_t k_begin, uint32_t n,
                       int8_t *codes)
 {
@@ -460,7 +461,7 @@ static void get_row(const whit_tensor *tensor, const whit_geometry *g, uint32_t 
     }
     int8_t codes[CHUNK];
     float fields[WHIT_MAX_FIELDS];
-    for (uint32_t k = 0, n; k < type->n_cols; k += n) { /* n extends to the end of a chunk or of a group */
+    for (uint32_t k = 0, n; k < type->n_cols; k += n) { /* n: columns up to the end of the chunk or of the group */
         uint32_t in_chunk = k % CHUNK, in_group = k % g->group_cols;
         n = whit_min_u32(type->n_cols - k, whit_min_u32(CHUNK - in_chunk, g->group_cols - in_group));
         if (in_chunk == 0) row_codes(tensor, g, row, k, whit_min_u32(CHUNK, type->n_cols - k), codes);
@@ -483,14 +484,15 @@ void whit_codec_get_rows(const whit_tensor *tensor, const int32_t *ids, size_t n
 
 /* ---- canonical bytes ------------------------------------------------------------------------ */
 
-/* Returns the unsigned code in a canonical row. */
+/* Returns the unsigned number that represents a code in a canonical row. */
 static unsigned canonical_code(whit_codec codec, int code)
 {
     if (codec == WHIT_CODEC_B1) return code > 0;
     return (unsigned)(code + whit_codec_code_bias(codec));
 }
 
-/* Writes columns [k, k + n) of a row to `out` at the bit of column k, a multiple of 8. */
+/* Writes columns [k, k + n) of row r of a tile to the canonical row `out`, from the bit of column k on; k is a multiple
+ * of 8. */
 static void put_canonical(const whit_tensor_type *type, const int8_t *codes, uint32_t r, uint32_t k, uint32_t n,
                           uint8_t *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Holds the codec table: the only definition of how many bits a codec's numbers have and which values they encode. It
- * is in a header so that kernels compiled for one codec see constants. */
+ * Defines the codec table: how many bits a codec's numbers have, and which values they encode. It is in a header so
+ * that kernels that are compiled for one codec use constants. */
 #ifndef WHIT_KERNELS_CODEC_TABLE_H
 #define WHIT_KERNELS_CODEC_TABLE_H
 
@@ -10,25 +10,27 @@
 typedef struct whit_codec_info {
     const char *name;
     bool is_float;
-    uint8_t line_cols; /* columns that a period of lines covers */
-    /* lines per period: 1; q2: 2, one per plane; codebooks: 2; with top bits: including their lines */
+    uint8_t line_cols; /* columns of a period, which is the smallest run of lines that contains all bits of its
+                        * columns */
+    /* lines per period: 1 for most codecs; 2 for q2 (one per plane) and codebooks; more with top bits */
     uint8_t lines;
-    uint8_t elem_bytes;     /* bytes of an element of a float codec */
-    uint8_t bits;           /* bits of a field in a line */
+    uint8_t elem_bytes;     /* bytes of an element of a float codec, else 0 */
+    uint8_t bits;           /* bits of a code's field in a line */
     uint8_t canonical_bits; /* bits per code in the canonical row */
-    int16_t bias;           /* kernels multiply unsigned numbers u: the code is u - bias */
-    uint8_t largest;        /* largest u */
-    bool is_sign;           /* u is 0 or 1, and the code 2 u - bias */
+    int16_t bias;           /* kernels multiply unsigned numbers u = code + bias */
+    uint8_t largest;        /* largest value of u */
+    bool is_sign;           /* u is 0 or 1, and code = 2 u - bias */
     uint8_t planes;         /* number of sums per product: 2 for q2, else 1 */
     int8_t code_min, code_max;
-    uint16_t group_min;   /* smallest group of scales; 0: scales cannot be interleaved */
-    uint16_t scale_types; /* bit whit_scale_type is set if the codec allows that scale type */
-    const int8_t *levels; /* levels that fields of a line index; NULL: the field is u */
-    const uint16_t *grid; /* codebook of entries of eight levels, sorted; NULL: no codebook */
-    /* bits of a codebook index above the low eight; each has a line before a superblock's codes */
+    uint16_t group_min;   /* smallest group size; 0: the codec cannot have group scales */
+    uint16_t scale_types; /* bit t is set if the codec allows the whit_scale_type t */
+    const int8_t *levels; /* levels, which the fields of a line index; NULL: the field is u */
+    const uint16_t *grid; /* sorted codebook, whose entries are eight indices of levels; NULL: no codebook */
+    /* bits of a codebook index above the low eight; each bit has a line before a superblock's codes */
     uint8_t high_bits;
-    bool group_levels; /* u is a level of the group (WHIT_SCALE_L6), and the code is the level's number */
-    uint8_t top_bits;  /* bits of u above `bits`; each has a line at the end of a period of 32 columns */
+    bool group_levels; /* the code is the number of one of the group's four levels (WHIT_SCALE_L6), and u is that
+                        * level + bias */
+    uint8_t top_bits;  /* bits of u above `bits`; their lines are at the end of a period of 32 columns */
 } whit_codec_info;
 
 static const int8_t whit_levels_e2m1[16] = WHIT_GRID_LEVELS_E2M1, whit_levels_nl[16] = WHIT_GRID_LEVELS_NL,
@@ -74,7 +76,7 @@ static const whit_codec_info whit_codecs[WHIT_CODEC_COUNT] = {
 };
 /* clang-format on */
 
-/* Return columns of the table for an integer codec; they are compile-time constants if the codec is. */
+/* Return members of the table's row for an integer codec; compile-time constants if `codec` is one. */
 static inline __attribute__((always_inline)) int whit_codec_bits(unsigned codec)
 {
     return whit_codecs[codec].bits;
@@ -83,8 +85,8 @@ static inline __attribute__((always_inline)) int whit_codec_bias(unsigned codec)
 {
     return whit_codecs[codec].bias;
 }
-/* Returns the bias of a stored code. It differs from the kernels' bias if a code is the number of a level of its
- * group. */
+/* Returns the bias of a stored code, which differs from `bias` for q2 and if the code is the number of a group's
+ * level. */
 static inline int whit_codec_code_bias(unsigned codec)
 {
     return whit_codecs[codec].group_levels || codec == WHIT_CODEC_Q2 ? 0 : whit_codecs[codec].bias;

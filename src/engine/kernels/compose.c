@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Functions that use kernels and are the same for every ISA: RoPE tables, and the bound of the screened head. */
+ * Computes tables for RoPE, and finishes a screened output head with the kernels of any ISA. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
@@ -35,7 +35,7 @@ void whit_kv_offset_table(const double *frequencies, uint32_t n_pairs, float *ta
 /* ---- the screened head ---------------------------------------------------------------------- */
 
 #define STANDARD_ERRORS     8.0
-#define LOW_NIBBLE_VARIANCE 21.25 /* variance of a uniform integer on 0..15: (16^2 - 1) / 12 */
+#define LOW_NIBBLE_VARIANCE 21.25 /* variance of a uniform integer in 0..15: (16^2 - 1) / 12 */
 
 float whit_screen_bound(const whit_acts *x, uint32_t token)
 {
@@ -50,7 +50,7 @@ float whit_screen_bound(const whit_acts *x, uint32_t token)
     return (float)(STANDARD_ERRORS * sqrt(LOW_NIBBLE_VARIANCE * energy));
 }
 
-/* Computes the rows' exact logits and stores them among the screened ones. */
+/* Replaces the screened logits of n rows by their exact logits. */
 static void rescore_in_place(const whit_kernels *kernels, const whit_tensor *w, const whit_acts *x, uint32_t token,
                              const uint32_t *rows, uint32_t n, float *logits)
 {
@@ -76,7 +76,7 @@ uint32_t whit_screen_finish(const whit_kernels *kernels, const whit_tensor *w, c
     float threshold = INFINITY;
     for (uint32_t i = 0; i < n_best; i++)
         if (logits[rows[i]] < threshold) threshold = logits[rows[i]];
-    /* The n_best rows, which were just rescored, reach the threshold themselves and are among these rows. */
+    /* The n_best rows, whose logits are now exact, reach the threshold, so they are again among the surviving rows. */
     uint32_t n = kernels->survive(w, logits, whit_screen_bound(x, token), threshold, rows);
     rescore_in_place(kernels, w, x, token, rows, n, logits);
     return n;

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define ROWS WHIT_TILE_ROWS
-#define HEAD 64 /* number of bytes before a plane's columns and before a factor's codes */
+#define HEAD 64 /* bytes before a plane's columns and before the codes of factor A */
 
 static uint32_t tiles_of(const whit_tensor_type *type)
 {
@@ -38,7 +38,7 @@ whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols)
                               .n_cols = n_cols};
 }
 
-/* Makes a view of a matrix whose row scales directly follow its codes; returns the end of the scales. */
+/* Makes *w a view of a matrix at `data` whose row scales directly follow its codes; returns the end of the scales. */
 static const uint8_t *matrix_at(const uint8_t *data, const whit_tensor_type *type, whit_tensor *matrix)
 {
     *matrix = (whit_tensor){.type = *type};
@@ -205,7 +205,8 @@ void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values)
 
 /* ---- building --------------------------------------------------------------------------------- */
 
-/* Appends the record of a tile whose outliers are [begin, end). */
+/* Appends the record of a tile whose outliers are [begin, end); *fits becomes false if a row has more than 255 of them.
+ * The result is false if memory runs out. */
 static bool put_tile(whit_buf *out, uint32_t n_cols, const whit_outlier *begin, const whit_outlier *end, float scale,
                      bool *fits)
 {
@@ -247,7 +248,7 @@ whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier
     return WHIT_OK;
 }
 
-/* Appends a head of 64 bytes that begins with n. */
+/* Appends a head of 64 bytes: the u32 n, then zeros. */
 static bool put_head(whit_buf *out, uint32_t n)
 {
     const uint32_t words[HEAD / 4] = {n};

@@ -3,7 +3,7 @@
  *
  * Outliers: single weights, an int8 times a scale of their tile. The part is
  *
- *   u32 start[n_tiles + 1]        where each tile's record begins, in units of two bytes from the first one
+ *   u32 start[n_tiles + 1] where each tile's record begins, in units of two bytes from the first record on
  *   zeros to a multiple of 64
  *   records, tile by tile:        u16 scale (f16), u8 count[16] of each row's outliers, then row by row, rising in a
  *                                 row, their columns, then their values (i8), zero to a multiple of two
@@ -22,8 +22,8 @@
  * A low-rank pair: B (n_rows, rank) times A (rank, n_cols), both i8 in tiles with f32 scales per row, like the factors
  * of an adapter. Part A is u32 rank, zeros to 64, codes, row scales; part B is codes, row scales.
  *
- * Any bytes have a value: a column outside the tensor reads 0; a record that is shorter than its counts require, or
- * extends past the end of the part, is ignored. */
+ * Corrupt bytes are safe: an activation of a column outside the tensor reads as 0; a record that is shorter than its
+ * counts require, or extends past the end of the part, is ignored. */
 #ifndef WHIT_KERNELS_CORRECTIONS_H
 #define WHIT_KERNELS_CORRECTIONS_H
 
@@ -35,13 +35,13 @@
 
 #define WHIT_OUTLIERS_HEAD_UNITS 9 /* size of a record's scale and counts, in units of two bytes */
 
-/* Holds the outliers of one tile. */
+/* Outliers of one tile. */
 typedef struct whit_outlier_tile {
     float scale;
-    uint16_t scale_bits; /* the scale as f16 bits */
+    uint16_t scale_bits; /* bits of the scale as f16 */
     uint32_t n;
     const uint8_t *counts;  /* (16) number of outliers per row; their sum is n */
-    const uint8_t *columns; /* (n) columns of whit_outlier_column_bytes each */
+    const uint8_t *columns; /* (n) columns, whit_outlier_column_bytes each */
     const int8_t *values;   /* (n) values of the outliers */
 } whit_outlier_tile;
 
@@ -61,7 +61,8 @@ static inline uint64_t whit_outliers_head_bytes(uint32_t n_tiles)
     return ((uint64_t)n_tiles * 4 + 4 + 63) / 64 * 64;
 }
 
-/* Finds the outliers of a tile of a tensor that has the part. Returns false if the tile has no valid record. */
+/* Finds the outliers of a tile of a tensor with the part WHIT_PART_OUTLIERS. Returns false if the tile has no valid
+ * record. */
 static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, whit_outlier_tile *out)
 {
     const uint8_t *part = w->part[WHIT_PART_OUTLIERS];
@@ -71,7 +72,7 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
     if (end > n_units || begin > end || end - begin <= WHIT_OUTLIERS_HEAD_UNITS) return false;
     const uint8_t *record = part + head + 2 * (uint64_t)begin, *columns = record + 2 * WHIT_OUTLIERS_HEAD_UNITS;
     uint32_t n = 0, column_bytes = whit_outlier_column_bytes(w->type.n_cols);
-    /* adds eight counts: four sums of two, then all of them in the highest word */
+    /* adds eight counts: first in pairs to four 16-bit sums, then to one sum in the highest 16 bits */
     for (uint32_t half = 0; half < 2; half++) {
         uint64_t counts, even = 0x00FF00FF00FF00FF;
         memcpy(&counts, record + 2 + 8 * half, sizeof counts);
@@ -89,35 +90,36 @@ static inline bool whit_outliers_of_tile(const whit_tensor *w, uint32_t tile, wh
 
 typedef struct whit_plane {
     uint32_t n;
-    const uint8_t *columns; /* (n) columns, u16 */
-    whit_tensor signs;      /* (n_rows, n) */
+    const uint8_t *columns; /* (n) columns of x, u16 */
+    whit_tensor signs;      /* (n_rows, n): the signs as a matrix of b1 */
 } whit_plane;
 
 typedef struct whit_low_rank_pair {
     uint32_t rank;
-    whit_tensor a, b; /* (rank, n_cols), (n_rows, rank) */
+    whit_tensor a, b; /* a (rank, n_cols), b (n_rows, rank) */
 } whit_low_rank_pair;
 
 #define WHIT_LOW_RANK_MAX 256
 
-/* Return the type of the sign plane's matrix, and the type of a low-rank factor. */
+/* Return the type of the matrix of a sign plane with n columns, and the type of a low-rank factor. */
 whit_tensor_type whit_plane_type(const whit_tensor_type *type, uint32_t n);
 whit_tensor_type whit_factor_type(uint32_t n_rows, uint32_t n_cols);
-/* Find the plane, or the pair, of a tensor that passed whit_tensor_check; false if it has no such part. */
+/* Find the sign plane, or the low-rank pair, of a tensor that passed whit_tensor_check; false if it has none. */
 bool whit_plane_of(const whit_tensor *w, whit_plane *plane);
 bool whit_low_rank_of(const whit_tensor *w, whit_low_rank_pair *pair);
 
-/* Returns whether a tensor has parts that correct its product. */
+/* Returns whether a tensor has any corrections. */
 static inline bool whit_is_corrected(const whit_tensor *w)
 {
     return w->part_bytes[WHIT_PART_OUTLIERS] || w->part_bytes[WHIT_PART_PLANE] || w->part_bytes[WHIT_PART_FACTOR_A];
 }
 
-/* Gathers column j of x at columns[j] for tokens [0, x->n_tokens), as f32 or as integers times their scale: out
- * (n_tokens, stride). A column that does not exist gives 0. */
+/* Writes to out (n_tokens, stride) the activations of the plane's columns: out[t, j] is column columns[j] of token t of
+ * x, as f32 (integers times their scale). A column that x does not have gives 0. */
 void whit_plane_gather(const whit_plane *plane, const whit_acts *x, float *out, size_t stride);
 
-/* Append a part to an empty buffer. Contents are in the form that whit_codec_pack reads. columns (n) are ascending. */
+/* Append the part of a sign plane, or the two parts of a low-rank pair, to empty buffers. `signs`, `a` and `b` are
+ * content as whit_codec_pack reads it. columns (n) are ascending. */
 whit_status whit_plane_build(const whit_tensor_type *type, const uint16_t *columns, uint32_t n, const whit_rows *signs,
                              const whit_allocator *allocator, whit_buf *out, whit_error *error);
 whit_status whit_low_rank_build(const whit_tensor_type *type, uint32_t rank, const whit_rows *a, const whit_rows *b,
@@ -134,30 +136,31 @@ static inline whit_tensor whit_without_corrections(const whit_tensor *w)
     return codes;
 }
 
-/* Returns whether a type may have corrections; matrices of t2, t5, b1, q2 and l2 may. */
+/* Returns whether a type may have corrections: matrices of t2, t5, b1, q2 and l2. */
 bool whit_may_be_corrected(const whit_tensor_type *type);
-/* Checks the lengths of the parts against the type and the parts' heads. Returns NULL if they are valid, else the
- * error. */
+/* Checks the lengths of the corrections' parts against the type and the parts' heads. Returns NULL if they are valid,
+ * else an error text. */
 const char *whit_corrections_fault(const whit_tensor *w);
 
-/* Adds the corrections of row `row` to its values (n_cols), in this order: value + sign scale for the plane; value =
- * fma(outlier, scale, value); fma(sum of b a, 1, value), where the sum starts at +0 and adds rounded products in
- * ascending order of ranks. */
+/* Adds the corrections of row `row` to its values (n_cols), in this order: value + sign * scale on the plane's columns;
+ * fma(outlier, scale, value); value + the sum over ranks r of b[row, r] * a[r, column], where the sum starts at +0 and
+ * adds rounded products in ascending order of r. */
 void whit_corrections_add_row(const whit_tensor *w, uint32_t row, float *values);
 
-/* Describes one outlier, in the form that whit_outliers_build reads. */
+/* One outlier, as input of whit_outliers_build. */
 typedef struct whit_outlier {
     uint32_t row, col;
     int8_t value;
 } whit_outlier;
 
-/* Appends the part of outliers to an empty buffer: n outliers ordered by row and column, without repetition; scales
- * (n_tiles), f16 values. Returns WHIT_ERROR_LIMIT for more than 255 outliers in a row or more than 65,536 columns. */
+/* Appends the part of n outliers, ordered by row and column without repetition, to an empty buffer; scales (n_tiles)
+ * are values that f16 represents exactly. Returns WHIT_ERROR_LIMIT for more than 255 outliers in a row or more than
+ * 65,536 columns. */
 whit_status whit_outliers_build(const whit_tensor_type *type, const whit_outlier *outliers, size_t n,
                                 const float *scales, whit_buf *out, whit_error *error);
 
-/* Adds the canonical bytes of the corrections to a tensor's digest, after the bytes of its rows: for each part a u32
- * kind, a u64 length and the bytes. Adds nothing if the tensor has no corrections. */
+/* Adds the canonical bytes of the corrections to a tensor's digest, after the bytes of its rows: for each part its
+ * number (u32), its length in bytes (u64) and its bytes. Adds nothing if the tensor has no corrections. */
 void whit_corrections_digest(const whit_tensor *w, whit_hash *hash);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef WHIT_WINDOWS_TERMIOS_H
 #define WHIT_WINDOWS_TERMIOS_H
 enum { TCIFLUSH = 0 };
-/* Forgets what was typed and not yet read. */
+/* Discards input that was typed and not yet read. */
 int tcflush(int fd, int queue);
-/* Sets raw mode: keys arrive as they are typed, including Ctrl-C, and are not echoed. */
+/* Changes the settings to raw mode: keys, including Ctrl-C, are read as soon as they are typed, and are not echoed. */
 void cfmakeraw(struct termios *settings);
 #endif

@@ -8,7 +8,7 @@ struct rlimit {
 };
 enum { RLIMIT_AS = 9, RLIMIT_STACK = 3, RLIMIT_NOFILE = 7 };
 #define RLIM_INFINITY UINT64_MAX
-/* Resources are never limited. */
+/* Reports that no resource is limited. */
 static inline int getrlimit(int what, struct rlimit *limit)
 {
     (void)what;
