@@ -6,15 +6,15 @@
 
 #include <stdint.h>
 
-/* The entries have eight two-bit codes each: 0, 1, 2 stand for 8, 25, 43. */
+/* Each entry has eight two-bit codes, which mean levels: 0, 1, 2 are 8, 25, 43. */
 extern const uint16_t whit_grid_iq2_xxs[256], whit_grid_iq2_xs[512], whit_grid_iq2_s[1024];
-/* The entries have eight two-bit codes each: 0, 1, 2 stand for -1, 0, 1. */
+/* Each entry has eight two-bit codes: 0, 1, 2 are -1, 0, 1. */
 extern const uint16_t whit_grid_iq1_s[2048];
-/* The entries have four three-bit codes each. A code c of iq3_s stands for 2 c + 1; the codes of iq3_xxs stand for 4,
+/* Each entry has four three-bit codes. A code c of iq3_s is the level 2 c + 1; the codes of iq3_xxs are the levels 4,
  * 12, 20, 28, 36, 44, 52, 62. */
 extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
 
-/* The levels that codes of a type stand for, in the order of codes. */
+/* Level of each code, in the order of codes. */
 #define WHIT_GRID_LEVELS_IQ2                                                                                           \
     {                                                                                                                  \
         8, 25, 43                                                                                                      \
@@ -32,8 +32,8 @@ extern const uint16_t whit_grid_iq3_xxs[256], whit_grid_iq3_s[512];
         0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12                                                        \
     }
 
-/* Returns the signs of eight weights from the seven bits that a file stores: the eighth makes the number of set bits
- * even. */
+/* Returns the sign bits of eight weights from the seven bits that a file stores: the eighth bit makes the number of 1
+ * bits even. */
 static inline unsigned whit_grid_signs(unsigned index)
 {
     return index | (unsigned)__builtin_parity(index) << 7;

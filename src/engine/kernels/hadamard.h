@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Computes the Hadamard transform of values in packed caches. A head is cut into chunks whose sizes are powers of two,
- * at most 64, the largest first. Each chunk is transformed by butterflies (lower + upper, lower - upper) at distances
- * 1, 2, 4 ..., and then scaled by a power of two, which rounds nothing: 2^k elements by 2^-floor(k / 2), and in the
- * inverse by 2^-ceil(k / 2). Inputs of rotated matrices have blocks of any power of two (whit_hadamard_row). Plain C,
- * so that compilers vectorise it for every ISA, with the same bits. */
+ * Computes Hadamard transforms: of values in packed caches, and of the inputs of rotated matrices. A head is cut into
+ * chunks whose sizes are powers of two, at most 64, the largest first. Each chunk is transformed by butterflies (lower
+ * + upper, lower - upper) at distances 1, 2, 4 ..., and then scaled by a power of two, which rounds nothing: 2^k
+ * elements by 2^-floor(k / 2), and in the inverse by 2^-ceil(k / 2). The inputs of rotated matrices are transformed in
+ * blocks of any power of two (whit_hadamard_row). Plain C, so that compilers vectorise it for every ISA, with the same
+ * bits. */
 #ifndef WHIT_KERNELS_HADAMARD_H
 #define WHIT_KERNELS_HADAMARD_H
 
@@ -12,7 +13,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Applies butterflies at distances from `first` up to n / 2. */
+/* Applies the butterflies of n elements at distances first, 2 first, 4 first ..., n / 2. */
 static inline __attribute__((always_inline)) void whit_hadamard_butterflies(float *x, const uint32_t n,
                                                                             const uint32_t first)
 {
@@ -31,7 +32,7 @@ static inline __attribute__((always_inline)) void whit_hadamard_chunk(float *x, 
     for (uint32_t i = 0; i < n; i++) x[i] *= scale;
 }
 
-/* Transforms x (n) in place; is_back selects the inverse. */
+/* Transforms the chunks of a head x of n elements in place; is_back selects the inverse. */
 static inline void whit_hadamard(float *x, uint32_t n, bool is_back)
 {
     for (; n >= 64; n -= 64, x += 64) whit_hadamard_chunk(x, 64, 0.125f);
@@ -48,9 +49,9 @@ static inline void whit_hadamard(float *x, uint32_t n, bool is_back)
 #undef CHUNK
 }
 
-/* Transforms each block of a row: out = H (signs x) / sqrt(block), or, if is_back, the inverse out = signs (H x) /
- * sqrt(block). H is Sylvester's matrix; signs (n) are 1 or -1, NULL: all 1. block is a power of two that divides n.
- * `out` may be x. */
+/* Transforms each block of a row of n elements: out = H (signs * x) / sqrt(block), or with is_back the inverse out =
+ * signs * (H x) / sqrt(block). H is Sylvester's Hadamard matrix; signs (n) are 1 or -1, NULL: all 1. `block` is a power
+ * of two that divides n. out may be x. */
 static inline __attribute__((always_inline)) void whit_hadamard_row(const float *x, const float *signs, uint32_t n,
                                                                     uint32_t block, bool is_back, float *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Defines the closed form of a block of the `bitmap` cache: ternary keys and values as two bitmaps each, active and
- * positive (a trit is 0 where it is not active, else 1 where it is positive, else -1). Sums over trits are counts of
- * bits: with codes u of WHIT_KV_BITMAP_PLANES bits, b_i their planes of bit i, and n bits in a word,
+ * Defines the closed form of a block of the `bitmap` cache: ternary keys and values (trits), each as two bitmaps,
+ * active and positive (a trit is 0 where active is 0, else 1 where positive is 1, else -1). Sums over trits are counts
+ * of bits: with codes u of WHIT_KV_BITMAP_PLANES bits, whose bits i form the plane b_i,
  *
  *   sum u t = 255 popcount(positive) - sum over i of 2^i popcount(active & (b_i ^ positive))
  *
@@ -30,7 +30,7 @@ typedef struct whit_kv_bitmap {
     float *units;
     int16_t *middles;
     uint8_t *key_steps, *value_steps;
-    size_t bytes; /* bytes of the block, a multiple of 64 */
+    size_t bytes; /* size of the block, a multiple of 64 */
 } whit_kv_bitmap;
 
 static inline uint32_t whit_kv_bitmap_words(uint32_t head_dim)
@@ -42,7 +42,7 @@ static inline uint32_t whit_kv_bitmap_vectors(uint32_t head_dim)
     return (head_dim + WHIT_KV_BITMAP_LANES - 1) / WHIT_KV_BITMAP_LANES;
 }
 
-/* Returns the arrays of a block. block may be NULL if only `bytes` is needed. */
+/* Returns pointers to the arrays of a block; block may be NULL if only `bytes` is needed. */
 static inline whit_kv_bitmap whit_kv_bitmap_arrays(uint32_t head_dim, const void *block)
 {
     const uintptr_t keys = (uintptr_t)block,
@@ -59,7 +59,7 @@ static inline whit_kv_bitmap whit_kv_bitmap_arrays(uint32_t head_dim, const void
                             .bytes = whit_round_up(key_steps + head_dim - keys, 64)};
 }
 
-/* Distances, in words, from the word of active bits to that of positive bits, of keys and of values. */
+/* Distance in words from a word of active bits to its word of positive bits, for keys and for values. */
 enum { WHIT_KV_BITMAP_KEY_STRIDE = WHIT_KV_PACKED_TOKENS, WHIT_KV_BITMAP_VALUE_STRIDE = WHIT_KV_BITMAP_LANES };
 static inline size_t whit_kv_bitmap_key_word(uint32_t j, uint32_t d)
 {

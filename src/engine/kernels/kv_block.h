@@ -25,13 +25,13 @@
 #define WHIT_KV_BLOCK_TOKENS 64
 #define WHIT_KV_MAX_HEAD_DIM 1024
 
-/* f16: queries become integers up to this bound, so that sums of 512 products with keys fit an int32. */
+/* f16: largest integer of a quantised query, so that sums of 512 products with keys (up to 2047) fit int32. */
 #define WHIT_KV_QUERY_MAX 2047.0f
-/* f16, i8: probabilities become integers up to this bound. For f16 their sum stays below 64 times as much (plus
- * rounding), so that sums of products with values of up to 2047 fit an int32. */
+/* f16, i8: largest integer of a quantised probability. For f16 the sum of these integers is at most about 64 times this
+ * bound (WHIT_KV_PROB_FRACTION), so that sums of products with values of up to 2047 fit int32. */
 #define WHIT_KV_PROB_MAX 16383.0f
-/* f16: the integer WHIT_KV_PROB_MAX represents a group's largest probability, or this fraction of the probabilities'
- * sum if the fraction is larger. */
+/* f16: the integer WHIT_KV_PROB_MAX represents the larger of a group's largest probability and this fraction of the
+ * group's sum of probabilities. */
 #define WHIT_KV_PROB_FRACTION (1 / 64.0f)
 
 static inline size_t whit_kv_elem_bytes(whit_kv_type kv)
@@ -49,7 +49,7 @@ static inline size_t whit_kv_values_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return (size_t)head_dim * WHIT_KV_BLOCK_TOKENS * whit_kv_elem_bytes(kv);
 }
-/* Returns the number of bytes of a block, a multiple of 64; of a packed type, of a closed block. */
+/* Returns the number of bytes of a block (for packed types, of a closed block), a multiple of 64. */
 static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     if (kv == WHIT_KV_BITMAP) return whit_kv_bitmap_arrays(head_dim, NULL).bytes;
@@ -58,7 +58,7 @@ static inline size_t whit_kv_block_bytes(whit_kv_type kv, uint32_t head_dim)
     return whit_kv_keys_bytes(kv, head_dim) + whit_kv_values_bytes(kv, head_dim) + scale_bytes;
 }
 
-/* Holds the arrays of a block; f32 has no scales. */
+/* Pointers to the arrays of a block; f32 has no scales (NULL). */
 typedef struct whit_kv_arrays {
     void *keys, *values;
     float *key_scales, *value_scales;
@@ -76,7 +76,8 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
     return arrays;
 }
 
-/* A query in the form that a cache type's scores need; R is head_dim rounded up to 64:
+/* Return the offset of the scale in a converted query, and the size of the query. A query's form depends on the type of
+ * cache; R is head_dim rounded up to 64:
  *
  *   f32   as it is
  *   i8    codes s8 (R), scale f32, sum of the codes i32
@@ -87,22 +88,22 @@ static inline whit_kv_arrays whit_kv_block_arrays(whit_kv_type kv, uint32_t head
 static inline size_t whit_kv_query_scale_offset(whit_kv_type kv, uint32_t head_dim)
 {
     size_t elems = whit_round_up(head_dim, 64);
-    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* queries for packed types have the form of f16 */
+    return kv == WHIT_KV_I8 ? elems : 4 * elems; /* queries for packed types have the same form as for f16 */
 }
 static inline size_t whit_kv_query_bytes(whit_kv_type kv, uint32_t head_dim)
 {
     return whit_kv_query_scale_offset(kv, head_dim) + (kv == WHIT_KV_F32 ? 0 : 64);
 }
 
-/* Returns the largest code of an f16 query. */
+/* Returns the largest code of an f16 query, so that sums of head_dim products with keys fit int32. */
 static inline float whit_kv_query_max(uint32_t head_dim)
 {
     return head_dim <= 512 ? WHIT_KV_QUERY_MAX : 1023.0f;
 }
 
-/* Returns the scale of numbers that are quantised to integers up to `max`; `largest` has the bits of their largest
- * magnitude. *factor is the number to multiply by before rounding to an integer. A largest magnitude below 2^-100
- * counts as 0; if a number is not finite, the scale is NaN. */
+/* Returns the scale of numbers that are quantised to integers of magnitude up to `max`; `largest` is the bits of their
+ * largest magnitude. A number times *factor, rounded, is its integer. If the largest magnitude is below 2^-100, scale
+ * and factor are 0; if a number is not finite, the scale is NaN. */
 static inline float whit_kv_code_scale(uint32_t largest, float max, float *factor)
 {
     float amax = whit_f32_from_bits(largest);
@@ -114,7 +115,8 @@ static inline float whit_kv_code_scale(uint32_t largest, float max, float *facto
 }
 
 /* Returns the scale (as f32 bits) of f16 numbers whose largest magnitude has the f32 bits `largest`: 0 for 0, NaN if it
- * is not finite. For other scales, whit_kv_f16_factor_bits gives the factor that turns numbers into codes. */
+ * is not finite, else a power of two whose inverse (whit_kv_f16_factor_bits) converts the numbers to integers of up to
+ * 2047. */
 static inline uint32_t whit_kv_f16_scale_bits(uint32_t largest)
 {
     if (largest == 0) return 0;
@@ -126,43 +128,48 @@ static inline uint32_t whit_kv_f16_factor_bits(uint32_t scale)
     return 0x7F000000 - scale;
 }
 
-/* Blocks of one KV head that share a softmax: 256 consecutive positions, by absolute index. A block may be NULL if no
- * query attends to it. */
+/* Group of blocks of one KV head over which a partial softmax is computed: 256 consecutive positions. A block that no
+ * query attends to may be NULL. */
 #define WHIT_KV_GROUP_BLOCKS 4
 #define WHIT_KV_GROUP_TOKENS (WHIT_KV_GROUP_BLOCKS * WHIT_KV_BLOCK_TOKENS)
 typedef struct whit_kv_group {
     const void *blocks[WHIT_KV_GROUP_BLOCKS];
-    /* The following members are used by packed types. */
-    uint32_t closed; /* bit b: blocks[b] is closed; closed blocks come first in the group */
-    /* the sinks (whit_kv_sinks), read instead of the first positions of the sequence's block 0, if that block is in the
-     * group and closed; else NULL */
+    /* Packed types use the next four members. */
+    uint32_t closed; /* bit b is 1 if blocks[b] is closed; a group's closed blocks precede its open ones */
+    /* If the sequence's block 0 is in the group and closed: its sinks (whit_kv_sinks), which are read instead of the
+     * block's first positions; else NULL. */
     const void *sinks;
-    const float *rope;   /* (2 * rope_pairs, 64) the table of whit_kv_packing */
+    const float *rope;   /* (2 * rope_pairs, 64): table of whit_kv_packing */
     uint32_t rope_pairs; /* number of rotated pairs; 0: keys are not rotated */
-    void *converted;     /* whit_kv_converted_bytes, 64-byte aligned: cache of f16 blocks as integers; or NULL */
-    uint32_t valid;      /* bit b: `converted` contains block b. Kernels set it, the caller clears it. */
+    void *converted;     /* f16: memory for blocks converted to integers (whit_kv_converted_bytes, 64-byte aligned),
+                          * or NULL */
+    uint32_t valid;      /* bit b is 1 if `converted` contains block b; kernels set it, and the caller clears it when
+                          * the block changes */
 } whit_kv_group;
 
-/* Returns the number of bytes of a group's keys and values as integers of two one-byte digits. */
+/* Returns the size of whit_kv_group.converted: a group's keys and values as integers of two bytes each. */
 static inline size_t whit_kv_converted_bytes(uint32_t head_dim)
 {
     return (size_t)4 * WHIT_KV_GROUP_TOKENS * head_dim;
 }
 
-/* Holds the rotation of a packed type's keys: for each pair of a head, the table has a row of cosines of the angles
- * from a block's first position to each of its 64 positions; rows of sines follow (whit_kv_offset_table). */
+/* Rotation of a packed type's keys by RoPE within a block. For each pair of a head, `rope` has a row with the cosines
+ * of the angles from the block's first position to its 64 positions; the rows of sines follow
+ * (whit_kv_offset_table). */
 typedef struct whit_kv_packing {
-    const float *rope;   /* (2 * rope_pairs, 64) the table */
-    uint32_t rope_pairs; /* pair i is (i, i + rope_pairs); 0: keys are not rotated, and rope may be NULL */
+    const float *rope;   /* (2 * rope_pairs, 64): cosines, then sines */
+    uint32_t rope_pairs; /* pair i is channels i and i + rope_pairs; 0: keys are not rotated, and rope may be NULL */
 } whit_kv_packing;
 
-/* Holds the positions of a group that one query attends to: [begin, end), empty if begin >= end. */
+/* Positions [begin, end) of a group that a query attends to, counted from the group's first position; empty if begin >=
+ * end. */
 typedef struct whit_kv_span {
     uint16_t begin, end;
 } whit_kv_span;
 
-/* A partial is a softmax over part of the positions, not yet divided: out (head_dim), then maximum and sum. A sum of 0
- * means that no position was seen; `out` is then undefined. */
+/* Returns the number of floats of a partial, which is attention over part of the positions before the division by the
+ * softmax's sum: out (head_dim), then maximum of the scores and sum. A sum of 0 means that it covers no position and
+ * `out` is undefined. */
 static inline size_t whit_kv_partial_elems(uint32_t head_dim)
 {
     return whit_round_up((size_t)head_dim + 2, 16);

@@ -26,14 +26,14 @@
 #include "base/mem.h"
 #include "whit.h"
 
-/* Number of first positions of a sequence, the sinks, which keep the precision of f16. */
+/* Number of sinks: the first positions of a sequence, which keep the precision of f16. */
 #define WHIT_KV_SINKS 4
 
 static inline bool whit_kv_is_packed(whit_kv_type kv)
 {
     return kv >= WHIT_KV_K4V2;
 }
-/* Returns the type of the blocks that tokens are written to. */
+/* Returns the type of open blocks, to which tokens are written. */
 static inline whit_kv_type whit_kv_open_type(whit_kv_type kv)
 {
     return whit_kv_is_packed(kv) ? WHIT_KV_F16 : kv;
@@ -43,22 +43,23 @@ static inline uint32_t whit_kv_key_bits(whit_kv_type kv)
     return kv == WHIT_KV_K4V2 ? 4 : 2;
 }
 /* Returns whether keys are rotated back to the first position of their block before packing. Keys of four bits are as
- * accurate without that, unless the model has a key bias, which RoPE spreads over the channels. */
+ * accurate without rotation, unless the model has a key bias, which RoPE spreads over the channels. */
 static inline bool whit_kv_turns_keys(whit_kv_type kv, bool has_key_bias)
 {
     return kv == WHIT_KV_K2V2 || (kv == WHIT_KV_K4V2 && has_key_bias);
 }
 
-/* Returns whether the codes of keys are multiplied directly, by queries that the keys' steps were multiplied into. */
+/* Returns whether kernels multiply the codes of keys directly, by queries that were first multiplied by the channels'
+ * steps. */
 static inline bool whit_kv_multiplies_codes(whit_kv_type kv, uint32_t rope_pairs)
 {
     return kv == WHIT_KV_K4V2 && !rope_pairs;
 }
-/* Largest integer code of a query that was multiplied by the steps. */
+/* Largest integer code of a query that was multiplied by the channels' steps. */
 #define WHIT_KV_STEPPED_QUERY_MAX 127.0f
 
 enum { WHIT_KV_UNIT_KEY_STEP, WHIT_KV_UNIT_TO_WORD, WHIT_KV_UNIT_WORD, WHIT_KV_UNIT_VALUE_STEP, WHIT_KV_UNITS };
-enum { WHIT_KV_PACKED_TOKENS = 64, WHIT_KV_PACKED_GROUP = 64 /* number of dimensions that share a value's step */ };
+enum { WHIT_KV_PACKED_TOKENS = 64, WHIT_KV_PACKED_GROUP = 64 /* number of dimensions of a value that share a step */ };
 
 typedef struct whit_kv_packed {
     uint32_t *keys;
@@ -92,21 +93,21 @@ static inline whit_kv_packed whit_kv_packed_arrays(whit_kv_type kv, uint32_t hea
                             .bytes = whit_round_up(key_steps + head_dim - keys, 64)};
 }
 
-/* Returns the code of a value. */
+/* Returns the two-bit code of dimension d of the value at position j of a block. */
 static inline uint32_t whit_kv_value_code(const uint8_t *values, uint32_t head_dim, uint32_t j, uint32_t d)
 {
     const uint32_t cell = j / 4 * ((head_dim + 15) / 16) + d / 16;
     return values[(size_t)cell / 4 * 64 + d % 16 * 4 + j % 4] >> cell % 4 * 2 & 3;
 }
 
-/* Holds the sinks of a sequence, for one layer and KV head, as the integers that an f16 block is converted to. The
- * sinks fit into the bytes of a closed block. */
+/* Sinks of a sequence for one layer and KV head, with the integers and scales of an f16 block. Their bytes
+ * (whit_kv_sinks_bytes) are fewer than those of a closed block. */
 typedef struct whit_kv_sinks {
-    int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim) */
-    float *key_scales, *value_scales; /* (WHIT_KV_SINKS) */
+    int16_t *keys, *values;           /* (WHIT_KV_SINKS, head_dim): integers of up to 2047 */
+    float *key_scales, *value_scales; /* (WHIT_KV_SINKS): scale of each position */
 } whit_kv_sinks;
 
-/* Returns the number of bytes of a sequence's sinks, a multiple of 64. */
+/* Returns the size of a sequence's sinks for one layer and KV head, a multiple of 64. */
 static inline size_t whit_kv_sinks_bytes(uint32_t head_dim)
 {
     return whit_round_up(2 * WHIT_KV_SINKS * (sizeof(float) + (size_t)head_dim * sizeof(int16_t)), 64);

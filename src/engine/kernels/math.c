@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/math.h"
 
-#define MAGIC 0x1.8p52 /* the same as WHIT_ROUND_MAGIC, in double precision */
+#define MAGIC 0x1.8p52 /* like WHIT_ROUND_MAGIC, for doubles: adding it rounds to an integer */
 
 static double from_bits(uint64_t bits)
 {
@@ -31,11 +31,11 @@ double whit_exp_f64(double x)
     double shifted = fma(x, 0x1.71547652b82fep+0, MAGIC), n = shifted - MAGIC;
     double r = fma(n, -0x1.62e42fefa39efp-1, x);
     r = fma(n, -0x1.abc9e3b39803fp-56, r);
-    double sum = 1.0 / 6227020800.0; /* 1 / 13! */
+    double sum = 1.0 / 6227020800.0; /* 1 / 13!, the last coefficient of the Taylor series */
     static const double factorials[] = {479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1};
     for (unsigned i = 0; i < 12; i++) sum = fma(sum, r, 1.0 / factorials[i]);
     sum = fma(sum, r, 1.0);
-    /* multiplies in two steps, because 2^n alone may be beyond the range of doubles */
+    /* multiplies by 2^n in two steps, because 2^n alone may be outside the range of normal doubles */
     int64_t power = (int64_t)n, half = power / 2;
     return sum * power_of_two(half) * power_of_two(power - half);
 }
@@ -51,7 +51,7 @@ double whit_log_f64(double x)
     }
     uint64_t bits = to_bits(x);
     exponent += (int64_t)(bits >> 52) - 1023;
-    double m = from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000); /* in [1, 2) */
+    double m = from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000); /* mantissa in [1, 2) */
     if (m > 1.4142135623730951) {
         m *= 0.5;
         exponent++;
@@ -77,7 +77,7 @@ void whit_sincos_f64(double x, double *sine, double *cosine)
     r = fma(n, -0x1.1a62633145c07p-54, r);
     r = fma(n, 0x1.f1976b7ed8fbcp-110, r);
     double z = r * r, s = 0, c = 0;
-    /* Taylor series up to r^17 and r^18: the next terms are below 1e-18 */
+    /* Taylor series up to r^17 for the sine and r^18 for the cosine: the next terms are below 1e-18 */
     static const double sines[] = {355687428096000, 1307674368000, 6227020800, 39916800, 362880, 5040, 120, 6};
     static const double cosines[] = {
         6402373705728000, 20922789888000, 87178291200, 479001600, 3628800, 40320, 720, 24, 2};

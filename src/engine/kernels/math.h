@@ -11,7 +11,8 @@
 
 #include <math.h>
 
-/* A summand: adding it to x with |x| < 2^22 leaves x, rounded half to even, in the low bits of the sum. */
+/* Adding this number to x with |x| < 2^22 leaves x, rounded to an integer with ties to even, in the low bits of the
+ * sum. */
 #define WHIT_ROUND_MAGIC      12582912.0f /* 1.5 * 2^23 */
 #define WHIT_ROUND_MAGIC_BITS 0x4B400000
 
@@ -20,7 +21,7 @@ static inline int32_t whit_round_i32(float x)
     return (int32_t)(whit_f32_bits(x + WHIT_ROUND_MAGIC) - WHIT_ROUND_MAGIC_BITS);
 }
 
-/* Clamps x to the range of int8; NaN stays NaN. */
+/* Clamps x to [-128, 127]; NaN stays NaN. */
 static inline float whit_clamp_i8(float x)
 {
     if (x < -128.0f) return -128.0f;
@@ -28,9 +29,9 @@ static inline float whit_clamp_i8(float x)
     return x;
 }
 
-/* Returns e^x. With x = n ln 2 + r and |r| <= ln 2 / 2, it is e^r times 2^n, where e^r = 1 + r + r^2 P(r) and P
- * interpolates at Chebyshev nodes (relative error 1.1e-8). Below -87 the result is +0, so that no subnormal appears;
- * above 88 it is e^88, so that no infinity does. NaN stays NaN. */
+/* Returns e^x = 2^n e^r, with x = n ln 2 + r, |r| <= ln 2 / 2, and e^r = 1 + r + r^2 P(r), where the polynomial P
+ * interpolates at Chebyshev nodes (relative error 1.1e-8). For x below -87 the result is +0, to avoid subnormals; above
+ * 88 it is e^88, to avoid infinity. NaN stays NaN. */
 #define WHIT_EXP_MAX    88.0f
 #define WHIT_EXP_MIN    (-87.0f)
 #define WHIT_EXP_LOG2E  0x1.715476p+0f
@@ -54,14 +55,14 @@ static inline float whit_exp_f32(float x)
     p = fmaf(p, r, WHIT_EXP_P1);
     p = fmaf(p, r, WHIT_EXP_P0);
     float y = fmaf(p, r * r, r) + 1.0f;
-    /* (n + 127) << 23, from the low bits of `shifted` */
+    /* bits of 2^n: (n + 127) << 23, with n from the low bits of `shifted` */
     float power = whit_f32_from_bits((whit_f32_bits(shifted) - WHIT_ROUND_MAGIC_BITS + 127) << 23);
     return x < WHIT_EXP_MIN ? 0.0f : y * power;
 }
 
-/* Returns 2^x for x <= 0, which attention's weights use. x = n + f with n the whole part, so that f in (-1, 0] is
- * exact. 2^f is a polynomial with the least relative error that a polynomial of degree 5 with value 1 at 0 can have
- * (8.4e-8); it is multiplied by 2^n. Below -126 the result is +0, so that no subnormal appears. NaN stays NaN. */
+/* Returns 2^x for x <= 0, for the weights of attention. x = n + f, where n is x truncated to an integer, so that f in
+ * (-1, 0] is exact. 2^f is approximated by the polynomial of degree 5 with value 1 at 0 that has the least relative
+ * error (8.4e-8), and multiplied by 2^n. For x below -126 the result is +0, to avoid subnormals. NaN stays NaN. */
 #define WHIT_EXP2_MIN (-126.0f)
 #define WHIT_EXP2_P1  0x1.62e3bcp-1f
 #define WHIT_EXP2_P2  0x1.ebe392p-3f
@@ -82,7 +83,7 @@ static inline float whit_exp2_below_0_f32(float x)
     return p * whit_f32_from_bits((uint32_t)(n + 127) << 23);
 }
 
-/* Returns tanh(x): an odd polynomial up to |x| = 0.625, and beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
+/* Returns tanh(x): an odd polynomial for |x| <= 0.625, else 1 - 2 / (e^(2|x|) + 1) with the sign of x. */
 #define WHIT_TANH_SPLIT 0.625f
 #define WHIT_TANH_Q0    (-0x1.555552p-2f)
 #define WHIT_TANH_Q1    0x1.110dd8p-3f
@@ -122,7 +123,7 @@ static inline float whit_erfc_f32(float x)
     return p * t * whit_exp_f32(-(x * x));
 }
 
-/* Returns GELU: x Phi(x) = max(x, 0) - |x| / 2 erfc(|x| / sqrt(2)). */
+/* Returns GELU(x) = x * Phi(x) = max(x, 0) - |x| / 2 * erfc(|x| / sqrt(2)), where Phi is the normal distribution. */
 static inline float whit_gelu_f32(float x)
 {
     float size = fabsf(x), positive = x < 0 ? 0 : x; /* NaN stays NaN */
@@ -133,7 +134,7 @@ static inline float whit_gelu_f32(float x)
  * relative error is about 1e-15 (sincos: absolute error, for |x| < 2^30). */
 double whit_exp_f64(double x);
 double whit_log_f64(double x);                     /* -infinity for x = 0, NaN for x < 0 */
-double whit_pow_f64(double base, double exponent); /* base must be positive */
+double whit_pow_f64(double base, double exponent); /* `base` must be positive */
 void whit_sincos_f64(double x, double *sine, double *cosine);
 
 #endif

@@ -46,10 +46,10 @@ whit_status whit_kernels_select(const whit_cpu *cpu, const char *cap, whit_kerne
         return whit_fail(error, WHIT_ERROR_ARGUMENT,
                          "'%s' is not a CPU level (generic, avx2, avx512, amx, neon, dotprod, i8mm, simd128, rvv)",
                          cap);
-    /* AMX converts a block of f16 to integers before it multiplies. */
+    /* AMX kernels convert blocks of f16 to integers before they multiply. */
     kernels->kv_converts_f16 = whit_isa_allows(kernels->isa, WHIT_ISA_AMX);
     kernels->kv_queries = kernels->kv_converts_f16 ? 256 : 128;
-    kernels->screen_rows = 8; /* for levels that were not measured */
+    kernels->screen_rows = 8; /* value for levels that were not measured */
     if (whit_isa_allows(kernels->isa, WHIT_ISA_AVX2)) kernels->screen_rows = kernels->kv_converts_f16 ? 32 : 64;
     for (size_t i = 0; i < N_ROWS; i++)
         if (whit_kernel_runs(kernels, rows[i].isa, rows[i].features))

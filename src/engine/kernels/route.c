@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Routers of mixtures of experts: computes the experts of a token and their weights from logits. Plain C defines the
- * bits on every level; a token has at most a thousand logits. */
+ * Routes a token in a mixture of experts: computes the token's experts and their weights from the router's logits.
+ * Plain C is used on every level, because a token has at most a thousand logits. */
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
@@ -17,7 +17,8 @@ static void score_softmax(const float *logits, uint32_t n, float *scores)
     for (uint32_t e = 0; e < n; e++) scores[e] /= sum;
 }
 
-/* Inserts each expert before the first one with a smaller rank; if ranks are equal, the earlier expert stays first. */
+/* Finds the n_used experts with the largest ranks (score plus `choice`) by insertion into a sorted list; of equal ranks
+ * the expert with the lower index is first. */
 static void choose_experts(const whit_router *r, const float *scores, uint32_t *experts, float *ranks)
 {
     uint32_t n = 0;

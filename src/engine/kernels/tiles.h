@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Addresses of a tiled matrix's lines and scales, computed once per call. The code does not depend on the ISA. */
+ * Computes the addresses of a tiled matrix's lines and scales; a kernel does this once per call. The code is the same
+ * for every ISA. */
 #ifndef WHIT_KERNELS_TILES_H
 #define WHIT_KERNELS_TILES_H
 
@@ -12,7 +13,7 @@ typedef enum field_kind {
     FIELD_GROUP_F32,
     FIELD_GROUP_F16,
     FIELD_GROUP_U8,
-    FIELD_GROUP_K4, /* from here on a group has one byte or nibble; the order is that of WHIT_SCALE_K4 to K16 */
+    FIELD_GROUP_K4, /* from K4 to E4 a group has one byte or nibble; K4 to K16 are in the order of whit_scale_type */
     FIELD_GROUP_K8,
     FIELD_GROUP_ODD4,
     FIELD_GROUP_E8,
@@ -27,10 +28,12 @@ typedef struct tiles {
     uint64_t tile_bytes;
     field_kind kind;
     uint32_t n_fields;
-    uint32_t group_shift; /* column k is in group k >> group_shift, because group sizes are powers of two */
-    uint32_t scale_bytes; /* number of bytes of the scales before the lines of a block */
-    uint32_t block_cols;  /* columns of a block; 0: scales are not interleaved */
-    uint32_t block_bytes; /* bytes of a block's scales and lines */
+    uint32_t group_shift; /* column k is in group k >> group_shift (group sizes are powers of two); 31 without
+                           * groups */
+    uint32_t scale_bytes; /* bytes of a block's scales, which precede its lines of codes */
+    uint32_t block_cols;  /* columns of a block, which is a set of groups with its scales; 0 if scales are not
+                           * interleaved */
+    uint32_t block_bytes; /* bytes of a block: scales and lines of codes */
     uint32_t block_shift; /* group g is in block g >> block_shift */
     bool has_offset, in_superblocks;
 } tiles;
@@ -67,8 +70,8 @@ static inline tiles tiles_of(const whit_tensor *w)
     return m;
 }
 
-/* Holds the lines with the fields of a group, and the index of the group's first field in these lines. If a group has
- * one byte, the byte's index is first / n_fields. */
+/* Address of the lines that contain a group's fields, and index of the group's first field among a row's fields there.
+ * If a group has one byte, the byte's index is first / n_fields. */
 typedef struct group_fields {
     const uint8_t *lines;
     uint32_t first;
@@ -82,11 +85,11 @@ static inline group_fields group_fields_at(const tiles *m, const uint8_t *tile, 
     return (group_fields){lines, place * m->n_fields};
 }
 
-/* Returns whether steps end at the ends of lines. They do not for t5 outside superblocks, whose period of 20 columns
- * divides no step; i8s is unpacked 128 columns at a time. */
+/* Returns whether every step of the activations ends at the end of a line. Steps of t5 without group scales do not,
+ * because 20 columns, the columns of a line, divide no step; i8s is unpacked 128 columns at a time. */
 static inline bool steps_are_lines(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
-    if (whit_scale_in_superblocks(type->scale_type)) return false; /* superblocks have separate kernels */
+    if (whit_scale_in_superblocks(type->scale_type)) return false; /* scales in superblocks have separate kernels */
     if (type->codec == WHIT_CODEC_I8S) return spec->step % 128 == 0;
     return type->codec != WHIT_CODEC_T5 || type->scale_kind == WHIT_SCALE_GROUP || !spec->step;
 }

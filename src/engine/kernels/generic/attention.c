@@ -34,7 +34,7 @@ void whit_kv_append_f32_generic(void *block, uint32_t slot, uint32_t n, uint32_t
         }
 }
 
-/* Returns the scale of n numbers, which are rounded to f16 first. */
+/* Returns the scale (kv_block.h) of n numbers after rounding to f16. */
 static float f16_scale(const float *x, uint32_t n)
 {
     uint32_t largest = 0;
@@ -60,7 +60,7 @@ void whit_kv_append_f16_generic(void *block, uint32_t slot, uint32_t n, uint32_t
     }
 }
 
-/* Quantises a head like a group of activations. */
+/* Quantises a head of n elements to int8 as one group of activations; returns the scale. */
 static float quantise_head(const float *x, uint32_t n, int8_t *codes)
 {
     whit_acts acts = {.spec = {.kind = WHIT_ACTS_I8, .group = n, .step = n},

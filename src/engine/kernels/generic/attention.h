@@ -10,7 +10,7 @@
 #define BLOCK WHIT_KV_BLOCK_TOKENS
 #define GROUP WHIT_KV_GROUP_TOKENS
 
-/* Arrays of a group's blocks, one entry per block; undefined for blocks outside every query's span. */
+/* Arrays of a group's blocks, one entry per block; undefined for blocks that no query attends to. */
 typedef struct group_arrays {
     whit_kv_arrays of[WHIT_KV_GROUP_BLOCKS];
 } group_arrays;
@@ -23,7 +23,7 @@ static inline group_arrays arrays_of(whit_kv_type type, uint32_t head_dim, const
     return arrays;
 }
 
-/* Returns the sum of x over a span in sixteen virtual lanes. */
+/* Returns the sum of x over a span, in the order of sixteen virtual lanes (lanes.h). */
 static inline float sum_of_span(const float x[GROUP], whit_kv_span span)
 {
     float lanes[WHIT_LANES] = {0};
@@ -31,17 +31,19 @@ static inline float sum_of_span(const float x[GROUP], whit_kv_span span)
     return whit_lanes_sum(lanes);
 }
 
-/* Turns the scores of a span into weights of its values; stores their maximum and sum in the partial. */
+/* Replaces the scores of a span by weights 2^(score - maximum); stores the maximum of the scores and the sum of the
+ * weights in the partial. */
 static inline void softmax_queries(float scores[GROUP], whit_kv_span span, uint32_t head_dim, float *partial)
 {
     float max = scores[span.begin];
     for (uint32_t j = span.begin; j < span.end; j++) max = scores[j] > max ? scores[j] : max;
     for (uint32_t j = span.begin; j < span.end; j++) scores[j] = whit_exp2_below_0_f32(scores[j] - max);
-    partial[head_dim] = max + 0.0f; /* -0 becomes +0, whichever zero was found first */
+    partial[head_dim] = max + 0.0f; /* + 0.0f turns -0 into +0, so that the order of zeros has no influence */
     partial[head_dim + 1] = sum_of_span(scores, span);
 }
 
-/* Quantises n numbers, whose largest magnitude has the bits `largest`, to codes up to `max`; returns the scale. */
+/* Quantises n numbers, whose largest magnitude has the bits `largest`, to codes of magnitude up to `max`; returns the
+ * scale. */
 static inline float codes_of(const float *x, uint32_t n, uint32_t largest, float max, int32_t *codes)
 {
     float factor, scale = whit_kv_code_scale(largest, max, &factor);
@@ -52,7 +54,7 @@ static inline float codes_of(const float *x, uint32_t n, uint32_t largest, float
     return scale;
 }
 
-/* Returns the integer code of an f16: the number divided by the scale and rounded; 0 for a scale of 0. */
+/* Returns the integer code of an f16: the number divided by the scale and rounded; 0 if the scale is 0 or NaN. */
 static inline int32_t f16_code(uint16_t half, float scale)
 {
     float factor = whit_f32_from_bits(whit_kv_f16_factor_bits(whit_f32_bits(scale)));

@@ -24,7 +24,7 @@ void whit_kv_pack_bitmap_generic(const void *open, uint32_t head_dim, const whit
     pack_bitmap(open, head_dim, closed, sinks);
 }
 
-/* Returns the trit at bit `bit` of the words at `word`. */
+/* Returns the trit (-1, 0 or 1) of bit `bit`: word[0] has the active bits, word[stride] the positive bits. */
 static int32_t trit_of(const uint32_t *word, uint32_t stride, uint32_t bit)
 {
     const int32_t is_active = word[0] >> bit & 1, is_positive = word[stride] >> bit & 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Computes attention of one query over a group whose first blocks are closed; the packed caches share this code. Each
- * cache has its own functions to score and sum closed blocks. */
+ * cache has its own functions for the scores and the values of closed blocks (closed_form). */
 #ifndef WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 #define WHIT_KERNELS_GENERIC_ATTENTION_CLOSED_H
 
@@ -14,8 +14,8 @@ static inline float dot_words(const int16_t *words, const uint8_t *query, uint32
     return (float)(int32_t)sum;
 }
 
-/* Holds the positions that a query attends to: [begin, closed) of closed blocks, after the sinks; [open, end) of open
- * blocks. */
+/* Positions of a group that a query attends to: [begin, closed) in closed blocks, without sinks, and [open, end) in
+ * open blocks. Either range is empty if it ends before it begins. */
 typedef struct seen {
     uint32_t begin, closed, open, end;
 } seen;
@@ -30,11 +30,11 @@ static inline seen seen_of(const whit_kv_group *group, whit_kv_span span)
                   .end = span.end};
 }
 
-/* Computes a query's scores at positions [s.begin, s.closed). factor is the scale of the query's codes times the
- * `scale` of kv_attend. `context` is closed_form.context. */
+/* Computes a query's scores at positions [s.begin, s.closed). `factor` is the scale of the query's codes times the
+ * scale of the scores. `context` is closed_form.context. */
 typedef void closed_scores_fn(const void *context, const whit_kv_group *group, seen s, const uint8_t *query,
                               uint32_t head_dim, float factor, float *scores);
-/* Adds the values at positions [s.begin, s.closed), times their weights, to `out`. */
+/* Adds the values at positions [s.begin, s.closed), times their weights, to out (head_dim). */
 typedef void closed_values_fn(const void *context, const whit_kv_group *group, seen s, uint32_t head_dim,
                               const float *weights, float *out);
 typedef struct closed_form {
@@ -87,7 +87,7 @@ static inline void attend_closed(const closed_form *form, const whit_kv_group *g
             partial[d] = fmaf(scores[j] * sinks.value_scales[j], (float)sinks.values[j * head_dim + d], partial[d]);
 }
 
-/* Implements kv_attend (kernels.h) for one group. */
+/* Implements whit_kv_attend_fn (kernels.h). */
 static inline void attend_closed_group(const closed_form *form, const whit_kv_group *group, const uint8_t *queries,
                                        const whit_kv_span *spans, uint32_t n, uint32_t head_dim, float scale,
                                        float *partials, float *into)

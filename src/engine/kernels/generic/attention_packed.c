@@ -58,7 +58,7 @@ void whit_kv_finish_packed_generic(const float *partial, uint32_t head_dim, floa
 
 /* ---- scores --------------------------------------------------------------------------------- */
 
-/* Computes the words (64, head_dim) of a closed block. */
+/* Computes the words (64, head_dim) of the keys of a closed block, as defined at the beginning of this file. */
 static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, const whit_kv_group *group,
                      int16_t *words)
 {
@@ -83,13 +83,14 @@ static void words_of(whit_kv_type type, const void *block, uint32_t head_dim, co
     }
 }
 
-/* Holds the keys of a group's closed blocks, as words. */
+/* Keys of a group's closed blocks, as words. */
 typedef struct packed_group {
     whit_kv_type type;
-    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) words */
+    int16_t words[GROUP * WHIT_KV_MAX_HEAD_DIM]; /* (positions, head_dim) */
 } packed_group;
 
-/* Computes the scores of positions [begin, end) of the group, all in `block`, whose codes are multiplied directly. */
+/* Computes the scores at positions [begin, end) of the group, which are all in `block`, by multiplying the codes of the
+ * keys directly (k4v2 without rotation). */
 static void coded_scores(const void *block, uint32_t begin, uint32_t end, const uint8_t *query, uint32_t head_dim,
                          float factor, float *scores)
 {

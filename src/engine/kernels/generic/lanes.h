@@ -16,8 +16,8 @@ static inline float whit_lanes_sum(float lanes[WHIT_LANES])
     return lanes[0];
 }
 
-/* Returns the bits of the largest magnitude. Compared as integers, the bits of infinity are above those of every
- * number, and the bits of NaN above those of infinity. */
+/* Returns the bits of the largest magnitude of n numbers. Bits are compared as integers, so infinity is above every
+ * number, and NaN above infinity. */
 static inline uint32_t whit_amax_bits(const float *x, uint32_t n)
 {
     uint32_t largest = 0;

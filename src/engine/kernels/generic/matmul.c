@@ -81,9 +81,9 @@ const whit_matmul_kernel whit_matmul_f32_float_16x1_generic = {
 
 /* ---- codes, f32 activations ----------------------------------------------------------------- */
 
-/* Sums of one token within the current scale group. */
+/* Sums of one token and sixteen rows within the current scale group. */
 typedef struct group_sums {
-    lane_floats main, extra; /* q2: sums of s' and of e' */
+    lane_floats main, extra; /* main: sums of code * x, for q2 of s' * x; extra: for q2, sums of e' * x */
     float x;
 } group_sums;
 
@@ -171,7 +171,8 @@ typedef struct step_sums {
     lane_ints main, extra;
 } step_sums;
 
-/* Adds n columns of one token. With planes, a code is s + 2 e, and two sums are computed. */
+/* Adds the products of n columns of one token. For q2 a code is s + 2 e with bits s and e, and the sums of s' q and e'
+ * q are computed, with s', e' = ±1. */
 static void add_i8(step_sums *sums, bool is_q2, const int8_t *codes, const int8_t *q, uint32_t n)
 {
     for (uint32_t j = 0; j < n; j++, codes += ROWS) {
@@ -200,12 +201,13 @@ static void flush_i8(const whit_tensor_type *type, const step_sums *sums, float 
         for (uint32_t r = 0; r < ROWS; r++) acc[r] = fmaf(fields[field][r] * scale_x, (float)sum_q, acc[r]);
 }
 
-/* Sums of one token within 128 columns of a superblock. */
+/* Sums of one token and sixteen rows within 128 columns of a superblock. */
 typedef struct super_sums {
     lane_ints scaled, minima;
 } super_sums;
 
-/* Ends a group: adds its sum times its scales, and the sum of activations times its minima, to the total. */
+/* Ends a group: adds its sums times its integer scales, and the sum of activations times its integer minima, to *total;
+ * clears *sums. */
 static void add_group(super_sums *total, step_sums *sums, int32_t numbers[2][ROWS], int32_t sum_q)
 {
     for (uint32_t r = 0; r < ROWS; r++) {
@@ -224,7 +226,7 @@ static void flush_super(const whit_tensor_type *type, super_sums *total, float s
     memset(total, 0, sizeof *total);
 }
 
-/* Unpacks one token's quaternary activations of columns [k, k + n) to int8. */
+/* Unpacks one token's quaternary activations of columns [k, k + n) to q; returns q. */
 static const int8_t *q2_codes(const whit_acts *x, uint32_t token, uint32_t k, uint32_t n, int8_t *q)
 {
     const uint8_t *signs = x->planes + 2 * token * x->stride, *extras = signs + x->stride;
@@ -316,7 +318,8 @@ static bool accepts_codes_i8(const whit_tensor_type *type, const whit_acts_spec 
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_I8;
 }
 
-/* Accepts every integer codec, because factors of adapters read the same inputs as the matrix. */
+/* Accepts every integer codec, not only b1 and q2, because the factors of adapters are multiplied by the same
+ * activations as the matrix. */
 static bool accepts_planes(const whit_tensor_type *type, const whit_acts_spec *spec)
 {
     return !whit_codec_find(type->codec)->is_float && spec->kind == WHIT_ACTS_Q2;
@@ -337,8 +340,7 @@ const whit_matmul_kernel whit_matmul_i8_codes_16x1_generic = {
     .run = run_codes_i8,
 };
 
-/* Quaternary activations are multiplied as int8 activations of four values; a popcount kernel computes the same
- * integers. */
+/* Unpacks quaternary activations to int8 and multiplies these; a popcount kernel computes the same integers. */
 const whit_matmul_kernel whit_matmul_q2_planes_16x1_generic = {
     .name = "matmul_q2_planes_16x1_generic",
     .min_tokens = 1,

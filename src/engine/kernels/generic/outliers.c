@@ -11,7 +11,7 @@
 
 #define ROWS     WHIT_TILE_ROWS
 #define MOST     32767.0f
-#define AMAX_MIN 0x1p-100f /* the same bound as for int8 activations */
+#define AMAX_MIN 0x1p-100f /* a token whose largest magnitude is below this counts as zero, as with int8 activations */
 
 static float value_of(const whit_acts *x, uint32_t token, uint32_t col)
 {

@@ -6,11 +6,12 @@
 #include "kernels/kernels.h"
 #include "kernels/math.h"
 
-/* A group whose largest magnitude is below this counts as zero, because 127 / amax would overflow. */
+/* A group whose largest magnitude is below this counts as zero, so that 127 / amax does not overflow. */
 #define AMAX_MIN 0x1p-100f
-/* The smallest divisor of W1.58A8, the same as in Hugging Face's code. */
+/* Lower limit of a token's largest magnitude with one scale per token (W1.58A8), as in Hugging Face's code. */
 #define TOKEN_AMAX_MIN 1e-5f
-/* The best step of levels {1, 2} d for a normal distribution is 0.65 sigma; mean |x| is 0.798 sigma. */
+/* For a normal distribution the best step d of the levels d and 2 d is 0.65 sigma, and the mean of |x| is 0.798 sigma;
+ * this is their quotient. */
 #define Q2_STEP_OF_MEAN 0.8125f
 
 static int8_t code_of(float product)
@@ -18,7 +19,7 @@ static int8_t code_of(float product)
     return product != product ? 0 : (int8_t)whit_round_i32(product);
 }
 
-/* Returns the scale of n values; sets *factor to the factor that turns them into codes. */
+/* Returns the scale of n values; a value times *factor, rounded, is its code. */
 static float i8_scale(const float *x, uint32_t n, bool per_token, float *factor)
 {
     uint32_t bits = whit_amax_bits(x, n);
@@ -38,8 +39,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Computes codes by a fixed scale s: x / s, rounded and clamped. A value that is not finite makes the token's scale
- * NaN. */
+/* Quantises a token with the fixed scale s of acts->spec: codes are x / s, clamped and rounded. If a value is not
+ * finite, the token's scale becomes NaN. */
 static void quantise_fixed(const float *x, const whit_acts *acts, uint32_t token)
 {
     int8_t *codes = acts->i8 + token * acts->stride;
@@ -97,7 +98,7 @@ static void quantise_q2(const float *x, const whit_acts *acts, uint32_t token)
             int32_t sum = 0;
             for (uint32_t i = k; i < min_u32(end, k + step); i++) {
                 unsigned sign = !(whit_f32_bits(x[i]) >> 31), large = fabsf(x[i]) > large_from;
-                unsigned extra = large ? sign : !sign; /* equal bits of both planes mean the large magnitude */
+                unsigned extra = large ? sign : !sign; /* equal bits in both planes mean magnitude 2 */
                 unsigned byte = i / 32 * 4 + i % 4, bit = i % 32 / 4;
                 signs[byte] = (uint8_t)(signs[byte] | sign << bit);
                 extras[byte] = (uint8_t)(extras[byte] | extra << bit);

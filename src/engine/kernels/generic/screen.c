@@ -44,11 +44,11 @@ void whit_screen_generic(const whit_tensor *w, const whit_acts *x, uint32_t tile
             screen_tile(w, x, token, tile, logits + token * stride + (size_t)tile * ROWS);
 }
 
-/* Unpacks columns [k, k + n) of a row, in whole groups of eight, k a multiple of 8: four bytes of the high plane and
- * four of the low one at a time. */
+/* Unpacks columns [k, k + n) of a row, eight at a time from four bytes of high nibbles and four of low nibbles. k is a
+ * multiple of 8, and n is rounded up to one. */
 static void row_codes(const uint8_t *high, const uint8_t *low, uint32_t k, uint32_t n, int8_t *codes)
 {
-    const uint32_t nibbles = 0x0F0F0F0F, signs = 0x80808080; /* code = u8 - 128, which flips the sign bit */
+    const uint32_t nibbles = 0x0F0F0F0F, signs = 0x80808080; /* code = u8 - 128 as int8, which flips the highest bit */
     for (uint32_t j = k / 8; j < (k + n + 7) / 8; j++, codes += 8) {
         uint32_t upper = whit_load_u32(high + (size_t)j * WHIT_LINE_BYTES);
         uint32_t lower = whit_load_u32(low + (size_t)j * 4);
@@ -91,7 +91,7 @@ void whit_rescore_generic(const whit_tensor *w, const whit_acts *x, uint32_t tok
     }
 }
 
-/* Inserts `row` at place i or below in a heap of rows with the least logit on top. */
+/* Inserts `row` at index i or below it in a heap of n rows whose first row has the least logit. */
 static void sift_down(const float *logits, uint32_t *rows, uint32_t n, uint32_t i, uint32_t row)
 {
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -116,7 +116,7 @@ uint32_t whit_survive_generic(const whit_tensor *w, const float *logits, float b
     uint32_t n = 0;
     for (uint32_t row = 0; row < w->type.n_rows; row++) {
         if (row % ROWS == 0) whit_tile_fields(w, row / ROWS, 0, fields);
-        /* The comparison is not "less", so that a NaN survives and is noticed. */
+        /* "not less" instead of "greater or equal", so that a NaN survives and is noticed. */
         if (!(fmaf(bound, fabsf(fields[0][row % ROWS]), logits[row]) < threshold)) rows[n++] = row;
     }
     return n;

@@ -45,7 +45,7 @@ static void rotate(float a, float b, float cosine, float sine, float *out_a, flo
     *out_b = fmaf(b, cosine, a * sine);
 }
 
-/* Copies the elements that are not rotated. */
+/* Copies the elements of a head after the rotated ones. */
 static void copy_rest(const float *x, uint32_t head_dim, uint32_t n_pairs, float *out)
 {
     for (uint32_t i = 2 * n_pairs; i < head_dim; i++) out[i] = x[i];

@@ -10,8 +10,8 @@ static uint64_t last_mask(uint32_t n_elems)
     return n_elems % 64 ? ((uint64_t)1 << n_elems % 64) - 1 : ~(uint64_t)0;
 }
 
-/* Adds. Equal signs give +-2. Opposite signs give +-1, which is negative only if -2 meets +1, that is if both extra
- * bits are 0: the sign is the majority of the two signs and (extra a or extra b). */
+/* Adds elements. Equal signs give 2 or -2. Opposite signs give 1 or -1; -1 only for -2 and +1, that is if both extra
+ * bits are 0. So the result's sign is the majority of the two signs and (extra a or extra b). */
 void whit_quat_add_generic(whit_quat_planes out, whit_quat_view a, whit_quat_view b, uint32_t n_words)
 {
     EACH_WORD
@@ -93,7 +93,7 @@ void whit_quat_select_generic(whit_quat_planes out, const uint64_t *mask, whit_q
     }
 }
 
-/* Looks up one bit in a table of sixteen, lane by lane. */
+/* Returns in every lane the bit of `table` whose index is the lane's four bits b3 b2 b1 b0. */
 static uint64_t look_up(uint16_t table, uint64_t b3, uint64_t b2, uint64_t b1, uint64_t b0)
 {
     uint64_t result = 0;
@@ -114,8 +114,9 @@ void whit_quat_map_generic(whit_quat_planes out, const whit_quat_map *map, whit_
     }
 }
 
-/* Computes a dot product. With s' and e' in {-1, 1} a value is (3 s' + e') / 2, so a product is a sum of four products
- * of planes, each of which is n - 2 popcount(xor): 4 n - (9 ss + 3 (se + es) + ee) / 2. */
+/* Computes a dot product. With s' and e' in {-1, 1} an element is (3 s' + e') / 2, so the dot product is a sum of four
+ * dot products of planes, each n - 2 popcount(xor). With the popcounts ss, se, es and ee the result is 4 n - (9 ss + 3
+ * (se + es) + ee) / 2. */
 int64_t whit_quat_dot_generic(whit_quat_view a, whit_quat_view b, uint32_t n_elems)
 {
     uint32_t n_words = whit_quat_words(n_elems);
@@ -131,8 +132,8 @@ int64_t whit_quat_dot_generic(whit_quat_view a, whit_quat_view b, uint32_t n_ele
     return 4 * (int64_t)n_elems - (int64_t)(9 * ss + 3 * mixed + ee) / 2;
 }
 
-/* Computes the dot product in the described form: agreeing and differing lanes of every pair of planes are counted
- * separately. */
+/* Computes the dot product with eight popcounts per word: for every pair of planes, agreeing and differing lanes are
+ * counted separately. */
 int64_t whit_quat_dot8_generic(whit_quat_view a, whit_quat_view b, uint32_t n_elems)
 {
     uint32_t n_words = whit_quat_words(n_elems);

@@ -7,19 +7,19 @@
 #include "base/quat.h"
 #include "base/status.h"
 
-/* Selects the fastest function of each kind that the CPU and the cap allow (cap: a level as in WHIT_CPU; NULL: no
- * cap). */
+/* Selects the fastest function of each kind that the CPU and `cap` allow (a level's name as in the environment variable
+ * WHIT_CPU; NULL: no cap). Returns WHIT_ERROR_ARGUMENT if `cap` is not the name of a level. */
 whit_status whit_quat_select(const whit_cpu *cpu, const char *cap, whit_quat_kernels *kernels, whit_error *error);
 
 /* ---- the described form: a table of two bytes, four lanes in each ----------------------------- */
 
-/* Computes the table of sums. Its index is a's byte times 256 plus b's; a byte has four signs (low) and four extras
- * (high). */
+/* Computes the table of sums of two bytes with four lanes each: the entry at a * 256 + b is the byte of the sums. A
+ * byte has four signs in its low nibble and four extras in its high nibble. */
 #define WHIT_QUAT_TABLE_BYTES 65536
 void whit_quat_table_add(uint8_t table[WHIT_QUAT_TABLE_BYTES]);
-/* Computes out = table[a, b] over n_bytes such bytes; out may be a or b. */
+/* Computes out[i] = table[a[i] * 256 + b[i]] for n_bytes bytes; out may be a or b. */
 void whit_quat_table_run(const uint8_t *table, uint8_t *out, const uint8_t *a, const uint8_t *b, uint32_t n_bytes);
-/* Converts planes to bytes of four lanes; n_elems is a multiple of 4. */
+/* Converts two planes to n_elems / 4 bytes with four lanes each; n_elems is a multiple of 4. */
 void whit_quat_table_pack(whit_quat_view a, uint32_t n_elems, uint8_t *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Operations by a table of 65,536 entries, four lanes at a time, as in the described system. The
- * benchmark compares with them. */
+ * Implements operations by a table of 65,536 entries, four lanes at a time. Only the benchmark uses them, for
+ * comparison. */
 #include "kernels/quat/quat.h"
 
-/* Returns the element of lane k of a byte of four signs and four extras. */
+/* Returns the element in lane k of a byte of four signs and four extras. */
 static int at(unsigned byte, unsigned k)
 {
     return (int)(3 * (byte >> k & 1) + (byte >> (k + 4) & 1)) - 2;
