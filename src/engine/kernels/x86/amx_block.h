@@ -14,7 +14,7 @@ enum { B_TILES = 2, A_TILES = 2, BLOCK_TOKENS = 32 };
 
 typedef int32_t amx_block_sums[A_TILES][B_TILES][AMX_ROWS][16];
 
-/* Returns the tile configuration for n tokens: the rows of A and C end after the last token. */
+/* Returns the tile configuration for n <= 32 tokens: the tiles of A and C have no rows after the last token. */
 static inline amx_config amx_config_for(uint32_t n)
 {
     uint32_t first = n < 16 ? n : 16;
@@ -22,7 +22,7 @@ static inline amx_config amx_config_for(uint32_t n)
     return amx_config_of((const uint32_t[AMX_TILES]){first, first, second, second, first, second, 16, 16});
 }
 
-/* Stores the tiles of C that belong to n_a tiles of A. */
+/* Stores the tiles of C that belong to n_a tiles of A (1 or 2) to c. */
 static inline __attribute__((always_inline)) void amx_store_block(amx_state *amx, const int n_a, amx_block_sums c)
 {
     (void)amx;
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void amx_store_block(amx_state *amx
     amx_written();
 }
 
-/* Multiplies n_a tiles of A by 2 tiles of B, both signed, over n steps, and stores C. */
+/* Multiplies n_a tiles of A by 2 tiles of B, both signed, over n slices of 64 columns, and stores C. */
 static inline __attribute__((always_inline)) void amx_multiply_block(amx_state *amx, const int n_a, const int8_t *q,
                                                                      size_t stride, const uint8_t *b0,
                                                                      const uint8_t *b1, uint32_t n, amx_block_sums c)

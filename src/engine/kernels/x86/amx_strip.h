@@ -20,40 +20,42 @@
 
 enum { C_TILES = 4, STRIP_TOKENS_MAX = 32, SLICE_COLS = 64, STRIP_FAR_BYTES = 2048, STRIP_NEAR_BYTES = 1024 };
 enum { TILE_QUAD_BYTES = 1024, SLICE_BYTES = C_TILES * TILE_QUAD_BYTES };
-/* The two slices of quads are aligned to twice the size of a slice, so that one bit of the address selects between
- * them. */
+/* Scratch for two slices of quads, aligned to twice the size of a slice, so that flipping one bit of an address changes
+ * between them. */
 enum { STRIP_SCRATCH_BYTES = 4 * SLICE_BYTES };
-/* Bytes of lines that are multiplied by all tokens while they are in L2. */
+/* Number of bytes of lines that stay in L2 while they are multiplied by all tokens. */
 enum { STRIP_BLOCK_BYTES = 256 * 1024 };
-/* Number of slices between two stores of tiles: a store is slow if the last one was long ago (matmul_i8_gemv_amx.c). */
+/* Number of slices between two dummy stores of a tile register: a store is slow if the last one was long ago
+ * (matmul_i8_gemv_amx.c). */
 enum { AWAKE_SLICES = 8 };
 
-/* Holds the tiles of a matrix that are multiplied together; if tile_bytes is 0, all are the same tile. */
+/* Tiles of a matrix that are multiplied together. If tile_bytes is 0, they are all the same tile. */
 typedef struct strip {
     uint32_t tile; /* index of the first tile */
-    /* Number of tiles whose outputs exist already, because a strip at the end of a run overlaps the preceding one. */
+    /* Number of tiles at the beginning whose outputs exist already, because the last strip of a run overlaps the
+     * preceding one. */
     uint32_t n_known;
-    size_t tile_bytes; /* distance between the tiles; 0: a single tile */
+    size_t tile_bytes; /* distance between the tiles in bytes; 0: a single tile */
 } strip;
 
-/* Sums of a step that were not yet added to the outputs. */
+/* Sums of a step that are not yet added to the outputs. */
 typedef struct strip_sums {
-    _Alignas(64) int32_t of[C_TILES][AMX_ROWS][16]; /* the tiles C: (tiles of the strip, n_a, 16 tokens, 16 rows) */
+    _Alignas(64) int32_t of[C_TILES][AMX_ROWS][16]; /* the tiles of C: (tiles of the strip, n_a, 16 tokens, 16 rows) */
     __m512 scale[C_TILES], offset[C_TILES];
     strip strip;
     uint32_t step;
-    bool is_first, is_last; /* the step is the first, or the last, of its strip */
+    bool is_first, is_last; /* the step is the first, or the last, step of its strip */
 } strip_sums;
 
 typedef struct strip_work {
     strip_sums sums;
-    __m512 acc[C_TILES][AMX_ROWS]; /* outputs of the steps so far, unless there is only one step */
+    __m512 acc[C_TILES][AMX_ROWS]; /* sums of the outputs over the steps so far; not used with only one step */
     int32_t unused[AMX_ROWS][16];
     tiles m;
     const whit_acts *x;
     float *y;
     size_t y_stride;
-    uint8_t *quads; /* the present slice, unpacked to quads */
+    uint8_t *quads; /* quads of the present slice */
     uint32_t to_wake;
     amx_state amx;
 } strip_work;
@@ -62,12 +64,12 @@ INLINE uint32_t strip_tiles(const int n_a)
 {
     return (uint32_t)(C_TILES / n_a);
 }
-/* Returns the number of bits of a field in a line. For i8s these are the high nibbles, the plane that is screened. */
+/* Returns the number of bits of a code in a line; 4 for i8s, of which only the high nibbles are multiplied. */
 INLINE int strip_bits(const int codec)
 {
     return codec == WHIT_CODEC_I8S ? 4 : whit_codec_bits((unsigned)codec);
 }
-/* Returns the number of bytes of a tile's lines in a slice. */
+/* Returns the number of bytes of one tile's lines in a slice. */
 INLINE uint32_t slice_line_bytes(const int codec)
 {
     return (uint32_t)(SLICE_COLS / 4 * strip_bits(codec) / 8 * WHIT_LINE_BYTES);
@@ -75,8 +77,7 @@ INLINE uint32_t slice_line_bytes(const int codec)
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* Adds rows [begin, end) of a step's C tile c, one token each, to the outputs, and stores the outputs after the last
- * step. */
+/* Adds rows [begin, end) of tile c of C, one token each, to the outputs; after the last step stores the outputs. */
 INLINE void strip_add(const int codec, const int n_a, strip_work *s, const uint32_t c, uint32_t begin, uint32_t end)
 {
     const strip_sums *sums = &s->sums;
@@ -105,7 +106,8 @@ INLINE void strip_add(const int codec, const int n_a, strip_work *s, const uint3
     }
 }
 
-/* Adds a part of a step's sums, one of eight: halves of C tiles, in the order in which the tiles are stored. */
+/* Adds one of eight parts of a step's sums to the outputs: half of a tile of C, in the order in which the tiles are
+ * stored. */
 enum { STRIP_PARTS = 2 * C_TILES };
 INLINE void strip_add_part(const int codec, const int n_a, strip_work *s, const uint32_t part)
 {
@@ -114,7 +116,7 @@ INLINE void strip_add_part(const int codec, const int n_a, strip_work *s, const 
     strip_add(codec, n_a, s, c, part % 2 ? half : 0, part % 2 ? n : half);
 }
 
-/* Selects the step whose sums are added next. */
+/* Sets s->sums to the step of the strip `of` whose sums are stored next: loads its scales and offsets. */
 INLINE void strip_expect(const int n_a, strip_work *s, const strip *of, uint32_t step)
 {
     strip_sums *sums = &s->sums;
@@ -133,16 +135,16 @@ INLINE void strip_expect(const int n_a, strip_work *s, const strip *of, uint32_t
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* The place of the next slice, and the lines to be prefetched: addresses for the first tile, and the distances to the
- * other tiles. */
+/* Position of the next slice, and lines to prefetch: addresses in the first tile of a strip, and distances to its other
+ * tiles. */
 typedef struct strip_ahead {
-    const uint8_t *start, *far; /* start: first tile of the slice's strip; far: lines STRIP_FAR_BYTES ahead */
+    const uint8_t *start, *far; /* `start`: first tile of the slice's strip; `far`: lines STRIP_FAR_BYTES ahead */
     size_t at;                  /* offset of the slice's lines in a tile */
     uint32_t k;                 /* first column of the slice */
     size_t tile_bytes, far_tile_bytes;
 } strip_ahead;
 
-/* Unpacks the lines from byte `begin` to `end` of the next slice of tile j, and prefetches a line for each of them. */
+/* Unpacks bytes [begin, end) of the lines of tile j in the next slice, and prefetches as many later lines. */
 INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead *ahead, const uint32_t j,
                          uint8_t *quads, const uint32_t begin, const uint32_t end)
 {
@@ -156,7 +158,11 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
     for (uint32_t l = begin; l < end; l += WHIT_LINE_BYTES) {
         uint8_t *const to = quads + j * TILE_QUAD_BYTES + l * (uint32_t)n_quads;
         __m512i line = load_line(lines + l);
-        __asm__ volatile("" : "+v"(line) : : "memory"); /* otherwise the line would be loaded once for each field */
+        __asm__ volatile(""
+                         : "+v"(line)
+                         :
+                         : "memory"); /* prevents the compiler from loading the line once for each
+                                                         * field */
         prefetch_l2(far + l);
         prefetch_l1(lines + l + STRIP_NEAR_BYTES);
         if (has_levels)
@@ -168,8 +174,8 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
     }
 }
 
-/* Multiplies: C tile c += A tile 4 or 5 times B tile b. With two tiles of A, each product is followed by unpacking half
- * of a tile's lines. */
+/* Multiplies tile register c of C += tile register 4 or 5 (A) times tile register b (B). Each product is followed by
+ * unpacking a tile's lines of the next slice, or half of them with two tiles of A. */
 #define STRIP_PRODUCT(c, b)                                                                                            \
     {                                                                                                                  \
         const uint32_t j = (c) / (uint32_t)n_a, a = (c) % (uint32_t)n_a,                                               \
@@ -190,7 +196,8 @@ INLINE void strip_unpack(const int codec, const strip_work *s, const strip_ahead
         }                                                                                                              \
     }
 
-/* Multiplies a slice, unpacks the next one, and adds four parts of the sums of the previous step, from `part` on. */
+/* Multiplies a slice, unpacks the next one, and adds parts [part, part + 4) of the previous step's sums to the outputs.
+ * `begins`: the slice is the first of its step. */
 INLINE void strip_multiply(const int codec, const int n_a, const bool begins, strip_work *s, const int8_t *q,
                            const strip_ahead *ahead, const uint32_t part)
 {
@@ -214,13 +221,14 @@ INLINE void strip_multiply(const int codec, const int n_a, const bool begins, st
 }
 #undef STRIP_PRODUCT
 
-/* Returns the number of bytes of a tile before its first line of codes. */
+/* Returns the byte offset of a tile's first line of codes. */
 INLINE size_t strip_first_line(const tiles *m)
 {
     return m->block_cols ? m->scale_bytes : 0;
 }
 
-/* Multiplies all steps of a strip; the strip `after` follows it. */
+/* Multiplies all steps of the strip `now`; `after` is the following strip, whose first slice is unpacked at the end.
+ * *has_sums: s->sums contains sums to add. */
 INLINE void strip_run_one(const int codec, const int n_a, strip_work *s, const strip *now, const strip *after,
                           bool *has_sums)
 {
@@ -265,7 +273,7 @@ INLINE void strip_run_one(const int codec, const int n_a, strip_work *s, const s
     }
 }
 
-/* Multiplies tiles [begin, end) by at most 16 n_a tokens. */
+/* Multiplies tiles [begin, end) by the tokens of s->x, at most 16 n_a. */
 INLINE void strip_run_tokens(const int codec, const int n_a, strip_work *s, uint32_t begin, uint32_t end)
 {
     amx_state *amx = &s->amx;
@@ -289,7 +297,7 @@ INLINE void strip_run_tokens(const int codec, const int n_a, strip_work *s, uint
             after.tile = tiles_min(tile, end - n_tiles);
             after.n_known = tile - after.tile;
         } else
-            after.tile = tiles_min(end, n_all - n_tiles); /* probably the worker's next run */
+            after.tile = tiles_min(end, n_all - n_tiles); /* probably the first strip of the worker's next call */
         strip_run_one(codec, n_a, s, &now, &after, &has_sums);
         now = after;
     }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* GCC's macros pass the stride as a long, which has only half of a register's bits where long has 32 (Windows). */
+/* GCC's macros pass the stride as a long, which on Windows has 32 bits instead of the register's 64. */
 #if defined(_tile_loadd_internal) && __SIZEOF_LONG__ < 8
 #undef _tile_loadd_internal
 #undef _tile_stream_loadd_internal
@@ -26,20 +26,21 @@
 
 enum { AMX_TILES = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
 
-/* Compiler barrier: GCC's tile loads do not declare that they read memory, so earlier stores could move after them. */
+/* Compiler barrier between stores and tile loads: GCC's tile loads do not declare that they read memory, so the
+ * compiler could move earlier stores after them. */
 static inline void amx_written(void)
 {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Holds the operand of LDTILECFG. */
+/* Operand of LDTILECFG. */
 typedef struct amx_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } amx_config;
 
-/* Returns a configuration of tiles with the given numbers of rows. Nothing is read or written at rows after these. */
+/* Returns a configuration in which tile i has rows[i] rows. Loads and stores do not access rows after these. */
 static inline amx_config amx_config_of(const uint32_t rows[AMX_TILES])
 {
     amx_config config = {.palette = 1};
@@ -54,8 +55,8 @@ static inline amx_config amx_whole_tiles(void)
     return amx_config_of((const uint32_t[AMX_TILES]){16, 16, 16, 16, 16, 16, 16, 16});
 }
 
-/* AMX_NAME and AMX_LEVEL are the name and the level in a kernel's descriptor; the model runs wherever unpacking
- * runs. */
+/* AMX_NAME and AMX_LEVEL give the name and the level of a kernel's descriptor; the model needs only AVX-512, for
+ * unpacking. */
 #if defined(WHIT_AMX_MODEL)
 #define AMX_NAME(name) name##_model
 #define AMX_LEVEL      WHIT_ISA_AVX512
@@ -86,7 +87,8 @@ static inline void amx_model_store(const amx_state *state, int t, void *to, size
     for (int r = 0; r < state->rows[t]; r++)
         memcpy((uint8_t *)to + (size_t)r * stride, state->tile[t][r], AMX_ROW_BYTES);
 }
-/* Computes c (m x n int32) += a (m x 64 int8) times b (16 quads of 64 uint8, or int8). */
+/* Computes c += a b, where c is (rows, 16) int32, a is (rows, 64) int8, and b is 16 quads of 64 uint8, or int8 if
+ * is_signed. */
 static inline void amx_model_multiply(amx_state *state, int c, int a, int b, int is_signed)
 {
     for (int m = 0; m < state->rows[c]; m++) {
@@ -117,7 +119,7 @@ typedef struct amx_state {
 static inline void amx_begin(amx_state *state, const amx_config *config)
 {
     state->none = 0;
-    /* makes the compiler write the whole struct: GCC assumes that LDTILECFG reads only eight bytes */
+    /* makes the compiler store the whole struct: GCC assumes that LDTILECFG reads only its first eight bytes */
     __asm__ volatile("" : : "r"(config) : "memory");
     _tile_loadconfig(config);
 }

@@ -21,39 +21,40 @@
 
 whit_kv_attend_fn AMX_NAME(whit_kv_attend_i8_amx), AMX_NAME(whit_kv_attend_f16_amx);
 
-/* Number of queries per pass, one tile, and the smallest number of queries in a call for which AMX is faster. */
+/* Number of queries per pass, which fill a tile; smallest number of queries of a call for which AMX is faster. */
 #define PASS  TILE_QUERIES
 #define LEAST 16
-/* The dimensions of a head must be a multiple of CHUNK_DIMS, a tile's width, and at most MOST_DIMS. */
+/* The size of a head must be a multiple of CHUNK_DIMS, the width of a tile, and at most MOST_DIMS. */
 #define CHUNK_DIMS 64
 #define MOST_DIMS  256
-#define QUAD_BYTES (4 * BLOCK) /* bytes of four dimensions of a block's keys */
+#define QUAD_BYTES (4 * BLOCK) /* bytes of four dimensions of a block's keys (i8) */
 #define TILE_BYTES (AMX_ROWS * AMX_ROW_BYTES)
 
 typedef int32_t tile_sums[4][AMX_ROWS][16];
 
-/* Factors that merge a pass's partials into the existing ones: for each query, those of the old and of the new
- * partial. */
+/* Factors that merge a pass's new partials into the old ones: old * old_factor + new * new_factor, for each query. */
 typedef struct merge_factors {
     _Alignas(64) float old_factor[PASS], new_factor[PASS];
-    __mmask16 has_old[PASS], stores[PASS]; /* for each query, masks for its rows of lanes: all bits set or 0 */
+    __mmask16 has_old[PASS], stores[PASS]; /* for each query a mask of lanes, all ones or 0: there is an old partial;
+                                            * the merged partial is stored */
 } merge_factors;
 
 typedef struct workspace {
     softmax_state s;
     merge_factors merge;
     tile_sums sums[2];
-    int8_t queries[2 * PASS * MOST_DIMS]; /* copy of the queries, if they do not fill a tile */
-    uint8_t *keys[2], *values[2];         /* f16: high and low digits in tiles, in the group's cache */
+    int8_t queries[2 * PASS * MOST_DIMS]; /* copy of the queries' digits, if the queries do not fill a tile */
+    uint8_t *keys[2], *values[2];         /* f16: high and low digits as tiles, in whit_kv_group.converted */
 } workspace;
 
 /* ---- f16 to digits -------------------------------------------------------------------------- */
 
-/* Stores four rows of sixteen codes, in the low sixteen bits of lanes, as quads of their digits. */
+/* Splits four rows of sixteen codes, in the low sixteen bits of lanes, into two 7-bit digits, and stores the quads of
+ * high digits and of low digits. */
 INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
 {
     const vi even = vi_set(0x00FF00FF), sevens = vi_set(0x7F7F7F7F);
-    enum { PICK = 0xCA }; /* a ? b : c */
+    enum { PICK = 0xCA }; /* truth table of a ? b : c */
     const vi first = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[0], vi_shift_left(rows[2], 16));
     const vi second = _mm512_mask_blend_epi16(0xAAAAAAAA, rows[1], vi_shift_left(rows[3], 16));
     const vi low_bytes = _mm512_ternarylogic_epi32(even, first, _mm512_slli_epi16(second, 8), PICK);
@@ -63,8 +64,8 @@ INLINE void store_digits(const vi rows[4], uint8_t *high, uint8_t *low)
     vi_store(high, high_bytes);
 }
 
-/* Convert the keys of a block to digits in tiles of 64 dimensions by sixteen positions, and the values to
- * tiles of 64 positions by sixteen dimensions. */
+/* Convert the keys of an f16 block to digits in tiles of 64 dimensions by sixteen positions, and the values to digits
+ * in tiles of 64 positions by sixteen dimensions. */
 static void digits_of_keys(const whit_kv_arrays *kv, uint32_t head_dim, uint8_t *high, uint8_t *low)
 {
     for (uint32_t j = 0; j < BLOCK; j += 16) {
@@ -95,7 +96,7 @@ static void digits_of_values(const whit_kv_arrays *kv, uint32_t head_dim, uint8_
     }
 }
 
-/* Converts the blocks that any query of the call attends to and that the group's cache does not contain yet. */
+/* Converts the blocks that a query of the call attends to and that group->converted does not contain yet. */
 static void digits_of_group(const pass *all, whit_kv_group *group, workspace *own)
 {
     const size_t block_bytes = (size_t)BLOCK * all->head_dim;
@@ -132,12 +133,13 @@ INLINE void store_sums(amx_state *amx, const int n, tile_sums sums)
     if (n == 4) AMX_STORE(amx, 3, sums[3], 64);
 }
 
-/* A start_fn multiplies the tiles of job i into sums. A finish_fn computes the results of job i from its sums. */
+/* A start_fn multiplies the tiles of job i and stores their sums in `sums`. A finish_fn computes the results of job i
+ * from the sums. */
 typedef void start_fn(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums);
 typedef void finish_fn(const pass *t, workspace *own, uint32_t i, const tile_sums sums);
 
-/* Runs jobs as a software pipeline: the tiles of one job are multiplied while the sums of the previous job are
- * processed. */
+/* Runs jobs [begin, end) as a software pipeline: the tiles of one job are multiplied while the sums of the previous job
+ * are processed. */
 INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t begin, uint32_t end, start_fn *start,
                      finish_fn *finish)
 {
@@ -149,20 +151,21 @@ INLINE void run_jobs(const pass *t, workspace *own, amx_state *amx, uint32_t beg
     }
 }
 
-/* Returns a tile of the queries' digits: `bytes` bytes from offset `at` of each query. */
+/* Returns the address of the queries' digits as rows of a tile, *stride bytes apart: `bytes` bytes from offset `at` of
+ * each query. */
 INLINE const int8_t *query_tile(const pass *t, workspace *own, size_t at, size_t bytes, size_t *stride)
 {
     const uint8_t *queries = t->queries + at;
     *stride = t->query_bytes;
     if (t->n == PASS) return (const int8_t *)queries;
-    /* Rows after the last query are left undefined: their results are ignored. */
+    /* Rows after the last query stay undefined, because their results are ignored. */
     *stride = bytes;
     for (uint32_t i = 0; i < t->n; i++) memcpy(own->queries + i * bytes, queries + i * t->query_bytes, bytes);
     amx_written();
     return own->queries;
 }
 
-/* Loads the digits of block b's probabilities into tiles 4 and 5. */
+/* Loads the high digits of block b's probabilities into tile register 4, and the low digits into tile register 5. */
 INLINE void load_probs(const workspace *own, amx_state *amx, uint32_t b)
 {
     (void)amx;
@@ -177,7 +180,8 @@ INLINE float *outputs_of(const pass *t)
     return t->into ? t->into : t->partials;
 }
 
-/* Merges sixteen sums of query r's values into the outputs of the groups before. */
+/* Merges sixteen sums of values of query r into `out`, which has the outputs of earlier groups, or stores them if
+ * t->into is NULL. */
 INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *out, vi sums)
 {
     const vf values = vf_mul(vf_from_ints(sums), vf_set(own->s.unit[r]));
@@ -191,8 +195,9 @@ INLINE void put_values(const pass *t, const workspace *own, uint32_t r, float *o
         vf_fma(old, vf_set(own->merge.old_factor[r]), vf_mul(values, vf_set(own->merge.new_factor[r]))));
 }
 
-/* Stores the maxima and sums of the pass with its outputs, and computes the factors with which kv_merge would merge
- * them. For a query that saw no position before, 0 * -0 + 1 * value gives the value exactly, even -0. */
+/* Stores the maximum and sum of each query with its outputs, and computes the factors with which kv_merge would merge
+ * the outputs. For a query without an old partial, old_factor is -0 and new_factor 1: 0 * -0 + 1 * value is the value
+ * exactly, even -0. */
 INLINE void plan_merge(const pass *t, workspace *own)
 {
     const softmax_state *s = &own->s;
@@ -222,7 +227,7 @@ INLINE void plan_merge(const pass *t, workspace *own)
     }
 }
 
-/* Turns scores into digits of probabilities. i8 values are code + 128, so the sum of the integers is needed. */
+/* Computes the softmax of a pass as digits of probabilities, and prepares merging. */
 INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 {
     softmax_tile(t, kv, &own->s);
@@ -231,7 +236,7 @@ INLINE void softmax_pass(const pass *t, const whit_kv_type kv, workspace *own)
 
 /* ---- i8 ------------------------------------------------------------------------------------- */
 
-/* Starts a job, which is the scores of a block. */
+/* Starts job i: the scores of block i. */
 INLINE void start_scores_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     size_t stride;
@@ -257,7 +262,7 @@ INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const ti
     const uint8_t *scale = t->queries + whit_kv_query_scale_offset(WHIT_KV_I8, t->head_dim);
     for (uint32_t r = 0; r < t->n; r++, scale += t->query_bytes) {
         const vf factor = vf_set(whit_load_f32(scale) * t->scale);
-        const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* keys are code + 128 */
+        const vi bias = vi_set(128 * (int32_t)whit_load_u32(scale + 4)); /* the keys contain code + 128 */
         for (uint32_t v = 0; v < BLOCK / 16; v++)
             vf_store(&own->s.scores[r][i * BLOCK + 16 * v],
                      vf_mul(vf_from_ints(vi_sub(vi_load(sums[v][r]), bias)),
@@ -265,7 +270,7 @@ INLINE void finish_scores_i8(const pass *t, workspace *own, uint32_t i, const ti
     }
 }
 
-/* Starts a job, which is the values of 32 dimensions. */
+/* Starts job i: the weighted sums of values in dimensions [32 i, 32 i + 32). */
 INLINE void start_values_i8(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t row_bytes = 4 * (size_t)t->head_dim;
@@ -287,7 +292,7 @@ INLINE void finish_values_i8(const pass *t, workspace *own, uint32_t i, const ti
 {
     float *out = outputs_of(t) + i * 32;
     for (uint32_t r = 0; r < t->n; r++, out += t->partial_elems) {
-        const vi bias = vi_set(128 * own->s.total[r]); /* values are code + 128 */
+        const vi bias = vi_set(128 * own->s.total[r]); /* the values contain code + 128 */
         for (uint32_t v = 0; v < 2; v++) {
             vi sum = vi_add(vi_shift_left(vi_load(sums[v][r]), 7), vi_load(sums[2 + v][r]));
             put_values(t, own, r, out + 16 * v, vi_sub(sum, bias));
@@ -297,7 +302,8 @@ INLINE void finish_values_i8(const pass *t, workspace *own, uint32_t i, const ti
 
 /* ---- f16 ------------------------------------------------------------------------------------ */
 
-/* Multiplies two digits by two: tile 0 sums high * high, tile 1 both mixed products, tile 2 low * low. */
+/* Multiplies the two digits of A (tiles 4 high, 5 low) by the two of B (6 high, 7 low): tile 0 sums high * high, tile 1
+ * both mixed products, tile 2 low * low. */
 INLINE void multiply_digits(amx_state *amx)
 {
     (void)amx;
@@ -313,7 +319,7 @@ INLINE vi sum_of_digits(const tile_sums sums, uint32_t r)
     return vi_add(vi_shift_left(upper, 7), vi_load(sums[2][r]));
 }
 
-/* Starts a job, which is the scores of sixteen positions. */
+/* Starts job i: the scores of positions [16 i, 16 i + 16). */
 INLINE void start_scores_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     const size_t digit_bytes = t->head_dim;
@@ -340,7 +346,7 @@ INLINE void finish_scores_f16(const pass *t, workspace *own, uint32_t i, const t
             vf_mul(vf_from_ints(sum_of_digits(sums, r)), vf_mul(vf_set(whit_load_f32(scale) * t->scale), key_scales)));
 }
 
-/* Starts a job, which is the values of sixteen dimensions. */
+/* Starts job i: the weighted sums of values in dimensions [16 i, 16 i + 16). */
 INLINE void start_values_f16(const pass *t, workspace *own, amx_state *amx, uint32_t i, tile_sums sums)
 {
     zero_sums(amx, 3);

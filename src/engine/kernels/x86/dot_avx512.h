@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* Broadcasts four activations to every lane. */
+/* Returns the four activations at q in every lane. */
 static inline __m512i broadcast_quad(const int8_t *q)
 {
     __m512i quad;
@@ -17,14 +17,14 @@ static inline __m512i broadcast_quad(const int8_t *q)
     return quad;
 }
 
-/* Returns acc plus the products of a line with four activations. */
+/* Adds to every lane of acc the products of the four unsigned bytes of `line` with the four activations of `quad`. */
 static inline __m512i add_quad_products(__m512i acc, __m512i line, __m512i quad)
 {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(line), "v"(quad));
     return acc;
 }
 
-/* Returns acc plus the products of a line with the four activations at q, which the same instruction loads. */
+/* Does the same as add_quad_products for the four activations at q, which the product's instruction loads itself. */
 static inline __m512i add_products(__m512i acc, __m512i line, const int8_t *q)
 {
     __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(acc) : "v"(line), "m"(*(const int32_t *)(const void *)q));

@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-/* Returns acc plus four products of an unsigned and a signed byte in every lane. */
+/* Adds to every lane of acc the four products of an unsigned byte of u8 and a signed byte of i8. */
 static inline __m256i whit_dot_vex(__m256i acc, __m256i u8, __m256i i8)
 {
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc) : "x"(u8), "x"(i8));

@@ -5,17 +5,17 @@
  *   microtile    MR = 16 rows x NR = 1 or 2 tokens; from three tokens on MR = 32 (two tiles side by
  *                side, so that four activations loaded once serve two products: else loads are the
  *                limit) x NR = 4. More tokens are more passes, whose lines are in the cache
- *   KC           a step: as far as neither scale changes, else all of K
+ *   KC a step: the columns over which neither scale changes, at most K
  *   registers    4 sums per token (of t5 one for every digit), from three tokens on 2 per token and
  *                tile; no register is added to twice in a line, which its latency would double
  *   L1, L2       lines prefetched from memory, first to L2, then to L1, and the activations; outputs go
  *                past the caches: to be written there a line would have to be fetched first, in between
  *                the weights
  *
- * The weights are read once, from memory, so the work per line of 64 bytes must be small.
- * Therefore fields of a byte are masked but not shifted: bits [b j, b j + b) of every byte go as they
- * stand into VPDPBUSD and accumulate in a register of their own, which is shifted down by b j once
- * per step. Shifts are exact, since every sum in that register is a multiple of 2^(b j).
+ * The weights are read once, from memory, so the work per line of 64 bytes must be small. Therefore fields of a byte
+ * are masked but not shifted: bits [b j, b j + b) of every byte go as they stand into VPDPBUSD and accumulate in a
+ * register of their own, which is shifted down by b j once per step. Shifts are exact, since every sum in that register
+ * is a multiple of 2^(b j).
  *
  *   t2   L & 0x03, L & 0x0C, L & 0x30, L & 0xC0            four registers per token
  *   t5   digits by seven look-ups (tiles_avx512.h), which need no shift
@@ -46,7 +46,7 @@ INLINE void prefetch_ahead(const prefetch_distances *ahead, const uint8_t *line)
     prefetch_l1(line + ahead->l1_bytes);
 }
 
-/* Adds four k of each of n tokens of x, times a field of every plane. */
+/* Adds to register r of each sum the products of a field of every plane with four columns of n tokens. */
 INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PLANES], const __m512i fields[PLANES],
                        const int8_t *q, size_t stride)
 {
@@ -62,7 +62,8 @@ INLINE void add_fields(const int n, const int planes, const int r, sums acc[][PL
     }
 }
 
-/* Adds a line of every plane whose bytes have 8 / bits fields; `first` is the register of the first field. */
+/* Adds the products of one line of every plane with n tokens; a byte of a line has 8 / bits fields, and `first` is the
+ * register of the first field. */
 INLINE void add_line(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
                      const int first, const uint8_t *const lines[PLANES], const int8_t *q, size_t stride)
 {
@@ -82,7 +83,7 @@ INLINE void add_line(const int bits, const int n, const int planes, const int re
     }
 }
 
-/* Adds n_lines lines of every plane `line_stride` bytes apart. */
+/* Adds the products of n_lines lines of every plane, which are line_stride bytes apart. */
 INLINE void add_lines(const int bits, const int n, const int planes, const int registers, sums acc[][PLANES],
                       const prefetch_distances *ahead, const uint8_t *const from[PLANES], const size_t line_stride,
                       const int8_t *q, size_t stride, uint32_t n_lines)
@@ -118,7 +119,7 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers, con
             lines[p] += WHIT_LINE_BYTES;
         }
 #pragma GCC unroll 5
-        for (int d = 0; d < 5; d++) { /* looked up as late as possible, to save registers */
+        for (int d = 0; d < 5; d++) { /* digits are looked up as late as possible to save registers */
             __m512i fields[PLANES];
 #pragma GCC unroll 2
             for (int p = 0; p < planes; p++) fields[p] = t5_look_up(tables, &keys[p], d);
@@ -127,7 +128,8 @@ INLINE void add_t5_lines(const int n, const int planes, const int registers, con
     }
 }
 
-/* Adds the last 8 columns of a half superblock, after its six t5 lines: two fields of a t2 line. */
+/* Adds the products of the last 8 columns of a half superblock of t5, which follow its six t5 lines: two fields of a t2
+ * line. */
 INLINE void add_t5_rest(const int n, const int planes, const int registers, sums acc[][PLANES],
                         const uint8_t *const lines[PLANES], const int half, const int8_t *q, size_t stride)
 {
@@ -142,7 +144,7 @@ INLINE void add_t5_rest(const int n, const int planes, const int registers, sums
     }
 }
 
-/* Adds n_lines lines of l2, all of one scale group. */
+/* Adds the products of n_lines lines of l2, all of one scale group. */
 INLINE void add_l2_lines(const int n, const int planes, const int registers, sums acc[][PLANES],
                          const __m512i levels[PLANES], const prefetch_distances *ahead,
                          const uint8_t *const from[PLANES], const int8_t *q, size_t stride, uint32_t n_lines)
@@ -177,7 +179,7 @@ INLINE __m512i total(const int codec, const int registers, const sums *acc)
     return sum;
 }
 
-/* Adds the products of columns [k, end) to acc, half a superblock at a time. */
+/* Adds the products of columns [k, end) of t5 in superblocks to acc, half a superblock at a time. */
 INLINE void add_t5_superblocks(const int n, const int planes, const int registers, const tiles *m, const t5_tables *t5,
                                sums acc[][PLANES], const prefetch_distances *ahead, const uint8_t *const start[PLANES],
                                const int8_t *q, size_t stride, uint32_t k, uint32_t end)
@@ -198,7 +200,7 @@ INLINE void add_t5_superblocks(const int n, const int planes, const int register
     }
 }
 
-/* Multiplies n_tiles tiles by n <= PASS_TOKENS tokens from t on. */
+/* Multiplies n_tiles tiles by tokens [t, t + n), n <= PASS_TOKENS. */
 INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, const tiles *m, const t5_tables *t5,
                            const whit_acts *x, const uint32_t tile[PLANES], uint32_t t, float *y, size_t y_stride)
 {
@@ -286,7 +288,7 @@ INLINE void multiply_tiles(const int codec, const int n, const int n_tiles, cons
     }
 }
 
-/* Multiplies n_tiles tiles by all tokens; a second pass finds their lines in the cache. */
+/* Multiplies n_tiles tiles by all tokens; after the first pass their lines are in the cache. */
 INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, const t5_tables *t5, const whit_acts *x,
                             const uint32_t tile[PLANES], float *y, size_t y_stride)
 {
@@ -301,8 +303,8 @@ INLINE void multiply_passes(const int codec, const int n_tiles, const tiles *m, 
     }
 }
 
-/* Multiplies tiles in order, or pairs of a tile of the first half and a tile of the second, so that each half is read
- * sequentially. */
+/* Multiplies tiles in order, or from PAIR_TOKENS tokens on pairs of a tile of the first half and a tile of the second
+ * half, so that each half is read sequentially. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride)
 {
@@ -341,7 +343,8 @@ INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint3
     };
 
 MATMUL(t2, T2, UINT32_MAX)
-MATMUL(t5, T5, 127) /* stands after 64x6, which takes steps that end within lines from fewer tokens on */
+MATMUL(t5, T5, 127) /* in the table after the 64x6 kernel, which accepts steps that end within lines and is selected
+                     * for such steps from fewer tokens on */
 MATMUL(b1, B1, UINT32_MAX)
 MATMUL(q2, Q2, UINT32_MAX)
 MATMUL(i4, I4, UINT32_MAX)

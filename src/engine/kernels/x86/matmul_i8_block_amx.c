@@ -17,28 +17,28 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { CACHED_BYTES = 768 * 1024 };
-/* Larger outputs are written by non-temporal stores. */
+/* Outputs of more bytes than this are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 
-/* Holds the context of a call. A slot is an unpacked tile. Slots are the tiles from first_tile on; with a gate, slot 2
- * i is tile first_tile + i of the gate, and slot 2 i + 1 is the same tile of the gated matrix. */
+/* State of a call. A slot is an unpacked tile: slot i is tile first_tile + i. With a gate, slot 2 i is tile first_tile
+ * + i of the gate, and slot 2 i + 1 the same tile of the gated matrix. */
 typedef struct work {
-    tiles m[2];         /* the matrix, or the gate and the gated matrix; m[1] equals m[0] without a gate */
+    tiles m[2];         /* with a gate, the gate and the gated matrix; else twice the matrix */
     whit_gate_fn *gate; /* NULL: a plain product */
     const whit_acts *x;
-    const uint8_t *quads; /* slots, `slot_quads` bytes apart */
+    const uint8_t *quads; /* quads of the slots, slot_quads bytes apart */
     size_t slot_quads, tile_quads;
     uint32_t first_tile;
-    __m512 *fields;        /* (n_slots, n_steps, n_fields) */
-    float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS) scales and sums of the activations of the present tokens */
+    __m512 *fields;        /* (n_slots, n_steps, n_fields): fields of the scales */
+    float *scales, *sum_q; /* (n_steps, BLOCK_TOKENS): scales and sums of q of the present tokens */
     float *y;
     size_t y_stride;
-    bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* the outputs exceed the cache, so they are written by non-temporal stores */
+    bool adds;    /* outputs are added to y instead of overwriting it */
+    bool streams; /* outputs are written by non-temporal stores, because they exceed the cache */
     amx_state amx;
 } work;
 
-/* Returns the number of bytes of one unpacked tile. */
+/* Returns the number of bytes of one plane of an unpacked tile. */
 static size_t tile_quads_bytes(uint32_t n_cols)
 {
     return (size_t)quads_written(n_cols) * WHIT_LINE_BYTES;
@@ -50,7 +50,8 @@ static uint32_t cached_tiles(uint32_t n_cols, int planes)
     return n < B_TILES ? B_TILES : n / B_TILES * B_TILES;
 }
 
-/* Converts unsigned numbers to the codes that they represent, so that sums need no correction. */
+/* Replaces the unsigned numbers u of n_bytes of quads by the codes that they represent, so that sums need no
+ * correction. */
 INLINE void sign_quads(const int codec, uint8_t *quads, size_t n_bytes)
 {
     const __m512i bias = _mm512_set1_epi8((char)whit_codec_bias((unsigned)codec));
@@ -87,15 +88,15 @@ INLINE void unpack_fields_of(const work *s, uint32_t slot)
             *to++ = load_field(m, tile, m->codes + tile * m->tile_bytes, step * step_cols >> m->group_shift, f);
 }
 
-/* Sums of one step that were not added to the outputs yet. */
+/* Sums of one step that are not yet added to the outputs. */
 typedef struct pending {
     _Alignas(64) amx_block_sums sums;
-    const __m512 *field[B_TILES]; /* fields of the step's group, for both tiles of rows */
-    const float *scales, *sum_q;  /* (BLOCK_TOKENS) of the step's activations */
+    const __m512 *field[B_TILES]; /* fields of the step's group for both tiles of rows */
+    const float *scales, *sum_q;  /* (BLOCK_TOKENS): scales and sums of q of the step's activations */
 } pending;
 
-/* Adds rows [begin, begin + n_rows) of C tile c, one token each, to the outputs out (tiles of rows, BLOCK_TOKENS). For
- * q2, both tiles of a token are added if c is even. */
+/* Adds rows [begin, begin + n_rows) of tile c of C, one token each, to out (tiles of rows, BLOCK_TOKENS). For q2, an
+ * even c adds the sums of both planes; an odd c repeats that and is not used. */
 INLINE void add_rows(const int codec, const bool has_offset, const pending *p, const uint32_t c, const uint32_t begin,
                      const uint32_t n_rows, __m512 *out)
 {
@@ -118,8 +119,9 @@ INLINE void add_rows(const int codec, const bool has_offset, const pending *p, c
     }
 }
 
-/* Adds part `part` of N_PARTS of a whole block's pending sums: C tiles in the order in which they are stored. Those of
- * q2 are added from the time when both tiles of a token are stored. */
+/* Adds part `part` of N_PARTS of a whole block's pending sums, half a tile of C at a time in the order in which the
+ * tiles are stored. For q2 the first half of the parts adds nothing, because both tiles of a token must be stored
+ * first. */
 enum { N_PARTS = 8 };
 INLINE void add_part(const int codec, const bool has_offset, const pending *p, const uint32_t part, __m512 *out)
 {
@@ -130,7 +132,7 @@ INLINE void add_part(const int codec, const bool has_offset, const pending *p, c
         add_rows(codec, has_offset, p, (part - N_PARTS / 2) / 2 * B_TILES, part % 2 * half, half, out);
 }
 
-/* Adds all pending sums of n tokens. */
+/* Adds all pending sums of n tokens and n_tiles tiles to out. */
 INLINE void add_all(const int codec, const bool has_offset, const pending *p, uint32_t n_tiles, uint32_t n, __m512 *out)
 {
     for (uint32_t c = 0; c < A_TILES * B_TILES; c++) {
@@ -140,7 +142,7 @@ INLINE void add_all(const int codec, const bool has_offset, const pending *p, ui
     }
 }
 
-/* Records the addresses of a step's fields and of its activation scales. */
+/* Sets the addresses of a step's fields and of its activations' scales and sums in *p. */
 INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slots, uint32_t step)
 {
     for (uint32_t b = 0; b < B_TILES; b++)
@@ -149,11 +151,11 @@ INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slo
     p->sum_q = s->sum_q + (size_t)step * BLOCK_TOKENS;
 }
 
-/* Stores C tile c, which has the sums of the preceding step, and clears it. */
+/* In the first slice of a step: stores tile c of C, which has the sums of the preceding step, and clears it. */
 #define BEGIN(c)                                                                                                       \
     if (i == 0 && !is_first) AMX_STORE(amx, c, last->sums[(c) / B_TILES][(c) % B_TILES], 64);                          \
     if (i == 0) AMX_ZERO(amx, c);
-/* Adds a part of the sums of the step before, while tiles are multiplied. */
+/* Adds a part of the sums p of an earlier step to the outputs while tiles are multiplied. */
 #define ADD(j)                                                                                                         \
     if (p && 4 * i + (j) < N_PARTS) {                                                                                  \
         amx_written();                                                                                                 \
@@ -161,7 +163,8 @@ INLINE void expect_step(const work *s, pending *p, uint32_t slot, uint32_t n_slo
         amx_written();                                                                                                 \
     }
 
-/* Multiplies one step of 64 n columns for a whole block of tokens, and adds the sums of the step before. */
+/* Multiplies one step of n slices of 64 columns for a whole block of tokens. Stores the sums of the preceding step to
+ * *last, and adds the sums *p of the step before that (NULL: none) to out. */
 INLINE void multiply_step(const int codec, const bool has_offset, const bool is_first, amx_state *amx, const int8_t *q,
                           size_t stride, const uint8_t *b0, const uint8_t *b1, uint32_t n, pending *last,
                           const pending *p, __m512 *out)
@@ -193,7 +196,8 @@ INLINE void multiply_step(const int codec, const bool has_offset, const bool is_
 #undef BEGIN
 #undef ADD
 
-/* Writes the outputs of a pair of slots and n tokens from t on; with a gate, f(gate) times the gated outputs. */
+/* Writes the outputs of n_slots slots from `slot` on and tokens [t, t + n); with a gate, the gated product of the two
+ * slots. */
 INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32_t t, uint32_t n, __m512 *out)
 {
     if (s->gate) {
@@ -216,8 +220,7 @@ INLINE void write_outputs(const work *s, uint32_t slot, uint32_t n_slots, uint32
     }
 }
 
-/* Multiplies n tokens from t on (n <= 16 n_a) by two planes of quads: those of two slots, or both planes of one slot of
- * q2. */
+/* Multiplies tokens [t, t + n), n <= 16 n_a, by two planes of quads: two slots, or both planes of one slot of q2. */
 INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a, work *s, uint32_t slot,
                           uint32_t n_slots, uint32_t t, uint32_t n)
 {
@@ -257,7 +260,7 @@ INLINE void multiply_pair(const int codec, const bool has_offset, const int n_a,
     write_outputs(s, slot, n_slots, t, n, out);
 }
 
-/* Multiplies all slots by the tokens [t, t + n), n <= 32. */
+/* Multiplies all slots by tokens [t, t + n), n <= 32. */
 INLINE void multiply_tokens(const int codec, const bool has_offset, work *s, uint32_t n_slots, uint32_t t, uint32_t n)
 {
     const uint32_t pair = codec == WHIT_CODEC_Q2 ? 1 : 2;
@@ -313,7 +316,7 @@ INLINE void run_tiles(const int codec, const bool has_offset, work *s, uint32_t 
     if (s->streams) _mm_sfence();
 }
 
-/* Multiplies w alone, or w as the gate of `gated`. */
+/* Multiplies x by w, or with `gate` not NULL by w as the gate and by the matrix `gated`. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_tensor *gated, whit_gate_fn *gate, bool adds,
                 const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
@@ -337,14 +340,13 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         2 * sizeof(float) * BLOCK_TOKENS * n_steps;
 }
 
-/* Returns whether steps are whole tiles of 64 columns. */
+/* Returns whether steps consist of whole slices of 64 columns. */
 static bool accepts_steps(const whit_acts_spec *spec)
 {
     return spec->kind == WHIT_ACTS_I8 && spec->step % 64 == 0;
 }
 
-/* Defines the functions of a codec and their variants; run_gated is NULL for q2, because a tile of q2 is already two
- * planes. */
+/* Defines the kernel of a codec; run_gated is NULL for q2, because a tile of q2 already has two planes. */
 #define MATMUL(lower, upper, gated_fn)                                                                                 \
     static bool accepts_##lower(const whit_tensor_type *type, const whit_acts_spec *spec)                              \
     {                                                                                                                  \

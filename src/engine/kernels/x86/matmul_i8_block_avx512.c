@@ -2,7 +2,7 @@
  * Computes GEMM of coded weights and int8 activations with AVX-512 and VNNI.
  *
  *   microtile    MR = 64 rows (four tiles; of q2 two tiles of two planes) x NR = 6 tokens
- *   KC           a step: as far as neither scale changes, else the whole of K
+ *   KC a step: the columns over which neither scale changes, at most K
  *   registers    24 sums, 4 weights, 1 activation; 4 loads and 6 broadcasts for 24 VPDPBUSD
  *   L1           activations of the six tokens
  *   L2           unpacked quads of the four planes, 64 bytes per k, and their scales as floats: they
@@ -16,7 +16,7 @@ INLINE int planes_per_tile(const int codec)
     return codec == WHIT_CODEC_Q2 ? 2 : 1;
 }
 
-/* Adds the products of n_quads quads of PLANES planes and n columns. */
+/* Computes the sums of products of n_quads quads of PLANES planes with n tokens. */
 INLINE void add_quads(const int n, __m512i sums[TOKENS][PLANES], const uint8_t *quads, const int8_t *q, size_t stride,
                       uint32_t n_quads)
 {
@@ -42,8 +42,8 @@ INLINE void add_quads(const int n, __m512i sums[TOKENS][PLANES], const uint8_t *
         for (int p = 0; p < PLANES; p++) sums[c][p] = acc[c][p];
 }
 
-/* Unpacks the scales of tile i of a group of tiles, STEP_FIELDS floats per step: a line per plane, then a
- * line of offsets per tile. */
+/* Unpacks the scales of tile `tile`, which is tile i of a block, to its place in `fields`, STEP_FIELDS floats per step:
+ * a line for each plane of the block, then a line of offsets for each tile. */
 INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, uint32_t tile, uint32_t i, float *fields)
 {
     const uint32_t planes = (uint32_t)planes_per_tile(codec);
@@ -58,7 +58,7 @@ INLINE void unpack_scales(const int codec, const tiles *m, const whit_acts *x, u
     }
 }
 
-/* Ends a step: adds its integer sums, multiplied by their scales, to out (n, PLANES, 16). */
+/* Ends a step: adds its integer sums times their scales, and its offsets, to out (n, PLANES, 16). */
 INLINE void flush(const int codec, const int n, const tiles *m, const whit_acts *x, uint32_t t, uint32_t step,
                   const float *fields, __m512i sums[TOKENS][PLANES], float *out)
 {
@@ -99,13 +99,13 @@ INLINE void multiply_block(const int codec, const int n, const tiles *m, const w
     for (int c = 0; c < n; c++)
         for (int i = 0; i < PLANES; i++) {
             _mm512_store_ps(out + (c * PLANES + i) * WHIT_TILE_ROWS, _mm512_setzero_ps());
-            /* Prefetch the line that is needed at the end of the block. */
+            /* Prefetches the line of outputs that is written at the end of the block. */
             if ((uint32_t)i < n_tiles) __builtin_prefetch(y + (size_t)c * y_stride + (size_t)i * WHIT_TILE_ROWS, 1);
         }
     for (uint32_t step = 0, k = 0; step < x->n_steps; step++, fields += STEP_FIELDS) {
         uint32_t end = tiles_min(k + step_cols, x->n_cols), n_quads = (end - k + 3) / 4;
         add_quads(n, sums, quads + (size_t)k / 4 * PLANES * WHIT_LINE_BYTES, q + k, x->stride, n_quads);
-        /* otherwise gcc 12 makes a copy of the pointer, and moves it every step */
+        /* prevents gcc 12 from copying the pointer in every step */
         __asm__("" : "+r"(out) : : "memory");
         flush(codec, n, m, x, t, step, fields, sums, out);
         k = end;
@@ -172,8 +172,9 @@ static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *
         .run = run_##lower,                                                                                            \
     };
 
-/* For fewer tokens the 16x4 kernels of matmul_i8_avx512.c are faster, because they unpack no weights except those of
- * i8s (measured on Zen 4). Those of t5 refuse steps that end within lines, so 64x6 stands before them. */
+/* The last argument is the smallest number of tokens. For fewer tokens the 16x4 kernels of matmul_i8_avx512.c are
+ * faster, because they unpack no weights except i8s (measured on Zen 4). The 16x4 kernel of t5 refuses steps that end
+ * within lines, so the 64x6 kernel precedes it in the table. */
 MATMUL(t2, T2, 128)
 MATMUL(t5, T5, 17)
 MATMUL(b1, B1, 128)

@@ -15,14 +15,14 @@
 #include "kernels/x86/unpack_avx512.h"
 
 enum { C_TILES = 4, CHUNK_LINES = 16, MAX_TOKENS = 16, FAR_BYTES = 8192, NEAR_BYTES = 1024 };
-/* A store of a tile register takes 0.3 us if the last one was 0.8 us ago, which is about the time in which a tile
- * arrives from memory. A dummy store every few chunks keeps stores fast. */
+/* A store of a tile register takes 0.3 us if the last store was 0.8 us ago, which is about the time in which a tile of
+ * the matrix arrives from memory. A dummy store after this number of chunks keeps stores fast. */
 enum { AWAKE_CHUNKS = 3 };
 /* Bytes of a chunk's quads: at most five quads per line. */
 enum { CHUNK_BYTES = 5 * CHUNK_LINES * WHIT_LINE_BYTES };
 
-/* Unpacks n lines to quads. The barriers prevent the compiler from loading a line twice and from moving
- * prefetches together, which would delay all of their lines. */
+/* Unpacks n lines to quads. The barriers prevent the compiler from loading a line twice and from moving prefetches
+ * together, which would delay all prefetched lines. */
 INLINE void unpack_lines(const int codec, const t5_tables *t5, const uint8_t *line, uint32_t n, uint8_t *out)
 {
     const int quads = quads_of_line(codec);
@@ -50,7 +50,7 @@ INLINE void unpack_chunk(const int codec, const t5_tables *t5, const tiles *m, u
         unpack_lines(codec, t5, m->codes + tile * m->tile_bytes + (size_t)first * WHIT_LINE_BYTES, n, out);
 }
 
-/* Multiplies tile i of a chunk, if the matrix extends that far in k. */
+/* Multiplies tile i of a chunk of quads, if the matrix has these columns. */
 #define STEP(i, c, a, b)                                                                                               \
     if (i < n_b) {                                                                                                     \
         AMX_LOAD(amx, b, quads + (i)*AMX_ROWS * AMX_ROW_BYTES, AMX_ROW_BYTES);                                         \
@@ -68,8 +68,8 @@ INLINE void multiply_chunk(amx_state *amx, const uint8_t *quads, const int8_t *q
     STEP(4, 0, 4, 6)
 }
 
-/* Does the same for a whole chunk. Before each multiplication it unpacks a part of the next chunk, which begins at
- * `line` and is whole, too. */
+/* Does the same as STEP for a whole chunk, but before the multiplication unpacks a part of the next chunk, which begins
+ * at `line` and is also whole. */
 #define UNPACK_AND_STEP(i, c, a, b)                                                                                    \
     if (i < n_b) {                                                                                                     \
         const uint32_t begin = CHUNK_LINES * (i) / n_b, end = CHUNK_LINES * ((i) + 1) / n_b;                           \
@@ -113,7 +113,8 @@ INLINE void put_outputs(const int codec, amx_state *amx, const tiles *m, const w
     }
 }
 
-/* Multiplies at most MAX_TOKENS tokens. Unpacking stays one chunk ahead, also across tiles. */
+/* Multiplies tiles [tile_begin, tile_end) by at most MAX_TOKENS tokens. Unpacking is one chunk ahead of multiplying,
+ * also from one tile to the next. */
 INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit_acts *x, uint32_t tile_begin,
                      uint32_t tile_end, float *y, size_t y_stride, uint8_t *quads)
 {
@@ -156,7 +157,7 @@ INLINE void multiply(const int codec, amx_state *amx, const tiles *m, const whit
     }
 }
 
-/* Multiplies any number of tokens, sixteen at a time. */
+/* Multiplies tiles [tile_begin, tile_end) by any number of tokens, sixteen at a time. */
 INLINE void run(const int codec, const whit_tensor *w, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end,
                 float *y, size_t y_stride, uint8_t *quads)
 {

@@ -24,7 +24,7 @@
 enum { TABLE_BYTES = 32, LINE_TABLES = 8, LINE_TABLE_BYTES = LINE_TABLES * TABLE_BYTES };
 enum { TILES_MAX = 2, WORD_LINES = 4, LOOKUP_EXCESS = 1024 };
 
-/* A line is prefetched twice: near from L2, and far in the next two tiles. */
+/* A line is prefetched twice: at the near distance from L2, and from memory as a line of the next two tiles. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
 static inline uint32_t plane_lines(uint32_t n_cols)
@@ -34,10 +34,10 @@ static inline uint32_t plane_lines(uint32_t n_cols)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* Computes the two tables of four activations, given as bytes of a dword. */
+/* Computes the two tables (T mod 32, then T / 32) of four activations, which are the bytes of `quad`. */
 INLINE void make_table(int32_t quad, uint8_t *out)
 {
-    /* word n has bits 0 and 1 of n, or bits 2 and 3 */
+    /* the two bytes of word n are bits 0 and 1 of n, or bits 2 and 3 */
     const __m256i first = _mm256_setr_epi16(0x0000, 0x0001, 0x0100, 0x0101, 0x0000, 0x0001, 0x0100, 0x0101, 0x0000,
                                             0x0001, 0x0100, 0x0101, 0x0000, 0x0001, 0x0100, 0x0101);
     const __m256i second = _mm256_setr_epi16(0x0000, 0x0000, 0x0000, 0x0000, 0x0001, 0x0001, 0x0001, 0x0001, 0x0100,
@@ -79,8 +79,8 @@ INLINE __m256i look_up_bytes(const uint8_t *table, __m256i index)
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), index);
 }
 
-/* Loads a line of each tile: every byte of columns[c] is byte c of a dword, 16 bytes of tile 0 and then 16 of tile 1 in
- * the order in which VPUNPCKLBW and VPUNPCKHBW separate the tiles. */
+/* Loads a line of each tile. The bytes of columns[c] are byte c of each row's dword: 16 rows of tile 0 and 16 of tile
+ * 1, in an order in which VPUNPCKLBW and VPUNPCKHBW separate the tiles. */
 INLINE void load_columns(const int n_tiles, const uint8_t *line, size_t tile_bytes, __m256i columns[4])
 {
     const __m256i by_column =
@@ -101,7 +101,8 @@ INLINE void load_columns(const int n_tiles, const uint8_t *line, size_t tile_byt
     columns[3] = _mm256_unpackhi_epi64(high[0], high[n_tiles - 1]);
 }
 
-/* Adds n_lines lines, at most WORD_LINES, of each of n_tiles tiles to words; prefetches as many from `ahead` on. */
+/* Adds the look-ups of n_lines lines (at most WORD_LINES) of each of n_tiles tiles to `words`; prefetches as many lines
+ * from `ahead` on. */
 INLINE void add_lines(const int n_tiles, __m256i words[TILES_MAX], const uint8_t *line, const uint8_t *ahead,
                       const size_t line_stride, size_t tile_bytes, const uint8_t *table, uint32_t n_lines)
 {
@@ -130,7 +131,7 @@ INLINE void add_lines(const int n_tiles, __m256i words[TILES_MAX], const uint8_t
     }
 }
 
-/* Computes the sums of 2 T over a step's n_lines lines. */
+/* Computes the sums of 2 T over the n_lines lines of a step for n_tiles tiles. */
 INLINE void sum_step(const int n_tiles, vi sums[TILES_MAX], const uint8_t *line, const uint8_t *ahead,
                      const size_t line_stride, size_t tile_bytes, const uint8_t *table, uint32_t n_lines)
 {
@@ -148,7 +149,7 @@ INLINE void sum_step(const int n_tiles, vi sums[TILES_MAX], const uint8_t *line,
     }
 }
 
-/* Loads a field of a group; as_usual: one of n_fields in f16, without a test of its kind. */
+/* Loads a field of a group. as_usual: groups have n_fields fields in f16, so the kind of scales need not be tested. */
 INLINE vf load_scale(const bool as_usual, const int n_fields, const tiles *m, uint32_t tile, uint32_t group,
                      const int field)
 {
@@ -160,7 +161,7 @@ INLINE vf load_scale(const bool as_usual, const int n_fields, const tiles *m, ui
     return place % 2 ? vf_high_f16(lanes) : vf_low_f16(lanes);
 }
 
-/* Multiplies n_tiles tiles by a token. as_usual: scales are f16 in groups, without offsets. */
+/* Multiplies n_tiles tiles by token t. as_usual: scales are f16 per group, without offsets. */
 INLINE void multiply(const int codec, const bool as_usual, const int n_tiles, const tiles *m, const whit_acts *x,
                      uint32_t tile, uint32_t t, const uint8_t *table, float *y)
 {
