@@ -27,16 +27,17 @@
 enum { HALF_BYTES = 128, LINE_TABLE_BYTES = 2 * HALF_BYTES };
 enum { TOKENS_MAX = 2, TILES_MAX = 2 };
 
-/* A line is prefetched twice, as in matmul_i8_avx512.c; with two tiles, the far prefetch is in the next two tiles. */
+/* A line is prefetched twice: at the far distance from memory into L2 (with two tiles, from the next two tiles), at the
+ * near distance from L2 into L1. */
 enum { FAR_BYTES = 8192, NEAR_BYTES = 192 };
 
-/* Describes a token's initial sums, one per step, and the tables of its lines. */
+/* A token's initial sums, one per step, and the tables of its lines. */
 typedef struct lookup {
     const int32_t *starts;
     const uint8_t *tables;
 } lookup;
 
-/* Returns the number of lines in a plane of any codec. */
+/* Returns the number of lines of one plane of b1 or q2 for n_cols columns. */
 static inline uint32_t plane_lines(uint32_t n_cols)
 {
     return lines_of(WHIT_CODEC_B1, n_cols);
@@ -60,21 +61,21 @@ static inline lookup lookup_at(const whit_acts *x, uint32_t t, const uint8_t *sc
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* Computes the tables of sixteen activations: quads[c] are the four activations 4i + c. */
+/* Computes the tables of sixteen activations: the four bytes of quads[c] are activations c, 4 + c, 8 + c and 12 + c. */
 INLINE void make_tables(const int32_t quads[4], uint8_t *out)
 {
-    /* lane n has the bits of n, as bytes */
+    /* the four bytes of lane n are the four bits of n */
     const __m512i bits =
         _mm512_and_si512(_mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                             _mm512_set1_epi32(0x00204081)),
                          _mm512_set1_epi32(0x01010101));
-    /* moves entry 4 n + (0, 2, 1, 3) to 16 c + n */
+    /* byte 16 c + n of the result is byte 4 n + (0, 2, 1, 3)[c] of the source */
     const __m512i order = _mm512_add_epi8(
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)),
         _mm512_setr_epi32(0, 0, 0, 0, 0x02020202, 0x02020202, 0x02020202, 0x02020202, 0x01010101, 0x01010101,
                           0x01010101, 0x01010101, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
     const __m512i offset = _mm512_set1_epi32(512);
-    __m512i pair[2]; /* T of quads 2 i and 2 i + 1, as words of a lane */
+    __m512i pair[2]; /* lane n of pair[i] has T[2 i][n] in its low word and T[2 i + 1][n] in its high word */
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) {
         pair[i] = _mm512_dpbusd_epi32(offset, bits, _mm512_set1_epi32(quads[2 * i + 1]));
@@ -89,7 +90,8 @@ INLINE void make_tables(const int32_t quads[4], uint8_t *out)
     _mm512_store_si512(out + 64, _mm512_permutexvar_epi8(order, low));
 }
 
-/* Computes n_halves tables from 64 activations, which must be readable even if a row needs fewer tables. */
+/* Computes n_halves tables of sixteen activations each; 64 activations at q must be readable, also if fewer are
+ * needed. */
 INLINE void make_line_tables(const int8_t *q, uint32_t n_halves, uint8_t *out)
 {
     const __m512i columns = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
@@ -118,7 +120,8 @@ static void prepare_tables(const whit_acts *x, void *scratch)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Multiplies and adds; volatile, so that prefetches stay interleaved with the sums. */
+/* Adds products of unsigned and signed bytes to acc (VPDPBUSD); volatile, so that the compiler keeps prefetches between
+ * the sums. */
 INLINE __m512i add_bytes(__m512i acc, __m512i bytes, __m512i weights)
 {
     __asm__ volatile("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(bytes), "v"(weights));
@@ -129,8 +132,8 @@ typedef struct sums {
     __m512i high, low;
 } sums;
 
-/* Adds n_lines lines `line_stride` bytes apart of each of n_tiles tiles, whose lines lie tile_bytes
- * apart; prefetches as many lines from `ahead` on. */
+/* Adds the look-ups of n_lines lines, line_stride bytes apart, of each of n_tiles tiles, tile_bytes apart, for n_tokens
+ * tokens; prefetches as many lines from `ahead` on. */
 INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX][TOKENS_MAX], const uint8_t *line,
                       const uint8_t *ahead, const size_t line_stride, size_t tile_bytes,
                       const uint8_t *const tables[TOKENS_MAX], uint32_t n_lines)
@@ -163,8 +166,8 @@ INLINE void add_lines(const int n_tiles, const int n_tokens, sums acc[TILES_MAX]
     }
 }
 
-/* Multiplies n_tiles tiles by n_tokens tokens. as_usual: scales are f16 in groups, without offsets. added: adds to y
- * instead of overwriting it. */
+/* Multiplies n_tiles tiles by tokens [t, t + n_tokens). as_usual: scales are f16 per group, without offsets. added:
+ * outputs are added to y instead of overwriting it. */
 INLINE void multiply(const int codec, const bool as_usual, const bool added, const int n_tiles, const int n_tokens,
                      const tiles *of_matrix, const whit_acts *x, uint32_t tile, uint32_t t, const uint8_t *scratch,
                      float *y, size_t y_stride)
@@ -179,8 +182,8 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
     const int planes = codec == WHIT_CODEC_Q2 ? 2 : 1;
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start, *scales = start;
     uint32_t step_cols = x->spec.step ? x->spec.step : x->n_cols;
-    /* The number of tiles to prefetch ahead is even; it is more than 2 if tiles are short, such as those of a sign
-     * plane. */
+    /* Distance of the far prefetch in tiles: an even number, more than 2 only if tiles are short, such as those of a
+     * sign plane. */
     const size_t far_tiles = 2 * m->tile_bytes >= FAR_BYTES / 2 ? 2 : FAR_BYTES / m->tile_bytes / 2 * 2;
     lookup of[TOKENS_MAX];
     const uint8_t *tables[TOKENS_MAX];
@@ -256,7 +259,8 @@ INLINE void multiply(const int codec, const bool as_usual, const bool added, con
         }
 }
 
-/* Multiplies two tokens at a time with one tile, or a single token with two tiles. */
+/* Multiplies tiles [tile_begin, tile_end): pairs of tokens by one tile at a time, a single last token by two tiles at a
+ * time. */
 INLINE void run_tiles(const int codec, const bool as_usual, const bool added, const tiles *m, const whit_acts *x,
                       uint32_t tile_begin, uint32_t tile_end, float *y, size_t y_stride, const uint8_t *scratch)
 {

@@ -23,26 +23,26 @@
 enum { STEP_COLS = 64 };
 /* Number of bytes of lines that stay in L2 while they are multiplied by all tokens. */
 enum { PANEL_BYTES = 1024 * 1024 };
-/* Larger outputs are written by non-temporal stores. */
+/* Outputs of more bytes than this are written by non-temporal stores. */
 enum { STREAMED_BYTES = 8 * 1024 * 1024 };
 /* Number of tokens per call (slice_tokens), so that a core reads only activations that it computed itself; used if
- * these fit into its L2 and outputs are not streamed. */
+ * these have at most PART_BYTES, so that they fit into L2, and outputs are not streamed. */
 enum { PART_TOKENS = 256, PART_BYTES = 1024 * 1024 };
 
-/* Holds two planes of quads: adjacent tiles, or a tile of the gate and one of the gated matrix. A single tile is used
- * twice. */
+/* Two tiles that are multiplied together: adjacent tiles, or the same tile of the gate and of the gated matrix. A
+ * single last tile is used twice. */
 typedef struct pair {
     const uint8_t *lines[B_TILES];
-    uint32_t tile, n_outputs; /* n_outputs: number of tiles of outputs; 0: one gated tile */
+    uint32_t tile, n_outputs; /* n_outputs: number of output tiles; 0 with a gate, whose output is one tile */
 } pair;
 
-/* Returns the tile of plane b. */
+/* Returns the index of the pair's tile b in its matrix. */
 INLINE uint32_t tile_of(const pair *p, uint32_t b)
 {
     return p->tile + (b < p->n_outputs ? b : 0);
 }
 
-/* Holds the outputs of one block that were not written yet: n tokens from t on. */
+/* Outputs of a block that are not yet written: tokens [t, t + n). */
 typedef struct outputs {
     __m512 scale[B_TILES], offset[B_TILES];
     __mmask16 mask[B_TILES];
@@ -52,27 +52,29 @@ typedef struct outputs {
 typedef struct work {
     _Alignas(64) amx_block_sums sums;
     int32_t unused[AMX_ROWS][16];
-    uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* copy of the lines of a row's last span, if it is not full */
+    uint8_t rest[B_TILES][16][WHIT_LINE_BYTES]; /* copy of the lines of a tile's last span, if the span is not full */
     outputs outputs;
     tiles m[B_TILES];
-    whit_gate_fn *gate; /* gate of the products with m[0] and m[1]; NULL: a plain product, and m[1] equals m[0] */
+    whit_gate_fn *gate; /* gate function of the products with m[0] and m[1]; NULL: a plain product, and m[1] equals
+                         * m[0] */
     const whit_acts *x;
-    uint8_t *span; /* quads of both planes; flipping one bit of the address gives the next span */
+    uint8_t *span; /* quads of both tiles in the present span; flipping one bit of the address gives the next span */
     uint32_t n_steps, n_lines;
-    size_t ahead; /* distance in bytes to the rows of activations, for the next block, that a pair prefetches */
-    /* numbers of these rows, and of rows of outputs, that a pair prefetches */
+    size_t ahead; /* distance in bytes from the present activations to the rows of the next block that a pair
+                   * prefetches */
+    /* number of these rows, and number of rows of outputs, that a pair prefetches */
     uint32_t n_rows_ahead, n_prefetched;
     float *y;
     size_t y_stride;
-    bool adds;    /* adds to y instead of overwriting it */
-    bool streams; /* the outputs exceed the cache, so they are written by non-temporal stores */
+    bool adds;    /* outputs are added to y instead of overwriting it */
+    bool streams; /* outputs are written by non-temporal stores, because they exceed the cache */
     amx_state amx;
 } work;
 
 /* ---- unpacking ------------------------------------------------------------------------------ */
 
-/* Returns the number of steps of a span, which has whole steps and whole lines; quads of i8 are used in place in the
- * matrix. */
+/* Returns the number of steps (64 columns) of a span, which consists of whole steps and whole lines. i8 is not
+ * unpacked: its lines are used as quads. */
 INLINE uint32_t span_steps(const int codec)
 {
     return codec == WHIT_CODEC_T5 ? 5 : 2;
@@ -82,8 +84,8 @@ INLINE uint32_t span_lines(const int codec)
     return span_steps(codec) * 16 / (uint32_t)quads_of_line(codec);
 }
 
-/* Returns the distance of the planes: 2 KB modulo 4 KB, so that they differ in the last twelve bits of addresses. The
- * two spans have equal last twelve bits; their addresses differ in one higher bit. */
+/* Returns the distance in bytes between the quads of a pair's two tiles: 2 KB modulo 4 KB, so that their addresses
+ * differ in the last twelve bits. The addresses of the two spans differ only in one higher bit. */
 INLINE size_t plane_bytes(const int codec)
 {
     return (span_steps(codec) + 1) / 4 * 4096 + 2048;
@@ -93,7 +95,7 @@ INLINE uintptr_t span_bytes(const int codec)
     return codec == WHIT_CODEC_T5 ? 16384 : 4096;
 }
 
-/* Unpacks shares [begin, end) of n of a span's lines to quads. */
+/* Divides the lines of a span of both tiles into n shares, and unpacks shares [begin, end) to quads. */
 INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *line0, const uint8_t *line1,
                           uint8_t *out, const uint32_t begin, const uint32_t end, const uint32_t n)
 {
@@ -112,7 +114,8 @@ INLINE void unpack_shares(const int codec, const t5_tables *t5, const uint8_t *l
 
 /* ---- outputs -------------------------------------------------------------------------------- */
 
-/* Computes the gated product of a row; ReLU^2 is inline, because a call would cost as much as the row. */
+/* Returns the gated product f(gate) * up of sixteen outputs; ReLU^2 is inline, because a call would cost as much as the
+ * computation. */
 INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
 {
     if (s->gate == whit_relu2_mul_avx512) {
@@ -126,7 +129,7 @@ INLINE __m512 gated(const work *s, __m512 gate, __m512 up)
     return _mm512_load_ps(gates);
 }
 
-/* Writes sixteen outputs. */
+/* Writes those of sixteen outputs that `mask` selects. */
 INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
 {
     if (s->adds) out = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, y), out);
@@ -136,7 +139,7 @@ INLINE void put(const work *s, float *y, __mmask16 mask, __m512 out)
         _mm512_mask_storeu_ps(y, mask, out);
 }
 
-/* Writes row r of the outputs: both planes of a token, or the gated product. */
+/* Computes and writes row r of the outputs, which is one token: the outputs of both tiles, or the gated product. */
 INLINE void write_row(const int codec, const work *s, uint32_t r)
 {
     const outputs *o = &s->outputs;
@@ -164,7 +167,7 @@ INLINE void write_rows(const int codec, const work *s, uint32_t r)
     for (; r < s->outputs.n; r++) write_row(codec, s, r);
 }
 
-/* Makes the outputs of a pair and n tokens from t on the next ones to be written. */
+/* Records a pair and tokens [t, t + n) as the outputs that are written next. */
 INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 {
     outputs *o = &s->outputs;
@@ -179,7 +182,7 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
 
 /* ---- multiplying ---------------------------------------------------------------------------- */
 
-/* Stores tile c of the previous block to its sums and clears it for this block. */
+/* At the beginning of a block: stores tile register c of C, which has the sums of the previous block, and clears it. */
 #define BEGIN(c)                                                                                                       \
     if (begins) {                                                                                                      \
         AMX_STORE(amx, c, s->sums[(c) / 2][(c) % 2], 64);                                                              \
@@ -189,7 +192,8 @@ INLINE void expect_outputs(work *s, const pair *p, uint32_t t, uint32_t n)
     if (codec != WHIT_CODEC_I8)                                                                                        \
         unpack_shares(codec, &t5, line0, line1, (uint8_t *)((uintptr_t)b ^ span_bytes(codec)), begin, end, 4 * n_span);
 
-/* Prefetches a pair's outputs of one token while the pair is multiplied, because stores wait for each other. */
+/* Prefetches a pair's outputs of one token while the pair is multiplied, because later stores would wait for their
+ * cache lines one after the other. */
 INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
 {
     const float *y = s->y + token * s->y_stride + (size_t)p->tile * WHIT_TILE_ROWS;
@@ -197,9 +201,9 @@ INLINE void prefetch_row(const work *s, const pair *p, uint32_t token)
     if (!s->gate) _mm_prefetch((const char *)(y + WHIT_TILE_ROWS), _MM_HINT_T1);
 }
 
-/* Multiplies a pair by n tokens from t on, n_a tiles of A. The pair's first span is already unpacked; at the end the
- * first span of the next pair is unpacked. The outputs of the previous block are written meanwhile. Nothing in this
- * loop should spill to memory, because tile loads would wait for the store. */
+/* Multiplies a pair by the tokens of n_a tiles of A from t on. The pair's first span is already unpacked; at the end
+ * the first span of the pair `after` is unpacked. Meanwhile the outputs of the previous block are written. Nothing in
+ * this loop should spill to memory, because tile loads would wait for the store. */
 INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p, const pair *after, uint32_t t)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
@@ -253,7 +257,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
             if (n_a == 2) AMX_MULTIPLY(amx, 3, 5, 7);
             UNPACK(4 * step + 3, 4 * step + 4)
         }
-        if (k % 16 < n_span) AMX_STORE(amx, 6, s->unused, 64); /* keeps later stores fast */
+        if (k % 16 < n_span) AMX_STORE(amx, 6, s->unused, 64); /* a dummy store keeps later stores fast */
         b = (const uint8_t *)((uintptr_t)b ^ span_bytes(codec));
         amx_written();
     } while (k < s->n_steps);
@@ -261,7 +265,7 @@ INLINE void multiply_pair(const int codec, const int n_a, work *s, const pair *p
     write_rows(codec, s, k > n_span ? k - n_span : 0);
 }
 
-/* Stores the sums in the tiles and writes the outputs computed from them. */
+/* Stores the sums in the tile registers of C, and computes and writes their outputs. */
 INLINE void flush(const int codec, work *s)
 {
     amx_state *amx = &s->amx;
@@ -288,7 +292,7 @@ INLINE uint32_t pairs_of(const work *s, uint32_t n_tiles)
     return (n_tiles + pair_tiles(s) - 1) / pair_tiles(s);
 }
 
-/* Pair i of tiles [begin, end). */
+/* Returns pair i of tiles [begin, end). */
 INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 {
     pair p = {.tile = begin + pair_tiles(s) * i};
@@ -299,7 +303,8 @@ INLINE pair pair_at(const work *s, uint32_t i, uint32_t begin, uint32_t end)
 
 typedef void multiply_fn(work *s, const pair *p, const pair *after, uint32_t t);
 
-/* Multiplies tiles [begin, end) by all tokens. multiply: the functions for one tile of A and for two. */
+/* Multiplies tiles [begin, end) by all tokens. multiply[0] multiplies blocks of at most 16 tokens, multiply[1] larger
+ * blocks. */
 INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], uint32_t begin, uint32_t end)
 {
     const t5_tables t5 = codec == WHIT_CODEC_T5 ? t5_load_tables() : (t5_tables){0};
@@ -331,7 +336,7 @@ INLINE void run_panel(const int codec, work *s, multiply_fn *const multiply[2], 
     flush(codec, s);
 }
 
-/* Multiplies w alone, or w as the gate of `gated`. */
+/* Multiplies x by w, or with `gate` not NULL by w as the gate and by the matrix `gated`. */
 INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tensor *w, const whit_tensor *gated,
                 whit_gate_fn *gate, bool adds, const whit_acts *x, uint32_t tile_begin, uint32_t tile_end, float *y,
                 size_t y_stride, uint8_t *scratch)
@@ -346,7 +351,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
     s.streams = !adds && x->n_tokens * y_stride * sizeof *y > STREAMED_BYTES;
     s.span = (uint8_t *)(((uintptr_t)scratch + both - 1) / both * both);
     s.n_steps = x->n_cols / STEP_COLS, s.n_lines = lines_of(codec, x->n_cols);
-    /* Equal panels: a small last panel would do little work per read of A. */
+    /* Panels have equal sizes, because a small last panel would do little work per read of A. */
     const uint32_t n_pairs = pairs_of(&s, tile_end - tile_begin);
     const uint32_t most = (uint32_t)(PANEL_BYTES / (B_TILES * s.m[0].tile_bytes)) + 1;
     const uint32_t n_panels = (n_pairs + most - 1) / most;
@@ -360,7 +365,7 @@ INLINE void run(const int codec, multiply_fn *const multiply[2], const whit_tens
 static size_t scratch_bytes(const whit_tensor_type *type, const whit_acts_spec *spec, uint32_t n_tokens)
 {
     (void)spec, (void)n_tokens;
-    return 4 * span_bytes(type->codec); /* the aligned spans need two; alignment may cost two more */
+    return 4 * span_bytes(type->codec); /* two spans, and room to align them to twice the size of a span */
 }
 
 static uint32_t slice_tokens(const whit_tensor_type *type, uint32_t n_tokens)

@@ -47,7 +47,7 @@ const whit_matmul_kernel AMX_NAME(whit_matmul_i8_codes_64x16_amx) = {
     .run = run_codes,
 };
 
-/* Smallest number of tokens for which screening by AMX is faster. */
+/* Smallest number of tokens for which screening with AMX is faster than with AVX-512. */
 enum { SCREEN_TOKENS_MIN = 4 };
 
 whit_screen_fn AMX_NAME(whit_screen_amx);

@@ -24,12 +24,12 @@ enum { GRID_BIAS = 64, GRID_ENTRIES_MAX = 1024 };
 
 /* ---- activations ---------------------------------------------------------------------------- */
 
-/* Holds the scratch of one token, filled by `prepare`. */
+/* Arrays of one token, which `prepare` computes into the scratch. */
 typedef struct super_acts {
-    /* (n_cols) activations; for codebooks, every eight of them are in the order 0, 2, 4, 6, 1, 3, 5, 7 */
+    /* (n_cols): activations; for codebooks each eight are in the order 0, 2, 4, 6, 1, 3, 5, 7 */
     const int8_t *q;
-    const int32_t *minus_bias; /* (n_groups) -bias * sum of q */
-    /* (n_groups) sum of q = 128 high + low; for K16 (n_groups, 2), with a zero before each */
+    const int32_t *minus_bias; /* (n_groups): -bias * sum of the group's q */
+    /* (n_groups): the group's sum of q is 128 high + low; for K16 (n_groups, 2), with a zero before each digit */
     const int8_t *high, *low;
 } super_acts;
 
@@ -75,8 +75,8 @@ INLINE void prepare_acts(const int codec, const int scale_type, const whit_acts 
 
 /* ---- codes ---------------------------------------------------------------------------------- */
 
-/* Tables of a codebook. nibbles: each entry's codes as nibbles. levels: levels by nibble, which has two bits of code
- * and one of sign. */
+/* Tables of a codebook. nibbles: the eight codes of each entry as nibbles. levels: level plus GRID_BIAS of each nibble,
+ * which has two bits of code and one of sign. */
 typedef struct grid_tables {
     const uint32_t *nibbles;
     __m512i levels;
@@ -96,7 +96,8 @@ static inline grid_tables load_grid(const whit_codec_info *codec, uint32_t nibbl
     return (grid_tables){nibbles, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)levels))};
 }
 
-/* Unpacks eight columns, word w of a period. `bit` is the bit of these columns in every line of high bits. */
+/* Unpacks columns [8 w, 8 w + 8) of a period to two quads. `bit` is the position of these columns' bit in every line of
+ * high index bits. */
 INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m512i lines[2], const __m512i high[2],
                           const int w, const int bit, __m512i quads[2])
 {
@@ -104,7 +105,7 @@ INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m5
     __m512i index = w ? _mm512_srli_epi32(lines[0], (unsigned)(8 * w)) : lines[0];
     if (w < 3) index = _mm512_and_si512(index, _mm512_set1_epi32(255));
 #pragma GCC unroll 2
-    for (int b = 0; b < n_high; b++) /* (rotated & 1 << (8 + b)) | index */
+    for (int b = 0; b < n_high; b++) /* computes (rotated & 1 << (8 + b)) | index */
         index = _mm512_ternarylogic_epi32(_mm512_rolv_epi32(high[b], _mm512_set1_epi32((8 + b + 32 - bit) % 32)),
                                           _mm512_set1_epi32(256 << b), index, 0xEA);
     __m512i nibbles = _mm512_i32gather_epi32(index, tables->nibbles, 4);
@@ -116,7 +117,7 @@ INLINE void quads_of_word(const int codec, const grid_tables *tables, const __m5
     quads[1] = _mm512_shuffle_epi8(tables->levels, _mm512_srli_epi16(nibbles, 4));
 }
 
-/* Tables that the codes of a codec index. */
+/* Tables in which codes are looked up: of a codebook, or of levels. */
 typedef struct code_tables {
     grid_tables grid;
     __m512i levels;
@@ -127,8 +128,8 @@ INLINE uint32_t unit_lines(const int codec)
     return UNIT_COLS / whit_codecs[codec].line_cols * whit_codecs[codec].lines;
 }
 
-/* Unpacks 32 columns, unit `u` of 128, to eight quads, and prefetches later lines. `high`: the lines of high bits,
- * rotated so that bit 0 belongs to the first of the 128 columns. */
+/* Unpacks a unit of 32 columns, number u of the four units of 128 columns, to eight quads, and prefetches later lines.
+ * `high`: lines of high index bits, rotated so that bit 0 belongs to the first of the 128 columns. */
 INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t *line, const __m512i high[2],
                        const int u, __m512i quads[UNIT_QUADS])
 {
@@ -166,14 +167,14 @@ INLINE void unit_quads(const int codec, const code_tables *tables, const uint8_t
 
 /* ---- scales --------------------------------------------------------------------------------- */
 
-/* Returns byte c of every dword, zero-extended. */
+/* Returns byte c of every dword as an unsigned number. */
 INLINE __m512i byte_of(__m512i dwords, uint32_t c)
 {
     return _mm512_and_si512(_mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(8 * c))), _mm512_set1_epi32(255));
 }
 
-/* Returns the number of the scale of the group at `place` of its superblock, whose scales begin at `bytes`; for ODD4,
- * half of the number, rounded down. */
+/* Returns the integer scale of the group with index `place` in its superblock, whose scales begin at `bytes`; for K8
+ * the scale plus 128, for ODD4 half of the scale, rounded down. */
 INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t place)
 {
     if (scale_type == WHIT_SCALE_ODD4) {
@@ -189,7 +190,8 @@ INLINE __m512i number_of(const int scale_type, const uint8_t *bytes, uint32_t pl
     return byte_of(dwords, place % 4);
 }
 
-/* Sums of one token within 128 columns. */
+/* Sums of one token within 128 columns: scaled dots, unscaled dots, and products of minima with the high and low digits
+ * of the sums of q. */
 typedef struct super_total {
     __m512i scaled, plain, high, low;
 } super_total;
@@ -203,7 +205,7 @@ INLINE void add_group(const int codec, const int scale_type, super_total *total,
     if (!whit_scale_has_minima((unsigned)scale_type)) total->plain = _mm512_add_epi32(total->plain, dot);
 }
 
-/* Returns the sum of number * dot. */
+/* Returns the sum over the groups of integer scale * dot. */
 INLINE __m512i total_of(const int scale_type, const super_total *total)
 {
     if (scale_type == WHIT_SCALE_K8) return _mm512_sub_epi32(total->scaled, _mm512_slli_epi32(total->plain, 7));
@@ -220,7 +222,7 @@ INLINE __m512 factor_of(const uint8_t *halves, const int f)
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* Computes the dots of n tokens with one group, of 16 or 32 columns, of a unit. */
+/* Computes the dots (sums of products) of n tokens with group g, which has 16 or 32 columns from column k on. */
 INLINE void group_dots(const int n, const int group, const __m512i *quads, const super_acts *acts, uint32_t k,
                        uint32_t g, __m512i dots[SUPER_TOKENS])
 {
@@ -233,7 +235,7 @@ INLINE void group_dots(const int n, const int group, const __m512i *quads, const
     }
 }
 
-/* Multiplies 128 columns of a superblock, from column k on. `halves` are the factors, `line` is the first line of
+/* Multiplies columns [k, k + 128) of a superblock by n tokens. `halves`: line of factors; `line`: first line of
  * codes. */
 INLINE void multiply_half(const int codec, const int scale_type, const int group, const int n,
                           const code_tables *tables, const uint8_t *halves, const uint32_t scale_bytes,
@@ -266,7 +268,7 @@ INLINE void multiply_half(const int codec, const int scale_type, const int group
         }
     }
     const bool has_minima = whit_scale_has_minima((unsigned)scale_type);
-    const uint32_t of_group = scale_type == WHIT_SCALE_K16 ? 2 : 1; /* number of bytes per group */
+    const uint32_t of_group = scale_type == WHIT_SCALE_K16 ? 2 : 1; /* bytes of scales per group */
     const uint32_t n_minima = has_minima ? WHIT_SUPER_ACTS / (uint32_t)group * of_group : 0;
 #pragma GCC unroll 2
     for (uint32_t b = 0; b < n_minima; b += 4) {
@@ -315,8 +317,8 @@ INLINE void super_tile(const int codec, const int scale_type, const int group, c
         store_outputs(y + (t + (uint32_t)c) * y_stride + (size_t)tile * WHIT_TILE_ROWS, rows_mask(m, tile), out[c]);
 }
 
-/* Multiplies tokens [t, t + n) by one tile with scales that are independent floats: a group's dot is added as a
- * float. */
+/* Multiplies tokens [t, t + n) by one tile whose groups have independent scales (E8, E4, F16): each group's dot is
+ * scaled and added as a float. */
 INLINE void group_tile(const int codec, const int scale_type, const int group, const int n, const tiles *m,
                        const code_tables *tables, const whit_acts *x, const void *scratch, uint32_t tile, uint32_t t,
                        float *y, size_t y_stride)
@@ -426,7 +428,8 @@ MATMUL(i8_k8, I8, K8, 16, UINT32_MAX)
 MATMUL(i6_k8, I6, K8, 16, UINT32_MAX)
 MATMUL(u4_k16, U4, K16, 32, UINT32_MAX)
 MATMUL(u5_k16, U5, K16, 32, UINT32_MAX)
-/* Defines the kernels for at most 8 tokens; more tokens are faster unpacked (matmul_i8_block_avx512.c). */
+/* These kernels are for at most 8 tokens; with more tokens it is faster to unpack the matrix first
+ * (matmul_i8_block_avx512.c). */
 MATMUL(f4_e8, F4, E8, 32, 8)
 MATMUL(f4_e4, F4, E4, 16, 8)
 MATMUL(n4_f16, N4, F16, 32, 8)

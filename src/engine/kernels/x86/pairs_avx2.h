@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-/* Returns sums plus two products of an unsigned and a signed byte in every word. */
+/* Adds to every word of `sums` two products of an unsigned byte of u8 and a signed byte of i8. */
 static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
 {
     __m256i pairs;
@@ -15,7 +15,8 @@ static inline __m256i whit_add_pairs(__m256i sums, __m256i u8, __m256i i8)
     return sums;
 }
 
-/* Returns acc plus, in every dword, four products of a signed byte and an unsigned byte up to 127; ones: words of 1. */
+/* Adds to every dword of acc four products of an unsigned byte of u7 (at most 127) and a signed byte of x. `ones` has 1
+ * in every word. */
 static inline __m256i whit_add_quads(__m256i acc, __m256i u7, __m256i x, __m256i ones)
 {
     __m256i pairs;

@@ -15,7 +15,8 @@ uint64_t whit_probe_read_avx512(const void *memory, size_t size_bytes)
         for (int i = 0; i < 4; i++) sums[i] = _mm512_add_epi64(sums[i], _mm512_load_si512(line + i));
     for (; line < end; line++) sums[0] = _mm512_add_epi64(sums[0], _mm512_load_si512(line));
     sums[0] = _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
-    /* Not reduce_add: the compiler's own adds signed numbers, and these wrap. */
+    /* Added in a loop, because the compiler's reduce_add adds signed numbers, which must not overflow, and these sums
+     * wrap. */
     uint64_t lanes[8], sum = 0;
     _mm512_storeu_si512(lanes, sums[0]);
     for (int i = 0; i < 8; i++) sum += lanes[i];

@@ -22,27 +22,27 @@ INLINE __m512 halves_to_floats(const uint8_t *halves)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)halves));
 }
 
-/* Returns a field of one per-row array of (tile, field, 16). */
+/* Returns field f of a tile's rows from the per-row fields, an array (n_tiles, n_fields, 16). */
 INLINE __m512 row_field(const tiles *m, uint32_t tile, uint32_t f, bool is_f32)
 {
     uint64_t index = ((uint64_t)tile * m->n_fields + f) * WHIT_TILE_ROWS;
     return is_f32 ? _mm512_loadu_ps(m->row_fields + 4 * index) : halves_to_floats(m->row_fields + 2 * index);
 }
 
-/* Returns field f of the group at `place` of a block whose scales are bytes, nibbles or, for L6 and K16, pairs of bytes
- * (base/tensor.h has the formulas). */
+/* Returns field f of the group with index `place` in a block whose scales are bytes, nibbles or, for L6 and K16, pairs
+ * of bytes (base/tensor.h has the formulas). */
 INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8_t *lines, uint32_t place, uint32_t f)
 {
     if (kind == FIELD_GROUP_L6) {
-        /* Read the ten bits as exponent and fraction of a float, times 2^(127 - 15 - 6); this is exact, including
-         * subnormal f16. */
+        /* The ten bits of the scale become exponent and fraction of an f32, which is multiplied by 2^(127 - 15 - 6):
+         * exact, also for subnormal f16. */
         __m512i dwords = load_line(lines), bits;
         if (place % 2)
             bits = _mm512_srli_epi32(_mm512_and_si512(dwords, _mm512_set1_epi32((int)0xFFC00000)), 4);
         else
             bits = _mm512_slli_epi32(_mm512_and_si512(dwords, _mm512_set1_epi32(0xFFC0)), 12);
         __m512i scale = _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0x1p106f)));
-        __mmask16 is_special = _mm512_cmpge_epi32_mask(bits, _mm512_set1_epi32(31 << 23)); /* infinity or NaN */
+        __mmask16 is_special = _mm512_cmpge_epi32_mask(bits, _mm512_set1_epi32(31 << 23)); /* f16 infinity or NaN */
         return _mm512_castsi512_ps(_mm512_mask_or_epi32(scale, is_special, scale, _mm512_set1_epi32(0x7F800000)));
     }
     if (kind == FIELD_GROUP_K16) {
@@ -56,14 +56,14 @@ INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8
     const uint32_t bit = kind == FIELD_GROUP_ODD4 ? 4 * place : 8 * place;
     __m512i dwords = load_line(lines + (super + bit / 32) * 64);
     dwords = _mm512_srl_epi32(dwords, _mm_cvtsi32_si128((int)(bit % 32)));
-    if (kind == FIELD_GROUP_E8) { /* byte 0 is 2^-127 before it is halved, byte 255 is NaN */
+    if (kind == FIELD_GROUP_E8) { /* byte 0 means 2^-127 (before halving), byte 255 NaN */
         __m512i byte = _mm512_and_si512(dwords, _mm512_set1_epi32(255));
         __m512i bits = _mm512_max_epi32(_mm512_slli_epi32(byte, 23), _mm512_set1_epi32(0x400000));
         __mmask16 is_nan = _mm512_cmpeq_epi32_mask(byte, _mm512_set1_epi32(255));
         bits = _mm512_mask_mov_epi32(bits, is_nan, _mm512_set1_epi32(0x7FC00000));
         return _mm512_mul_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(0.5f));
     }
-    if (kind == FIELD_GROUP_E4) { /* the magnitude 127 means zero */
+    if (kind == FIELD_GROUP_E4) { /* the bits 127 mean 0 */
         __m512i magnitude = _mm512_and_si512(dwords, _mm512_set1_epi32(127));
         __mmask16 is_number = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32(127));
         __m512 bits = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(is_number, magnitude, 20));
@@ -86,7 +86,7 @@ INLINE __m512 load_byte_field(const field_kind kind, const tiles *m, const uint8
     return _mm512_mul_ps(_mm512_mul_ps(factor, _mm512_cvtepi32_ps(odd)), _mm512_set1_ps(0.125f));
 }
 
-/* Returns field f of a scale group of one tile. `lines` has the group's fields from index `first` on. */
+/* Returns field f of a scale group of a tile; `lines` contains the group's fields from index `first` on. */
 INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines, uint32_t first, uint32_t f)
 {
     const whit_tensor_type *type = &m->w->type;
@@ -106,7 +106,7 @@ INLINE __m512 load_field_of(const tiles *m, uint32_t tile, const uint8_t *lines,
     return _mm512_mul_ps(units, row_field(m, tile, f, false));
 }
 
-/* Returns field f of a scale group of one tile, by the group's number. */
+/* Returns field f of scale group `group` of a tile, which begins at tile_start. */
 INLINE __m512 load_field(const tiles *m, uint32_t tile, const uint8_t *tile_start, uint32_t group, uint32_t f)
 {
     if (m->kind <= FIELD_ROW_F16) return load_field_of(m, tile, tile_start, 0, f);
@@ -121,7 +121,8 @@ INLINE __mmask16 rows_mask(const tiles *m, uint32_t tile)
     return (__mmask16)((1u << n) - 1);
 }
 
-/* Stores sixteen outputs, with a non-temporal store if they fill a line. Other threads see them after _mm_sfence. */
+/* Stores the outputs that `rows` selects, with a non-temporal store if they fill a whole cache line. Other threads see
+ * them after _mm_sfence. */
 INLINE void store_outputs(float *y, __mmask16 rows, __m512 out)
 {
     if (rows == 0xFFFF && (uintptr_t)y % WHIT_LINE_BYTES == 0)
@@ -175,7 +176,7 @@ typedef struct t5_tables {
 INLINE __m512i t5_load_table(const uint8_t table[64])
 {
     __m512i loaded = load_line(table);
-    __asm__("" : "+v"(loaded)); /* otherwise the table would be loaded for every line of codes */
+    __asm__("" : "+v"(loaded)); /* keeps the table in a register instead of loading it for every line of codes */
     return loaded;
 }
 
@@ -187,7 +188,7 @@ INLINE t5_tables t5_load_tables(void)
     return tables;
 }
 
-/* Holds the indices of every byte into the digit tables: `low` for digits 0 to 2, `high` for digits 3 and 4. */
+/* Indices of each byte into the digit tables: `low` for digits 0 to 2, `high` for digits 3 and 4. */
 typedef struct t5_keys {
     __m512i low, high;
 } t5_keys;
@@ -214,21 +215,22 @@ INLINE void t5_digits(const t5_tables *tables, __m512i line, __m512i digits[5])
 
 /* ---- l2: levels of a group ------------------------------------------------------------------ */
 
-/* Returns the levels of a scale group of one tile: dword r has the four levels of row r, and its byte c is level c plus
+/* Returns the levels of one scale group of a tile: dword i belongs to row i, and its byte c is the level of code c plus
  * WHIT_LEVEL_HIGH. */
 INLINE __m512i load_group_levels(const tiles *m, const uint8_t *tile_start, uint32_t group)
 {
     group_fields at = group_fields_at(m, tile_start, group);
     const __m128i first = _mm_setr_epi32((int)0x80000080, (int)0x80040480, (int)0x80080880, (int)0x800C0C80),
                   second = _mm_setr_epi32((int)0x80020280, (int)0x80060680, (int)0x800A0A80, (int)0x800E0E80);
-    /* The bytes of a dword become 0, r, r, 0; then 0, r, 63 - r, 0; then 0, 63 + r, 63 - r, 126. */
+    /* With a row's low level r, the bytes of its dword become 0, r, r, 0; then 0, r, 63 - r, 0; then 0, 63 + r, 63 - r,
+     * 126. */
     __m512i low = _mm512_shuffle_epi8(load_line(at.lines), _mm512_broadcast_i32x4(at.first % 2 ? second : first));
     low = _mm512_ternarylogic_epi32(low, _mm512_set1_epi8(63), _mm512_set1_epi32(63 << 16), 0x6A);
     return _mm512_add_epi8(low, _mm512_set1_epi32(126 << 24 | 63 << 8));
 }
 
-/* Returns quad j of a line, 0 to 3, as levels plus WHIT_LEVEL_HIGH. VPSHUFB looks up in sixteen bytes, which are the
- * levels of four rows, so an index is a code plus four times the row. */
+/* Returns quad j (0 to 3) of a line of codes as levels plus WHIT_LEVEL_HIGH. VPSHUFB looks up in sixteen bytes, which
+ * are the levels of four rows, so an index is the code plus four times the row's index among the four. */
 INLINE __m512i quad_of_levels(__m512i levels, __m512i line, const int j)
 {
     const __m512i rows = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
@@ -238,7 +240,7 @@ INLINE __m512i quad_of_levels(__m512i levels, __m512i line, const int j)
 
 /* ---- values of codes ------------------------------------------------------------------------ */
 
-/* Returns the sum of code * q, computed from the sum of u * q and the sum of q. */
+/* Returns the sum of code * q as f32, computed from `sum`, the sum of u * q, and sum_q, the sum of q. */
 INLINE __m512 true_sum(int codec, __m512i sum, int32_t sum_q)
 {
     if (whit_codec_is_sign((unsigned)codec)) sum = _mm512_slli_epi32(sum, 1);

@@ -6,7 +6,7 @@
 
 #include <immintrin.h>
 
-/* Transposes sixteen rows of sixteen dwords into columns. */
+/* Transposes a matrix of 16 x 16 dwords: dword j of v[i] becomes dword i of v[j]. */
 static inline __attribute__((always_inline)) void transpose_dwords(__m512i v[16])
 {
     __m512i t[16];

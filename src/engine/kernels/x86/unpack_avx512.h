@@ -11,13 +11,14 @@
 #include "kernels/x86/tiles_avx512.h"
 #include "kernels/x86/transpose_avx512.h"
 
-/* Returns the number of quads that unpacking n_cols columns may write, including whole lines (for i8s, 128 columns). */
+/* Returns the largest number of quads that unpacking n_cols columns of any codec writes, including whole lines (for
+ * i8s, 128 columns). */
 static inline uint32_t quads_written(uint32_t n_cols)
 {
     return (n_cols + 127) / 128 * 32 + 8;
 }
 
-/* Unpacks n fields of each byte: field j has the bits from bits * j to bits * (j + 1). */
+/* Unpacks n fields of each byte of a line to n quads: field j is bits [bits * j, bits * (j + 1)). */
 INLINE void unpack_fields(const int bits, const int n, __m512i line, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1));
@@ -42,8 +43,8 @@ INLINE void unpack_t5(__m512i line, uint8_t *out, size_t stride)
     unpack_t5_by(&tables, line, out, stride);
 }
 
-/* Returns the number of quads in one line; for i8s together with its low nibbles, for q2 in each plane, for a codec
- * with top bits in a period. */
+/* Returns the number of quads of one line (for i8s with its low nibbles, for q2 of each plane), or of one period of a
+ * codec with top bits. */
 INLINE int quads_of_line(const int codec)
 {
     if (codec == WHIT_CODEC_T5) return 5;
@@ -52,14 +53,15 @@ INLINE int quads_of_line(const int codec)
     return 8 / whit_codec_bits((unsigned)codec);
 }
 
-/* Returns the number of lines for n_cols columns, without scales between them. */
+/* Returns the number of lines of codes (of periods, for a codec with top bits) of n_cols columns, without lines of
+ * scales. */
 INLINE uint32_t lines_of(const int codec, uint32_t n_cols)
 {
     uint32_t line_cols = 4 * (uint32_t)quads_of_line(codec);
     return (n_cols + line_cols - 1) / line_cols;
 }
 
-/* Loads the levels of a codec as unsigned numbers, for look-ups by nibbles. */
+/* Returns the sixteen levels of a codec plus 128, for look-ups by nibbles. */
 INLINE __m512i load_levels(const int codec)
 {
     const int8_t *levels = whit_codecs[codec].levels;
@@ -67,7 +69,7 @@ INLINE __m512i load_levels(const int codec)
                             _mm512_set1_epi8((char)128));
 }
 
-/* Unpacks the nibbles of a line to levels. */
+/* Unpacks a line of nibbles to two quads of levels plus 128. */
 INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8(15), levels = load_levels(codec);
@@ -77,18 +79,20 @@ INLINE void unpack_levels(const int codec, __m512i line, uint8_t *out, size_t st
 
 enum { PERIOD_LINES_MAX = 6 };
 
-/* Returns quad j, 0 to 7, of a period of a codec with top bits. */
+/* Returns quad j (0 to 7) of a period of a codec with top bits. */
 INLINE __m512i quad_of_period(const int codec, const __m512i lines[PERIOD_LINES_MAX], const int j)
 {
     const int bits = whit_codec_bits((unsigned)codec), n_top = whit_codecs[codec].top_bits, per_line = 8 / bits;
     const __m512i low = _mm512_srli_epi16(lines[j / per_line], (unsigned)(bits * (j % per_line)));
     const __m512i from = lines[8 / per_line + n_top * j / 8];
-    const int left = bits - n_top * j % 8; /* shift from the place of the quad's top bits to the place above `bits` */
+    const int left = bits - n_top * j % 8; /* left shift from the position of the quad's top bits to the position
+                                            * above `bits` */
     const __m512i top = left > 0 ? _mm512_slli_epi16(from, (unsigned)(left > 0 ? left : 0))
                                  : _mm512_srli_epi16(from, (unsigned)(left > 0 ? 0 : -left));
     const __m512i mask = _mm512_set1_epi8((char)((1 << bits) - 1)),
                   top_mask = _mm512_set1_epi8((char)(((1 << n_top) - 1) << bits));
-    return _mm512_ternarylogic_epi32(_mm512_and_si512(low, mask), top, top_mask, 0xF8); /* low | (top & top_mask) */
+    /* computes low | (top & top_mask) */
+    return _mm512_ternarylogic_epi32(_mm512_and_si512(low, mask), top, top_mask, 0xF8);
 }
 
 INLINE void load_period(const int codec, const uint8_t *from, __m512i lines[PERIOD_LINES_MAX])
@@ -114,8 +118,8 @@ INLINE void unpack_line(const int codec, __m512i line, uint8_t *out, size_t stri
         unpack_fields(whit_codec_bits((unsigned)codec), quads_of_line(codec), line, out, stride);
 }
 
-/* Unpacks up to 16 lines of i8s from line l on. The low nibbles are stored row by row and are transposed to lines. The
- * last lines of the high plane may be missing; a row of low nibbles is always whole. */
+/* Unpacks up to 16 lines of a tile of i8s from line l on. The low nibbles are stored row by row and are transposed to
+ * lines. There may be fewer lines of high nibbles; a row of low nibbles always has the bytes of 16 lines. */
 INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, size_t stride)
 {
     const __m512i mask = _mm512_set1_epi8(15);
@@ -123,7 +127,7 @@ INLINE void unpack_i8s(const tiles *m, uint32_t tile, uint32_t l, uint8_t *out, 
     uint32_t n_lines = tiles_min(16, (m->w->type.n_cols + 7) / 8 - l);
     const uint64_t next = whit_low_offset(&m->w->type, WHIT_TILE_ROWS, 0);
     __m512i low[16];
-    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* the loop also prefetches the row of the next tile */
+    for (uint32_t r = 0; r < WHIT_TILE_ROWS; r++) { /* also prefetches the rows of the next tile */
         const uint8_t *line = m->w->part[WHIT_PART_LOW] + whit_low_offset(&m->w->type, tile * WHIT_TILE_ROWS + r, l);
         low[r] = load_line(line);
         prefetch_l2(line + next);
@@ -170,7 +174,7 @@ INLINE void unpack_l2(const tiles *m, const uint8_t *start, uint8_t *out, size_t
     }
 }
 
-/* Unpacks a whole tile. For q2, the sign plane is written to `out`, the extra plane to out + plane_bytes. */
+/* Unpacks a whole tile. For q2 the plane of s is written to `out`, the plane of e to out + plane_bytes. */
 INLINE void unpack_tile(const int codec, const tiles *m, uint32_t tile, uint8_t *out, size_t stride, size_t plane_bytes)
 {
     const uint8_t *start = m->codes + tile * m->tile_bytes, *line = start;

@@ -9,7 +9,7 @@
 #include "kernels/wide/kv_store.inc"
 #include "kernels/wide/attention_bitmap.inc"
 
-/* Kernels that count the bits of bitmaps with VPOPCNTDQ. */
+/* Defines a second version of the bitmap kernels, which counts bits with VPOPCNTDQ. */
 #define WIDE_POPCOUNT(op) whit_##op##_avx512popcount
 #define COUNTED(name)     name##_popcount
 #define COUNT_TARGET      __attribute__((target("avx512vpopcntdq")))
