@@ -11,7 +11,7 @@ static whit_status check_frame(const whit_ndf_appended *frame, const char *place
     return whit_adapter_check(frame->data, frame->size_bytes, place, view, error);
 }
 
-/* Returns whether the model's file has an adapter of that name. */
+/* Finds the last adapter named `name` in the model's file; false if there is none. */
 static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_appended *found)
 {
     for (uint32_t i = whit_ndf_n_appended(model); i-- > 0;)
@@ -21,8 +21,8 @@ static bool find_inside(const whit_ndf *model, const char *name, whit_ndf_append
     return false;
 }
 
-/* Finds an adapter's image by its name in the model's own file (the last one of that name), else in the file at path
- * `name`, which *file then keeps open. *digest is the digest of its frame. */
+/* Finds an adapter: the last one named `name` in the model's file, else the file at path `name`, which then stays open
+ * as *file (otherwise NULL). *digest points to the digest of its frame. */
 static whit_status adapter_find(const whit_ndf *model, const char *name, const whit_allocator *allocator,
                                 whit_ndf **file, whit_adapter_view *view, const uint8_t **digest, whit_error *error)
 {

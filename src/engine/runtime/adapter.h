@@ -12,7 +12,7 @@ struct whit_adapter {
     whit_ndf *file; /* the adapter's own file; NULL if it is a frame of the model's file */
     whit_adapter_view view;
     whit_adapter_weights weights;
-    uint8_t digest[WHIT_HASH_BYTES]; /* digest of the adapter's frame: equal only for equal bytes */
+    uint8_t digest[WHIT_HASH_BYTES]; /* digest of the adapter's frame, which identifies the adapter's bytes */
 };
 
 #endif

@@ -7,7 +7,8 @@
 #include "runtime/call_values.h"
 #include "runtime/chat.h"
 
-#define NAME_BYTES 512 /* maximum length of a function's name as written; a longer name is malformed */
+/* maximum length of a function's name as the model writes it; a call with a longer name is malformed */
+#define NAME_BYTES 512
 
 static const char deepseek_call[] = "<｜tool▁call▁begin｜>", deepseek_separator[] = "<｜tool▁sep｜>",
                   deepseek_call_end[] = "<｜tool▁call▁end｜>", deepseek_end[] = "<｜tool▁calls▁end｜>";
@@ -27,7 +28,8 @@ static bool is_continued(uint8_t c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emits one event. Returns false if memory runs out. A callback that asks to stop sets `stopped`. */
+/* Emits one event, and adds text or thinking to the answer. Returns false if memory runs out. If the callback asks to
+ * stop, p->stopped becomes true. */
 static bool emit(whit_chat_parser *p, whit_chat_event_kind kind, const void *text, size_t n, bool complete)
 {
     whit_buf *whole = NULL;
@@ -69,7 +71,8 @@ static void reset_call(whit_call_reader *c)
     *c = (whit_call_reader){.name = name, .arguments = arguments, .whole = whole};
 }
 
-/* Decodes the content of a JSON string (without its quotes) in place; returns false if it is malformed. */
+/* Decodes the content of a JSON string (without its quotes) in place; returns false if it is malformed or memory runs
+ * out. */
 static bool unquote(whit_buf *text)
 {
     whit_buf quoted = {.allocator = text->allocator};
@@ -88,8 +91,8 @@ static bool unquote(whit_buf *text)
     return ok && decoded;
 }
 
-/* Emits the known part of the call: the name once the arguments have begun, then the arguments. Returns false if memory
- * runs out. */
+/* Emits the part of the call that is known and not yet emitted: the name once the arguments have begun, then bytes of
+ * the arguments. Returns false if memory runs out. */
 static bool tell_call(whit_chat_parser *p)
 {
     whit_call_reader *c = &p->call;
@@ -111,7 +114,7 @@ static bool tell_call(whit_chat_parser *p)
         whit_buf_append(&c->whole, c->arguments.data, n);
 }
 
-/* Returns whether the emitted arguments are valid JSON. */
+/* Returns whether `text` is valid JSON. */
 static bool is_json(const whit_buf *text)
 {
     whit_json json = {0};
@@ -137,8 +140,8 @@ static bool end_call(whit_chat_parser *p, bool complete)
 
 typedef enum verdict { MORE, DONE, MALFORMED, NO_MEMORY } verdict;
 
-/* Reads one byte of the current value and returns whether the value is complete. A number or word ends before the byte
- * that follows it: *takes is then false and the byte is not consumed. */
+/* Reads one byte of the current value and returns whether the value is complete. A number or word ends at the byte
+ * after it, which is not consumed: *takes is then false. */
 static bool value_ends(whit_call_reader *c, uint8_t byte, bool *takes)
 {
     *takes = true;
@@ -166,7 +169,7 @@ static bool key_is(const whit_call_reader *c, const char *name)
     return strlen(name) == c->n_key && memcmp(c->key, name, c->n_key) == 0;
 }
 
-/* Begins a value with its first byte; the key decides the state. */
+/* Reads the first byte of a value; the value's key determines the next state. */
 static verdict begin_value(whit_chat_parser *p, uint8_t byte)
 {
     whit_call_reader *c = &p->call;
@@ -195,7 +198,7 @@ static verdict in_value(whit_chat_parser *p, uint8_t byte, bool *takes)
 {
     whit_call_reader *c = &p->call;
     bool is_arguments = c->state == WHIT_CALL_ARGUMENTS, ends = value_ends(c, byte, takes);
-    bool closing = c->quoted && ends; /* the closing quote of the string */
+    bool closing = c->quoted && ends; /* the byte is the closing quote of the string that contains the arguments */
     if (is_arguments && *takes && !closing && !whit_buf_append(&c->arguments, &byte, 1)) return NO_MEMORY;
     if (!ends) return MORE;
     c->state = WHIT_CALL_NEXT;
@@ -219,7 +222,7 @@ static verdict read_name(whit_call_reader *c, uint8_t byte)
     return whit_buf_append(&c->name, &byte, 1) ? MORE : NO_MEMORY;
 }
 
-/* Reads one byte of a call; *takes is false if it was not consumed. Returns DONE at the closing brace. */
+/* Reads one byte of a call object; *takes is false if the byte was not consumed. Returns DONE at the closing brace. */
 static verdict read_call(whit_chat_parser *p, uint8_t byte, bool *takes)
 {
     whit_call_reader *c = &p->call;
@@ -260,7 +263,8 @@ static verdict read_call(whit_chat_parser *p, uint8_t byte, bool *takes)
     return MALFORMED;
 }
 
-/* Reads one byte of DeepSeek's arguments, a JSON object without a call object around it. */
+/* Reads one byte of DeepSeek's arguments, a JSON object without a call object around it. Returns DONE at its closing
+ * brace. */
 static verdict read_arguments(whit_chat_parser *p, uint8_t byte)
 {
     whit_call_reader *c = &p->call;
@@ -284,8 +288,8 @@ static int match(const whit_chat_parser *p, const char *marker)
     return held >= n ? 1 : -1;
 }
 
-/* Leaves a section of calls. If it is malformed, a call that was already announced ends incomplete; otherwise the
- * section's bytes become text. */
+/* Leaves a section of calls. In a malformed section, a call whose beginning was already emitted ends as incomplete;
+ * without such a call the section's bytes are emitted as text. */
 static bool leave_section(whit_chat_parser *p, bool malformed)
 {
     bool ok = true;
@@ -305,7 +309,8 @@ static bool leave_section(whit_chat_parser *p, bool malformed)
     return ok;
 }
 
-/* Moves n held bytes into the section; `raw` keeps them until the call has been announced. */
+/* Removes n held bytes, which belong to the section. Until the beginning of the call is emitted, they are appended to
+ * `raw`, because a malformed section becomes text. */
 static bool consume(whit_chat_parser *p, size_t n)
 {
     bool ok = p->call.begun || whit_buf_append(&p->raw, p->held.data, n);
@@ -320,7 +325,8 @@ static bool begin_call(whit_chat_parser *p)
     return true;
 }
 
-/* Reads a call of Llama's built-in tools, name.call(key="value", ...), once all of its bytes are held. */
+/* Reads a call of Llama's built-in tools, name.call(key="value", ...), once all of its bytes are held; sets *wait if
+ * more bytes are needed. */
 static bool read_builtin(whit_chat_parser *p, bool *wait)
 {
     static const char word[] = ".call(";
@@ -361,8 +367,8 @@ static bool read_builtin(whit_chat_parser *p, bool *wait)
     return ok && end_call(p, true);
 }
 
-/* Compares the held bytes at offset `at` with a word. Returns 1 if they are equal, -1 if more bytes could make them
- * equal, 0 if they differ. */
+/* Compares the held bytes at offset `at` with a word. Returns 1 if they begin with it, -1 if more bytes could complete
+ * it, 0 if they differ. */
 static int match_at(const whit_chat_parser *p, size_t at, const char *word)
 {
     size_t n = strlen(word), left = p->held.size_bytes - at;
@@ -370,8 +376,9 @@ static int match_at(const whit_chat_parser *p, size_t at, const char *word)
     return left >= n ? 1 : -1;
 }
 
-/* Reads a name up to `close`, after the n_open bytes that announce a call, and emits the opening brace of the call's
- * arguments, which are read in the state `next`. */
+/* Reads the name of a call, from after the n_open bytes that begin the call up to `close`; emits the name and the
+ * opening brace of the arguments, and changes to section state `next`, which reads the arguments. Sets *wait if more
+ * bytes are needed. */
 static bool read_call_name(whit_chat_parser *p, size_t n_open, char close, int next, bool *wait)
 {
     const uint8_t *name = p->held.data + n_open;
@@ -425,14 +432,15 @@ static bool read_parameter(whit_chat_parser *p, bool *wait)
     if (n_value && value[0] == '\n') value++, n_value--;
     if (n_value && value[n_value - 1] == '\n') n_value--;
     whit_buf *out = &p->call.arguments;
-    bool first = p->call.whole.size_bytes <= 1; /* `whole` has only the opening brace */
+    bool first = p->call.whole.size_bytes <= 1; /* so far `whole` has only the opening brace */
     bool ok = (first || whit_buf_append_str(out, ", ")) && whit_json_write_string(out, key, n_key) &&
         whit_buf_append_str(out, ": ") && whit_call_value_write(value, n_value, is_text, out);
     p->searched = 0;
     return ok && consume(p, taken) && tell_call(p);
 }
 
-/* Continues between tagged arguments, at a byte that is not blank. */
+/* Reads the next tagged argument, or the end of the function, at a byte that is not blank. Sets *wait if more bytes are
+ * needed. */
 static bool read_tags(whit_chat_parser *p, bool *wait)
 {
     int opens = match_at(p, 0, "<parameter="), closes = match_at(p, 0, "</function>");
@@ -512,7 +520,8 @@ static bool next_in_section(whit_chat_parser *p, bool *wait)
     return leave_section(p, opened);
 }
 
-/* Reads the heading of a DeepSeek call: type, separator, name, a line feed and a fence. */
+/* Reads the heading of a DeepSeek call: type, separator, name, a line feed and a code fence, up to the opening brace of
+ * the arguments. Sets *wait if more bytes are needed. */
 static bool read_heading(whit_chat_parser *p, bool *wait)
 {
     const char *text = whit_chars(&p->held);
@@ -552,7 +561,7 @@ static bool read_section(whit_chat_parser *p, bool *wait)
         read = p->syntax == WHIT_CALLS_DEEPSEEK ? read_arguments(p, byte) : read_call(p, byte, &takes);
         i += takes && read != MALFORMED;
     }
-    /* Text is emitted in whole UTF-8 characters. */
+    /* The bytes of a malformed section become text, which is emitted in whole UTF-8 characters. */
     if (read == MALFORMED)
         while (i < p->held.size_bytes && is_continued(p->held.data[i])) i++;
     if (read == NO_MEMORY || !consume(p, i)) return false;
@@ -568,8 +577,8 @@ static bool read_section(whit_chat_parser *p, bool *wait)
 
 /* ---- thinking and text ----------------------------------------------------------------------- */
 
-/* Returns the offset of a marker in the held bytes, or their size if not found. *perhaps: the offset of an incomplete
- * marker at the end, or the size. */
+/* Returns the offset of a marker in the held bytes, or their number if it is not found. *perhaps becomes the offset of
+ * an incomplete marker at their end, or their number if there is none. */
 static size_t find_marker(const whit_chat_parser *p, const char *marker, size_t *perhaps)
 {
     size_t size = p->held.size_bytes, n = strlen(marker);
@@ -617,7 +626,8 @@ static bool read_start(whit_chat_parser *p, bool *wait)
             return true;
         }
     }
-    if (p->syntax == WHIT_CALLS_GEMMA) { /* Gemma's models may write the end of a section without its beginning */
+    if (p->syntax == WHIT_CALLS_GEMMA) { /* Gemma's models may write the end of a thinking section without its
+                                          * beginning */
         const char *rest = whit_chars(&p->held) + blank;
         size_t n = p->held.size_bytes - blank, n_mark = strlen(p->think_close);
         if (memcmp(rest, p->think_close, n < n_mark ? n : n_mark) == 0) {
@@ -651,7 +661,7 @@ static bool read_text(whit_chat_parser *p, bool *wait)
             blank++;
         drop_held(p, blank);
         if (p->syntax == WHIT_CALLS_GEMMA && p->held.size_bytes && p->n_calls) {
-            int ends = match(p, gemma_response); /* the answer ends where the results of calls would begin */
+            int ends = match(p, gemma_response); /* this marker, which begins the results of calls, ends the answer */
             *wait = ends < 0;
             if (ends > 0) drop_held(p, strlen(gemma_response));
             if (ends) return true;
@@ -661,7 +671,7 @@ static bool read_text(whit_chat_parser *p, bool *wait)
     *wait = true;
     if (!p->section) return emit_held(p, WHIT_CHAT_TEXT, p->held.size_bytes);
     size_t perhaps, at = find_marker(p, p->section, &perhaps), n = at < perhaps ? at : perhaps;
-    size_t text = n; /* white space before calls is not text */
+    size_t text = n; /* white space before a section of calls is not emitted */
     while (text && is_blank(p->held.data[text - 1])) text--;
     if (at == p->held.size_bytes) return emit_held(p, WHIT_CHAT_TEXT, text);
     *wait = false;
@@ -737,8 +747,8 @@ whit_status whit_answer_set_tools(whit_chat_parser *p, const char *tools, size_t
     return WHIT_OK;
 }
 
-/* Numbers of bytes that are reserved before the first token, for the text and for held bytes; longer text is
- * reallocated. */
+/* Bytes that are reserved before the first token for the answer's text and for held bytes; longer text needs
+ * reallocation. */
 enum { TEXT_BYTES = 1 << 16, HELD_BYTES = 1 << 12 };
 
 whit_status whit_answer_prepare(whit_chat_parser *p, uint32_t first_id, whit_error *error)
@@ -781,7 +791,7 @@ whit_status whit_chat_parser_flush(whit_chat_parser *p, whit_error *error)
     WHIT_NEED(p);
     if (p->message.size_bytes) return WHIT_OK;
     if (p->state == WHIT_ANSWER_CALLS) {
-        if (p->section_state == WHIT_SECTION_NEXT) { /* between calls, the section is treated as closed */
+        if (p->section_state == WHIT_SECTION_NEXT) { /* after a complete call the section counts as closed */
             if (p->held.size_bytes &&
                 (match(p, "</tool_call>") < 0 || match(p, gemma_end) < 0 || match(p, deepseek_call_end) < 0))
                 drop_held(p, p->held.size_bytes);

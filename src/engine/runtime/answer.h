@@ -11,7 +11,7 @@
 #include "runtime/call_gemma.h"
 #include "runtime/tool_style.h"
 
-/* Holds the state of an incremental reader of one call, {"name": ..., "arguments": ...}, fed byte by byte. */
+/* State of a reader that reads one call, {"name": ..., "arguments": ...}, byte by byte. */
 typedef struct whit_call_reader {
     enum {
         WHIT_CALL_OPEN,   /* the opening brace is expected */
@@ -27,10 +27,11 @@ typedef struct whit_call_reader {
     char key[16];
     size_t n_key;
     whit_buf name;      /* name as written, without quotes; decoded at its closing quote */
-    whit_buf arguments; /* bytes of the arguments that were not emitted yet */
+    whit_buf arguments; /* bytes of the arguments that are not yet emitted */
     whit_buf whole;     /* all arguments emitted so far, validated as JSON at the end */
     uint32_t depth;     /* nesting depth inside the current value */
-    /* in_string, escaped: place in a JSON string; quoted: the arguments are a JSON text in a string */
+    /* in_string: inside a JSON string; escaped: after a backslash in it; quoted: the arguments are JSON text in a JSON
+     * string */
     bool in_string, escaped, quoted;
     bool has_name, has_arguments, begun;
 } whit_call_reader;
@@ -38,7 +39,7 @@ typedef struct whit_call_reader {
 struct whit_chat_parser {
     const whit_allocator *allocator;
     const char *think_open, *think_close;
-    const char *section; /* the marker before calls; NULL: calls are not parsed */
+    const char *section; /* marker that precedes a section of calls; NULL: calls are not parsed */
     whit_call_syntax syntax;
     whit_chat_event_fn *on_event;
     void *user;
@@ -56,16 +57,17 @@ struct whit_chat_parser {
         WHIT_SECTION_TAGS, /* tagged arguments are being read */
     } section_state;
     bool list, bare;     /* list: the calls are in a JSON list; bare: the call has no marker */
-    bool after, stopped; /* after: follows thinking or calls, so that white space before text is dropped */
+    bool after, stopped; /* after: thinking or calls precede, so white space before the text is dropped; stopped: the
+                          * callback asked to stop */
     whit_buf held;       /* bytes that are not parsed yet, or that may begin a marker */
     whit_buf raw;        /* source text of a call that may still turn out malformed */
     whit_call_reader call;
     whit_gemma_reader gemma;
-    whit_buf tools_text; /* the tools' JSON list; its schemas tell which tagged arguments are strings */
+    whit_buf tools_text; /* JSON list of tools, whose schemas determine which tagged arguments are strings */
     whit_json tools;
     bool has_tools;
     size_t searched; /* number of held bytes already searched for an end tag */
-    /* number of calls so far; first_id: number in the id of the first call */
+    /* number of calls so far; number in the id of the first call */
     uint32_t n_calls, first_id;
     whit_buf content, thinking, calls, message; /* the parts of the answer so far; `message` is built at the end */
 };

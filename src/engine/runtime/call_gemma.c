@@ -9,7 +9,7 @@ enum { KEY_MAX_BYTES = 512, WORD_MAX_BYTES = 4096 };
 static const char mark[] = WHIT_GEMMA_MARK;
 enum { MARK_BYTES = sizeof mark - 1 };
 
-/* Holds the input bytes, and the reader's position in them. */
+/* Input bytes, and the reader's position in them. */
 struct input {
     const char *text;
     size_t n, at;
@@ -25,8 +25,8 @@ static bool in_list(const whit_gemma_reader *r)
     return r->depth && r->lists >> r->depth & 1;
 }
 
-/* Compares the text at offset `at` with the mark. Returns 1 if they are equal, -1 if more bytes could make them equal,
- * 0 if they differ. */
+/* Compares the text at offset `at` with the mark of strings. Returns 1 if it begins with the mark, -1 if more bytes
+ * could complete the mark, 0 if it differs. */
 static int match_mark(const struct input *in, size_t at)
 {
     size_t left = in->n - at;
@@ -39,7 +39,7 @@ static const char *find_mark(const struct input *in, size_t from)
     return memmem(in->text + from, in->n - from, mark, MARK_BYTES);
 }
 
-/* Appends the content of a JSON string without its quotes. */
+/* Appends `text` as the content of a JSON string, escaped and without quotes. */
 static bool write_text(const char *text, size_t n, whit_buf *out)
 {
     size_t begin = out->size_bytes;
@@ -107,7 +107,8 @@ static whit_gemma_result read_key(whit_gemma_reader *r, struct input *in, whit_b
                                                                                  : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Reads a number or a word up to the byte that ends it; a word that is not a word of JSON becomes a string. */
+/* Reads a number or a word up to the byte that ends it; a word that is not a word of JSON becomes a string. Sets *wait
+ * if more bytes are needed. */
 static whit_gemma_result read_word(whit_gemma_reader *r, struct input *in, whit_buf *out, bool *wait)
 {
     const char *word = in->text + in->at;
@@ -136,8 +137,8 @@ static whit_gemma_result read_value(whit_gemma_reader *r, struct input *in, whit
     return whit_buf_append_str(out, "\"") ? WHIT_GEMMA_MORE : WHIT_GEMMA_NO_MEMORY;
 }
 
-/* Returns the number of bytes of a text that are certain: it leaves out an end that may be part of the mark, or of an
- * incomplete UTF-8 character. */
+/* Returns how many bytes from the reader's position on certainly belong to the string: all but an end that may be the
+ * beginning of the mark, or an incomplete UTF-8 character. */
 static size_t certain_bytes(const struct input *in)
 {
     size_t n = in->n, most = MARK_BYTES - 1;

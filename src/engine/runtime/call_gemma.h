@@ -10,7 +10,7 @@
 #define WHIT_GEMMA_MARK      "<|\"|>"
 #define WHIT_GEMMA_DEPTH_MAX 64
 
-/* Holds the state of an incremental reader of an object, whose opening brace was read. */
+/* State of an incremental reader of an object, whose opening brace is already read. */
 typedef struct whit_gemma_reader {
     enum {
         WHIT_GEMMA_KEY,   /* a key is expected */
@@ -20,13 +20,13 @@ typedef struct whit_gemma_reader {
     } state;
     uint64_t lists; /* bit i: the container at depth i is a list */
     uint32_t depth; /* number of containers inside the outermost object */
-    bool is_first;  /* the container has no element yet */
+    bool is_first;  /* the innermost open container has no element yet */
 } whit_gemma_reader;
 
 typedef enum whit_gemma_result {
     WHIT_GEMMA_MORE,
     WHIT_GEMMA_DONE,      /* the object's closing brace was read */
-    WHIT_GEMMA_MALFORMED, /* the bytes from the returned number on are not in this notation */
+    WHIT_GEMMA_MALFORMED, /* the bytes after the consumed ones are not in this notation */
     WHIT_GEMMA_NO_MEMORY,
 } whit_gemma_result;
 
@@ -36,10 +36,10 @@ whit_gemma_reader whit_gemma_begin(void);
 size_t whit_gemma_read(whit_gemma_reader *reader, const char *text, size_t n_bytes, whit_buf *out,
                        whit_gemma_result *result);
 
-/* Builds the rule of a function's arguments, without the braces around them. held: the arguments are constrained to the
- * properties of the function's schema, in the order of their names, as the template writes them; otherwise any
- * arguments are allowed. `name` begins error messages, which then name the place in the schema that no rule can
- * express. */
+/* Builds the grammar rule of a function's arguments, without the braces around them. held: the arguments are
+ * constrained to the properties of the function's schema, in the order of their names, as the template writes them;
+ * otherwise any arguments are allowed. Error messages begin with `name`, and name the place in the schema that no rule
+ * can express. */
 whit_status whit_call_gemma_rule(whit_automaton *graph, const whit_json *json, uint32_t parameters, bool held,
                                  const char *name, uint32_t *rule, whit_error *error);
 

@@ -21,12 +21,13 @@ struct builder {
     uint32_t any_value, any_pairs;
     struct value {
         uint32_t schema, rule;
-    } values[VALUES_MAX]; /* rules of schemas that were built, so that references may be recursive */
+    } values[VALUES_MAX]; /* schemas and their rules; a rule is entered before its values are built, so that
+                           * references may be recursive */
     uint32_t n_values, n_nested;
     whit_error *error;
 };
 
-/* Holds the place of a schema below the parameters, as a JSON pointer in a URI's fragment. */
+/* Place of a schema within the parameters: a JSON pointer in the form of a URI's fragment. */
 struct place {
     char text[POINTER_MAX_BYTES];
 };
@@ -37,7 +38,7 @@ static whit_status refuse_keyword(const struct builder *b, const struct place *a
                      keyword, why);
 }
 
-/* Appends one step of the pointer. */
+/* Appends "/" and `text`, escaped, to the pointer; false if it becomes too long. */
 static bool add_step(struct place *at, const char *text, size_t n_bytes)
 {
     size_t n = strlen(at->text);
@@ -55,7 +56,7 @@ static bool add_step(struct place *at, const char *text, size_t n_bytes)
     return true;
 }
 
-/* Appends /KEYWORD, or /KEYWORD/NAME. */
+/* Appends /KEYWORD, or /KEYWORD/NAME, to the pointer; false if it becomes too long. */
 static bool descend(struct place *at, const char *keyword, const char *name, size_t n_name)
 {
     return add_step(at, keyword, strlen(keyword)) && (!name || add_step(at, name, n_name));
@@ -69,7 +70,7 @@ static uint32_t quoted(whit_automaton *g, uint32_t text_rule, uint32_t next)
                                   whit_automaton_call(g, text_rule, whit_automaton_literal(g, WHIT_GEMMA_MARK, next)));
 }
 
-/* Defines `rule` as KEY:VALUE,KEY:VALUE, or nothing. */
+/* Defines `rule` as any number of members KEY:VALUE with commas between them. */
 static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
 {
     whit_byte_set set = {0};
@@ -84,7 +85,7 @@ static void define_pairs(whit_automaton *g, uint32_t rule, uint32_t value_rule)
     whit_automaton_define(g, rule, whit_automaton_split(g, ways, 2));
 }
 
-/* Builds a list: `min` to `max` values between brackets. */
+/* Builds a list, `min` to `max` values between brackets, followed by `next`. */
 static uint32_t list_of(whit_automaton *g, uint32_t value_rule, uint32_t min, uint32_t max, uint32_t next)
 {
     uint32_t end = whit_automaton_literal(g, "]", next), ways[2] = {end, end};
@@ -143,7 +144,7 @@ static bool is_annotation(const whit_json *json, uint32_t key)
     return is_one_of(json, key, words) || (n > 2 && memcmp(name, "x-", 2) == 0);
 }
 
-/* Refuses all keywords of a schema that are neither annotations nor in the list `known`. */
+/* Fails if a schema has a keyword that is neither an annotation nor in the list `known`. */
 static whit_status check_keywords(const struct builder *b, uint32_t schema, const struct place *at,
                                   const char *const *known)
 {
@@ -166,7 +167,7 @@ static whit_status check_keywords(const struct builder *b, uint32_t schema, cons
 
 static whit_status value_rule(struct builder *b, uint32_t schema, const struct place *at, uint32_t *rule);
 
-/* Builds the rule of the strings, or of the JSON, that a schema accepts by itself. */
+/* Builds the rule of the strings that a schema accepts (is_text), or of its values as JSON. */
 static whit_status leaf_rule(struct builder *b, const struct place *at, bool is_text, uint32_t *rule)
 {
     return whit_call_leaf_rule(b->g, b->json, b->parameters, at->text, is_text ? WHIT_GEMMA_MARK : NULL, b->name, rule,
@@ -185,7 +186,7 @@ static bool is_required(const whit_json *json, uint32_t schema, uint32_t key)
     return false;
 }
 
-/* Returns whether a name can be written bare. */
+/* Returns whether a property's name can be written without marks. */
 static bool is_plain_name(const char *text, size_t n)
 {
     bool ok = text && n > 0 && n <= 256 && text[0] != ' ';
@@ -211,7 +212,7 @@ static whit_status check_required(const struct builder *b, uint32_t schema, uint
     return WHIT_OK;
 }
 
-/* Compares two names in the template's order, which ignores case. */
+/* Returns whether name a comes before name b in the template's order, which ignores case. */
 static bool comes_before(const whit_json *json, uint32_t a, uint32_t b)
 {
     size_t n, m;
@@ -257,7 +258,8 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
         for (; place && comes_before(json, k, keys[place - 1]); place--) keys[place] = keys[place - 1];
         keys[place] = k;
     }
-    /* begins[1] is used if a member was written before, so that a comma precedes the next one. */
+    /* begins[0]: the members from here on if none was written before; begins[1]: the same after a member, so a comma
+     * comes first. Members are added from the last one to the first. */
     uint32_t begins[2] = {WHIT_AUTOMATON_RET, WHIT_AUTOMATON_RET};
     while (n--) {
         uint32_t value;
@@ -280,7 +282,7 @@ static whit_status members_rule(struct builder *b, uint32_t schema, const struct
     return WHIT_OK;
 }
 
-/* Reads a keyword whose value is a number of elements. */
+/* Reads a keyword whose value is a number of elements; leaves *count unchanged if the keyword is absent. */
 static whit_status read_count(const struct builder *b, uint32_t schema, const struct place *at, const char *keyword,
                               uint32_t *count)
 {
@@ -314,7 +316,7 @@ static whit_status list_way(struct builder *b, uint32_t schema, const struct pla
     return WHIT_OK;
 }
 
-/* Builds numbers, booleans or null for a schema that also accepts other types. */
+/* Builds the values of one scalar type of a schema that also accepts other types. */
 static whit_status scalar_way(struct builder *b, uint32_t schema, const char *type, uint32_t *way)
 {
     static const char *const bounds[] = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
@@ -367,7 +369,7 @@ static whit_status type_way(struct builder *b, uint32_t schema, const struct pla
  * they can only be combined with null. */
 static whit_status types_way(struct builder *b, uint32_t schema, const struct place *at, uint32_t types, uint32_t *way)
 {
-    /* keywords that scalar_way copies, and those of strings */
+    /* keywords that are enforced for scalars and strings */
     static const char *const scalars[] = {
         "type",       "nullable",  "minimum",   "maximum", "exclusiveMinimum", "exclusiveMaximum",
         "multipleOf", "minLength", "maxLength", "pattern", "format",           NULL};
@@ -457,7 +459,7 @@ static whit_status enum_way(struct builder *b, uint32_t schema, const struct pla
     return WHIT_OK;
 }
 
-/* Returns whether no value can be of both types. */
+/* Returns whether no value can have both types a and b. */
 static bool differ(const whit_json *json, uint32_t a, uint32_t b)
 {
     static const char *const numbers[] = {"number", "integer", NULL};
@@ -466,8 +468,8 @@ static bool differ(const whit_json *json, uint32_t a, uint32_t b)
     return x && y && (n != m || memcmp(x, y, n) != 0) && !(is_one_of(json, a, numbers) && is_one_of(json, b, numbers));
 }
 
-/* Builds a choice between several schemas. Those of oneOf must be of different types, because a value that two of them
- * accept is not allowed. */
+/* Builds the choice between the schemas of anyOf or oneOf. The schemas of oneOf must have different types, because
+ * oneOf forbids values that two of its schemas accept. */
 static whit_status choice_way(struct builder *b, uint32_t schema, const struct place *at, const char *keyword,
                               uint32_t *way)
 {
@@ -499,7 +501,7 @@ static whit_status choice_way(struct builder *b, uint32_t schema, const struct p
     return WHIT_OK;
 }
 
-/* Resolves a reference within the parameters to its schema and place. */
+/* Finds the schema within the parameters to which a reference points, and its place. */
 static whit_status resolve_reference(const struct builder *b, const struct place *at, uint32_t reference,
                                      uint32_t *schema, struct place *there)
 {

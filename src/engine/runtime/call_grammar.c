@@ -45,20 +45,20 @@ static marker marker_of(const char *text)
     return m;
 }
 
-/* Returns the length of the longest prefix of the marker that the text ends with after `code`, given that n_matched
- * code points of the marker matched before it (KMP transition). */
+/* Returns how many code points at the text's end match the beginning of the marker after `code` was appended, if
+ * n_matched did before (the transition of Knuth, Morris and Pratt). */
 static uint32_t matched_after(const marker *m, uint32_t n_matched, uint32_t code)
 {
     for (uint32_t n = n_matched + 1; n > 0; n--) {
         if (m->codes[n - 1] != code) continue;
-        uint32_t i = 0; /* compare the marker's first n - 1 with the text's last n - 1 */
+        uint32_t i = 0; /* compares the marker's first n - 1 code points with the text's last n - 1 */
         while (i < n - 1 && m->codes[i] == m->codes[n_matched - (n - 1) + i]) i++;
         if (i == n - 1) return n;
     }
     return 0;
 }
 
-/* Adds a transition to `next` on any code point except these. */
+/* Adds a transition to `next` on any code point except `codes`. */
 static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, uint32_t next)
 {
     uint32_t sorted[MOST_MARK + 8], from = 0;
@@ -77,10 +77,9 @@ static uint32_t other_code(whit_automaton *g, const uint32_t *codes, size_t n, u
     return whit_automaton_code(g, ranges, n_ranges, next);
 }
 
-/* Builds free text up to the complete marker `text`, followed by the state given after it, which covers everything up
- * to the end of the root rule; if that state is WHIT_AUTOMATON_NONE, the marker must not be completed. may_end: the
- * answer may end within the text. plain: the text begins with neither a brace nor a blank, so that it cannot be a call
- * without a marker. */
+/* Builds free text up to the complete marker `text`, after which the state `behind` continues up to the end of the root
+ * rule; if `behind` is WHIT_AUTOMATON_NONE, the marker must not be completed. may_end: the answer may end within the
+ * text. plain: the text begins with neither a brace nor a blank, so that it cannot be a call without a marker. */
 static uint32_t text_until(whit_automaton *g, const char *text, uint32_t behind, bool may_end, bool plain)
 {
     static const uint32_t call_begins[] = {'{', ' ', '\t', '\r', '\n'};
@@ -194,7 +193,8 @@ static whit_status arguments_of(builder *b, uint32_t i, uint32_t function, uint3
     return status;
 }
 
-/* Names are written between quotes or on a line of their own, so only OpenAI's character set is accepted. */
+/* Returns whether a name has only characters of OpenAI's set, because names are written between quotes or on a line of
+ * their own. */
 static bool is_name(const char *name, size_t n)
 {
     bool ok = n > 0 && n <= MOST_NAME_BYTES;
@@ -206,14 +206,14 @@ static bool is_name(const char *name, size_t n)
 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
-/* Builds one call from its name on: NAME, the text `between` name and arguments, the arguments, then `next`. */
+/* Builds one call from its name on: the name, the literal `between`, the arguments (rule), then `next`. */
 static uint32_t one_call(builder *b, const char *name, size_t n, const char *between, uint32_t rule, uint32_t next)
 {
     whit_automaton *g = &b->graph;
     return whit_automaton_text(g, name, n, whit_automaton_literal(g, between, whit_automaton_call(g, rule, next)));
 }
 
-/* Builds a call of any of the tools up to the end of its arguments, followed by `next`. */
+/* Builds a call of any tool from its name on: the name, the literal `between`, the arguments, then `next`. */
 static whit_status any_call(builder *b, const char *between, uint32_t next, uint32_t *begin)
 {
     const whit_json *json = &b->tools;
@@ -242,8 +242,9 @@ static whit_status any_call(builder *b, const char *between, uint32_t next, uint
     return WHIT_OK;
 }
 
-/* Holds the literal pieces of a call syntax, in the order of the text: before the first call, before a name, between
- * name and arguments, after the arguments, between two calls (NULL: only one call is possible), after the last call. */
+/* Literal pieces of a call syntax in the order of the text. open: before the first call; before: before a name;
+ * between: between name and arguments; behind: after the arguments; again: between two calls (NULL: only one call is
+ * possible); close: after the last call. */
 typedef struct call_form {
     const char *open, *before, *between, *behind, *again, *close;
 } call_form;
@@ -309,7 +310,7 @@ static whit_status build_answer(builder *b, uint32_t *begin)
 {
     whit_automaton *g = &b->graph;
     whit_call_syntax syntax = whit_chat_template_style(b->chat)->syntax;
-    bool bare = syntax == WHIT_CALLS_LLAMA; /* the call begins without a marker */
+    bool bare = syntax == WHIT_CALLS_LLAMA; /* calls have no marker before them */
     const char *section = whit_answer_section(syntax);
     uint32_t calls, rule;
     WHIT_TRY(all_calls(b, &calls));
@@ -405,7 +406,7 @@ whit_status whit_call_vocabulary_open(const whit_chat_template *chat, whit_gramm
     const char *spelled[8] = {NULL};
     whit_call_syntax syntax = whit_chat_template_style(chat)->syntax;
     size_t n = 0;
-    /* If a generation drops special tokens, it would also drop those of calls. */
+    /* Special tokens can spell the markers of calls only if generation does not drop special tokens. */
     if (whit_chat_template_keep_special(chat)) {
         whit_chat_template_thinking(chat, &spelled[0], &spelled[1]);
         n = 2;

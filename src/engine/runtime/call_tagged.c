@@ -10,7 +10,7 @@ enum { NAME_MAX_BYTES = 64, PROPERTIES_MAX = 256 };
 
 static const char end_tag[] = "</parameter>";
 
-/* Builds parameters with arbitrary names and texts. */
+/* Builds the rule of any number of parameters with arbitrary names and texts. */
 static whit_status any_parameters(whit_automaton *g, const char *name, uint32_t *rule, whit_error *error)
 {
     static const char schema[] = "{\"type\": \"string\"}";
@@ -38,7 +38,8 @@ whit_status whit_call_leaf_rule(whit_automaton *g, const whit_json *json, uint32
     whit_buf text = {.allocator = g->allocator};
     whit_buf_printf(&text, "{\"$ref\": \"whit:arguments#%s\"", pointer);
     whit_buf_append_str(&text, ", \"$defs\": {\"p\": {\"$id\": \"whit:arguments\", ");
-    /* if the schema has its own $id, the last of the two counts: references then find nothing, and are refused */
+    /* if the schema has its own $id, that one counts, because it comes last: references then find nothing and are
+     * refused */
     whit_buf_append(&text, whole + 1, n - 1);
     whit_buf_append_str(&text, "}}");
     whit_status status = text.failed ? whit_fail_memory(error, "a schema of arguments", n) : WHIT_OK;
@@ -46,7 +47,7 @@ whit_status whit_call_leaf_rule(whit_automaton *g, const whit_json *json, uint32
     if (status == WHIT_OK)
         status = mark ? whit_json_schema_compile_texts(g, name, schema, text.size_bytes, mark, rule, error)
                       : whit_json_schema_compile(g, name, schema, text.size_bytes, rule, error);
-    /* Report the place as it is in the caller's schema. */
+    /* Changes the place in the error message to the place in the caller's schema. */
     char *moved = status != WHIT_OK && error ? strstr(error->message, "#/$defs/p/") : NULL;
     if (moved) memmove(moved + 1, moved + 9, strlen(moved + 9) + 1);
     whit_buf_free(&text);
@@ -89,7 +90,8 @@ static bool is_required(const whit_json *json, uint32_t parameters, uint32_t key
     return false;
 }
 
-/* Refuses keywords of the arguments' schema, other than `properties`, that the grammar would not enforce. */
+/* Fails for keywords of the arguments' schema that the grammar would not enforce, and for required properties that are
+ * not in `properties`. */
 static whit_status check_keywords(const whit_json *json, uint32_t parameters, const char *name, whit_error *error)
 {
     static const char *const refused[] = {"anyOf",

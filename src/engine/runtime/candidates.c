@@ -90,8 +90,8 @@ static void load_from(whit_candidates *candidates, const float *logits, uint32_t
         if (logits[id] >= least) candidates->keys[candidates->size++] = whit_key(logits[id], id);
 }
 
-/* The k-th greatest of all blocks' maxima is at most the k-th greatest logit, so only blocks whose maximum reaches it
- * are read again. */
+/* The k-th greatest of the blocks' maxima is at most the k-th greatest logit, so the k greatest logits are in blocks
+ * whose maximum reaches it; only these blocks are read again. */
 bool whit_candidates_load_greatest(whit_candidates *candidates, const float *logits, uint32_t k)
 {
     uint32_t n = candidates->n_vocab, n_blocks = n / BLOCK;
@@ -110,7 +110,7 @@ bool whit_candidates_load_greatest(whit_candidates *candidates, const float *log
     return true;
 }
 
-/* Puts `key` at or below place i of a heap whose greatest key is first. */
+/* Inserts `key` at index i or below it in a heap of n keys whose greatest key is first. */
 static void sift_down(uint64_t *heap, uint32_t n, uint32_t i, uint64_t key)
 {
     for (;;) {
@@ -153,8 +153,9 @@ uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i)
     return keys[candidates->size - 1 - i];
 }
 
-/* Moves the k greatest of the first n keys to the front. A heap of the k greatest keys so far, the least of them first,
- * is compared with every other key once; complementing the keys turns one kind of heap into the other. */
+/* Moves the k greatest of n keys to the front. Every other key is compared once with the least key of a heap of the k
+ * greatest keys so far; complementing keys turns a heap with the greatest key first into one with the least key
+ * first. */
 static void select_greatest(uint64_t *keys, uint32_t n, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++) keys[i] = ~keys[i];
@@ -215,7 +216,7 @@ static double sum_in_lanes(const double *terms, uint32_t n)
     return sum_of_lanes(lanes);
 }
 
-/* Computes the same sum for few candidates: terms of absent ids are zeros, which change no lane. */
+/* Computes whit_candidates_sum for at most FEW candidates: terms of absent ids are zeros, which change no lane. */
 static double sum_few(const whit_candidates *candidates, double (*term)(double logit, const void *context),
                       const void *context)
 {

@@ -60,11 +60,12 @@ static inline uint32_t whit_candidates_count(const whit_candidates *candidates)
 {
     return candidates->n_heap + candidates->n_sorted;
 }
-/* returns the largest key; there must be a candidate */
+/* Returns the largest key; there must be a candidate. */
 uint64_t whit_candidates_max(const whit_candidates *candidates);
-/* Returns the key of the i-th greatest, i < count. */
+/* Returns the key of the i-th greatest candidate, counted from 0; i < whit_candidates_count. */
 uint64_t whit_candidates_at(whit_candidates *candidates, uint32_t i);
-/* Keep the n greatest candidates; those with a logit of at least `min_logit`; all except the n greatest. */
+/* Keep the n greatest candidates; the candidates with a logit of at least min_logit; all candidates except the n
+ * greatest. */
 void whit_candidates_keep(whit_candidates *candidates, uint32_t n);
 void whit_candidates_keep_from(whit_candidates *candidates, double min_logit);
 void whit_candidates_drop_greatest(whit_candidates *candidates, uint32_t n);

@@ -7,7 +7,7 @@
 
 #include <float.h>
 
-enum { MIROSTAT_LOOK = 100 }; /* number of tokens from which mirostat 1 estimates the slope */
+enum { MIROSTAT_LOOK = 100 }; /* number of most probable candidates from which mirostat 1 estimates the slope */
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -144,20 +144,20 @@ static double probability(const softmax *s, uint64_t key)
     return weight(whit_key_logit(key), s) / s->sum;
 }
 
-/* Returns -ln p of a candidate. */
+/* Returns the surprise of a candidate with probability p: -ln p. */
 static double surprise(const softmax *s, uint64_t key)
 {
     return whit_quick_log(s->sum) - ((double)whit_key_logit(key) - s->max) / s->temperature;
 }
 
-/* Returns the entropy in nats: the sum of p (-ln p). */
+/* Returns the entropy of the candidates in nats: the sum of p * -ln p. */
 static double entropy(whit_candidates *c, const softmax *s)
 {
     return whit_quick_log(s->sum) - whit_candidates_sum(c, weight_times_distance, s) / s->sum;
 }
 
-/* Draws one candidate by its probability: the first in the order at which the cumulative sum exceeds a random
- * target. */
+/* Draws one candidate by its probability: the first one in descending order at which the cumulative sum of weights
+ * exceeds a random target. */
 static uint64_t draw(whit_chain *chain, const softmax *s)
 {
     whit_candidates *c = &chain->candidates;
@@ -201,8 +201,8 @@ static void top_n_sigma(whit_candidates *c, double n_sigma)
 
 /* Locally typical sampling (Meister and others, 2022): keeps the candidates whose surprise is nearest to the entropy,
  * until their mass exceeds p. These candidates are an interval of the order, grown from the middle; of two equal
- * distances the more probable side is taken first. In a flat distribution all surprises equal the entropy but for
- * rounding: the margin of 1e-9 puts them all on one side. */
+ * distances the more probable side is taken first. In a flat distribution all surprises equal the entropy except for
+ * rounding; with the margin of 1e-9 none of them counts as less. */
 static void typical(whit_candidates *c, double p)
 {
     if (p >= 1.0) return;
@@ -221,7 +221,7 @@ static void typical(whit_candidates *c, double p)
     whit_candidates_drop_greatest(c, begin);
 }
 
-/* Keeps the fewest most probable candidates whose sum of probabilities reaches p. */
+/* Keeps the smallest number of most probable candidates whose probabilities add up to at least p. */
 static void top_p(whit_candidates *c, double p)
 {
     if (p >= 1.0) return;
@@ -241,8 +241,8 @@ static void min_p(whit_candidates *c, double p)
     whit_candidates_keep_from(c, (double)whit_key_logit(whit_candidates_max(c)) + whit_quick_log(p));
 }
 
-/* "Exclude top choices": with probability `chance`, drops all candidates of at least `threshold` except the least
- * probable of them. */
+/* "Exclude top choices": with probability `chance`, drops all candidates with a probability of at least `threshold`
+ * except the least probable of these. */
 static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *rng)
 {
     if (chance <= 0.0 || threshold > 0.5 || whit_candidates_count(c) < 2) return;
@@ -253,8 +253,8 @@ static void xtc(whit_candidates *c, double chance, double threshold, whit_rng *r
     if (n_top > 1) whit_candidates_drop_greatest(c, n_top - 1);
 }
 
-/* If `range` is given, returns a temperature between t - range and t + range that depends on the entropy; else returns
- * t. */
+/* If range > 0 and there are several candidates, returns a temperature between t - range (at least 0) and t + range
+ * that grows with the entropy; else returns t. */
 static double dynamic_temperature(whit_candidates *c, double t, double range, double exponent)
 {
     uint32_t n = whit_candidates_count(c);
@@ -289,7 +289,7 @@ static uint32_t mirostat_count(whit_candidates *c, double temperature, double mu
     return k < n ? (uint32_t)k : n;
 }
 
-/* Mirostat version 2: keeps candidates whose surprise is at most mu bits. */
+/* Mirostat version 2: returns the number of candidates whose surprise is at most mu bits, at least 1. */
 static uint32_t mirostat_count_2(whit_candidates *c, double temperature, double mu)
 {
     softmax s = softmax_of(c, temperature);
@@ -365,11 +365,12 @@ static uint64_t pick_by_chance(whit_chain *chain)
     min_p(c, o->min_p);
     xtc(c, o->xtc_probability, o->xtc_threshold, &chain->rng);
     double t = dynamic_temperature(c, o->temperature, o->dynatemp_range, o->dynatemp_exponent);
-    softmax s = softmax_of(c, fmax(t, 1e-30)); /* an entropy of 0 may have set t to 0 */
+    softmax s = softmax_of(c, fmax(t, 1e-30)); /* avoids a temperature of 0, which an entropy of 0 may give */
     return draw(chain, &s);
 }
 
-/* Loads all logits, or at least as many of the greatest as the pick needs. */
+/* Loads all logits, or at least as many of the greatest ones as the pick needs; false if a logit is neither finite nor
+ * -infinity. */
 static bool load_logits(const whit_chain *chain, whit_candidates *c, const float *logits, bool *any_banned)
 {
     uint32_t n_needed;

@@ -18,7 +18,8 @@ typedef struct whit_chain {
     whit_history history;
     whit_rng rng;
     double mirostat_mu; /* mirostat's threshold: candidates with more surprise, in bits, are cut */
-    /* The last draw: key of the picked candidate, and the softmax over the candidates. sum 0: nothing was drawn yet. */
+    /* The last draw: key of the picked candidate, and the softmax over the candidates. sum 0: the last token was not
+     * drawn at random. */
     uint64_t drawn_key;
     struct {
         double max, temperature, sum;
@@ -26,8 +27,8 @@ typedef struct whit_chain {
     const whit_allocator *allocator;
 } whit_chain;
 
-/* Opens a chain. `breakers` is that of whit_history, and must outlive the chain. An invalid option is refused with
- * WHIT_ERROR_ARGUMENT, and the message names it. */
+/* Opens a chain. `breakers` is passed to the whit_history, and must outlive the chain. An invalid option is refused
+ * with WHIT_ERROR_ARGUMENT, and the message names it. */
 whit_status whit_chain_open(uint32_t n_vocab, const whit_sampler_options *options, const uint8_t *breakers,
                             const whit_allocator *allocator, whit_chain *chain, whit_error *error);
 void whit_chain_close(whit_chain *chain);

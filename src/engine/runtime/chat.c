@@ -20,7 +20,7 @@ struct whit_chat_template {
 struct whit_chat_prompt {
     whit_prompt prompt;
     const whit_allocator *allocator;
-    whit_buf tools; /* the list of tools, kept if reading the answer depends on their schemas */
+    whit_buf tools; /* JSON list of tools, kept only if reading the answer needs their schemas */
 };
 
 whit_status whit_chat_template_open(const whit_model *model, const whit_chat_template_options *options,
@@ -114,7 +114,8 @@ bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt)
 
 /* ---- prompts --------------------------------------------------------------------------------- */
 
-/* Reads a request as values; system messages from the n_kept-th message on become user messages. */
+/* Converts a request to the values of the template; system messages from message n_kept on become user messages
+ * (SIZE_MAX: none). */
 static whit_status read_values(const whit_chat_template *chat, const whit_chat_request *request, size_t n_kept,
                                whit_datum_pool *pool, whit_chat *values, whit_error *error)
 {

@@ -10,7 +10,7 @@
 whit_status whit_answer_open(whit_call_syntax syntax, bool tools, const char *think_open, const char *think_close,
                              bool thinking, whit_chat_event_fn *on_event, void *user, const whit_allocator *allocator,
                              whit_chat_parser **parser, whit_error *error);
-/* Lets a parser read tagged arguments by the schemas of a list of tools, which is copied. */
+/* Sets the list of tools, which is copied; the parser reads tagged arguments by their schemas. */
 whit_status whit_answer_set_tools(whit_chat_parser *parser, const char *tools, size_t tools_bytes, whit_error *error);
 /* Reserves memory for an answer of usual length, so that buffers do not grow token by token, and sets the number in the
  * id of the first call. */
@@ -25,7 +25,7 @@ bool whit_chat_template_thinking(const whit_chat_template *chat, const char **op
  * (has_thought). */
 bool whit_chat_prompt_thinks(const whit_chat_prompt *prompt);
 bool whit_chat_prompt_has_thought(const whit_chat_prompt *prompt);
-/* Returns the marker that precedes calls. */
+/* Returns the marker that precedes calls in a syntax. */
 const char *whit_answer_section(whit_call_syntax syntax);
 
 #endif

@@ -13,7 +13,7 @@ struct rewrite {
     const whit_json *json;
     whit_buf *out;
     uint32_t i_message; /* index of the message that is written, for errors */
-    uint32_t only_call; /* the only call of the message that is written; WHIT_JSON_NONE: all calls are */
+    uint32_t only_call; /* call of the message to be written; WHIT_JSON_NONE: all calls are written */
     bool is_rest;       /* the message's content was already written */
 };
 
@@ -121,7 +121,7 @@ static whit_status write_call(const struct rewrite *r, uint32_t at, bool *ok, wh
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Lists error messages for kinds of parts that have no text. */
+/* Error messages for types of parts that have no text. */
 static const struct {
     const char *type, *why;
 } unreadable[] = {
@@ -142,7 +142,8 @@ static whit_status refuse_part(const struct rewrite *r, uint32_t part, uint32_t 
     return whit_json_fail(r->json, part, error, "messages[%u].content[%u]: %s", r->i_message, i, why);
 }
 
-/* Writes the texts of a content in parts, one per line; the text of a refusal counts as a text. */
+/* Writes the texts of a content that is a list of parts as one string, joined by line feeds; the text of a refusal
+ * counts too. */
 static whit_status write_parts(const struct rewrite *r, uint32_t content, bool *ok, whit_error *error)
 {
     whit_buf joined = {.allocator = r->out->allocator};
@@ -184,8 +185,8 @@ static whit_status write_content(const struct rewrite *r, uint32_t content, bool
     return WHIT_OK;
 }
 
-/* Returns whether a template writes messages of a role: it does for a common role, for one that its source contains in
- * quotes, and for any role if the style says so. */
+/* Returns whether the template writes messages of a role: a common role, a role that its source contains in quotes, or
+ * any role if the style says so. */
 static bool role_is_written(const struct rewrite *r, uint32_t role)
 {
     static const char *const usual[] = {"system", "user", "assistant", "tool", "developer", NULL};
@@ -263,9 +264,9 @@ static bool is_result(const struct rewrite *r, uint32_t at)
     return at != WHIT_JSON_NONE && whit_json_is(r->json, whit_json_get(r->json, at, "role"), "tool");
 }
 
-/* Returns whether a message has several calls, which must be written singly. A run of calls and results longer than
- * SINGLE_CALLS_MAX, which is more than agents make, is left to the template, because each result is searched for among
- * all calls. */
+/* Returns whether a message has several calls that must be written as one message each. More than SINGLE_CALLS_MAX
+ * calls or results, which agents do not make, are left to the template, because each result is searched for among all
+ * calls. */
 static bool has_several_calls(const struct rewrite *r, uint32_t message)
 {
     size_t n_calls = whit_json_count(r->json, whit_json_get(r->json, message, "tool_calls")), n_results = 0;
@@ -277,7 +278,7 @@ static bool has_several_calls(const struct rewrite *r, uint32_t message)
 }
 
 /* Writes a message for each call of a message with several calls, followed by the results of that call. *at is the
- * message, and becomes the last of the results that follow it. */
+ * message on entry, and the last of the results that follow it afterwards. */
 static whit_status write_single_calls(struct rewrite *r, uint32_t *at, bool *ok, whit_error *error)
 {
     const uint32_t message = *at, calls = whit_json_get(r->json, message, "tool_calls");

@@ -83,7 +83,7 @@ whit_status whit_conversation_set_tools(whit_conversation *c, const char *tools,
     return WHIT_OK;
 }
 
-/* Holds the grammar that constrains the calls of one answer, and the stages of its generation. */
+/* Grammar that constrains the calls of one answer, and the stages of the answer's generation. */
 struct form {
     whit_grammar *grammar;
     whit_grammar_state *state;
@@ -136,7 +136,7 @@ static whit_status open_form(whit_conversation *c, const whit_answer_options *op
     WHIT_TRY(whit_call_grammar_open(c->chat, c->prompt, c->vocabulary, &calls, &form->grammar, error));
     WHIT_TRY(whit_grammar_state_open(form->grammar, &form->state, error));
     form->stage = whit_grammar_stage(form->state);
-    /* the last stage, because it checks the tokens that the other stages allow */
+    /* added last, because it checks the tokens that the other stages allow */
     form->stages[form->n_stages++] = &form->stage;
     return WHIT_OK;
 }
@@ -184,8 +184,8 @@ static bool leave_out_turn(whit_conversation *c)
     return false;
 }
 
-/* Renders a prompt that leaves room for an answer. If turns must be left out, enough are that the next few prompts need
- * not drop any: every drop changes the prefix, so that the rest of the prompt is computed anew. */
+/* Renders a prompt that leaves room for an answer. If turns must be left out, so many are left out that the next few
+ * prompts need not leave out more: each time the prefix changes, and the rest of the prompt must be computed again. */
 static whit_status make_prompt(whit_conversation *c, const whit_answer_options *options, whit_error *error)
 {
     size_t n_ctx = limit_of(c), room = n_ctx / 4, n_before = c->n_left_out;
@@ -217,8 +217,9 @@ static whit_status make_prompt(whit_conversation *c, const whit_answer_options *
                      n_prompt_ids(c), n_ctx);
 }
 
-/* Makes the sequence the longest cached prefix of the prompt; in an endless session, truncates it to the common prefix.
- * At least the prompt's last token is evaluated, because its logits are needed. */
+/* Makes the sequence contain the longest cached prefix of the prompt; in an endless session, truncates it to the prefix
+ * that it shares with the prompt. At least the prompt's last token is left out, because it must be evaluated for its
+ * logits. *n_kept: number of kept tokens. */
 static whit_status keep_common(whit_conversation *c, uint32_t *n_kept, whit_error *error)
 {
     size_t n_ids, n_held, common = 0;
@@ -262,7 +263,7 @@ static bool on_token(void *user, int32_t id)
 {
     struct answering *a = user;
     if (!a->options->ignore_end && id >= 0 && id == whit_chat_template_end(a->c->chat)) return false;
-    /* The last picked token may exceed the capacity of the sequence; it is not fed either. */
+    /* A last token beyond the capacity of the sequence is not stored; it is not fed to the session either. */
     if (a->c->held.size_bytes < limit_of(a->c) * sizeof id && !whit_buf_append(&a->c->held, &id, sizeof id))
         a->failed = true;
     return !a->failed;

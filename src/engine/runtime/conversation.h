@@ -32,11 +32,11 @@ struct whit_conversation {
     whit_conversation_call call;
     whit_buf call_texts;                 /* the strings that `call` points to */
     whit_buf tools;                      /* JSON list of tools; empty: no tools */
-    bool is_strict;                      /* one of the tools is "strict" */
+    bool is_strict;                      /* a tool has "strict": true */
     whit_grammar_vocabulary *vocabulary; /* vocabulary for grammars of calls; NULL until needed */
     whit_chat_prompt *prompt;            /* the prompt of the last answer; NULL before it */
     whit_buf held;  /* int32_t[]: the ids in the sequence, and possibly the last picked one, which is not fed yet */
-    size_t n_given; /* how many of these ids belong to the last prompt */
+    size_t n_given; /* number of ids in `held` that belong to the last prompt */
 };
 
 const whit_message *whit_messages_of(const whit_conversation *conversation);
@@ -47,13 +47,14 @@ whit_status whit_conversation_add(whit_conversation *conversation, whit_role rol
                                   size_t json_bytes, whit_error *error);
 /* Returns whether a call of the last answer has no result yet. */
 bool whit_conversation_waits(const whit_conversation *conversation);
-/* Appends "[...]": the messages from `first` on, after the first n_system ones. Returns false if memory runs out. */
+/* Appends a JSON list of the first n_system messages and of the messages from index `first` on. Returns false if memory
+ * runs out. */
 bool whit_conversation_write(const whit_conversation *conversation, size_t n_system, size_t first, whit_buf *out);
 
 /* Returns the ids of the last turn, for session files: n_given ids of the prompt, then the picked ids; the last of them
  * may not be in the sequence. */
 const int32_t *whit_conversation_turn(const whit_conversation *conversation, size_t *n_ids, size_t *n_given);
-/* Declares that the sequence contains these ids, or all of them but the last. */
+/* Sets the ids of the sequence after a session was restored: the sequence contains all of them, or all but the last. */
 whit_status whit_conversation_resume(whit_conversation *conversation, const int32_t *ids, size_t n_ids,
                                      whit_error *error);
 /* Sets how many messages prompts leave out; returns false if there are fewer. */

@@ -235,7 +235,7 @@ bool whit_conversation_write(const whit_conversation *c, size_t n_system, size_t
     return ok && whit_buf_append_str(out, "]");
 }
 
-/* Reads a file's messages into a list without a session. */
+/* Appends a file's messages to `list`, a conversation without a session. */
 static whit_status read_file(whit_conversation *list, const char *path, whit_error *error)
 {
     whit_buf text = {.allocator = list->allocator};
@@ -303,7 +303,7 @@ static bool add_text(whit_buf *texts, const char *text, size_t n, size_t *at)
     return whit_buf_append(texts, whit_or_empty(text), text ? n : 0) && whit_buf_append(texts, "", 1);
 }
 
-/* Reads call i of a message. */
+/* Reads call i_call of a message into c->call; false on failure. */
 static bool read_call(whit_conversation *c, const whit_message *message, size_t i_call)
 {
     whit_json json = {0};
@@ -334,7 +334,8 @@ static bool read_call(whit_conversation *c, const whit_message *message, size_t 
     return ok;
 }
 
-/* Returns the message with the first call that has no result, or NULL; *i_call is the call's index in it. */
+/* Returns the message whose calls do not all have results yet, or NULL; *i_call is the index of its first call without
+ * a result. */
 static const whit_message *find_call(const whit_conversation *c, size_t *i_call)
 {
     size_t n = c ? whit_conversation_count(c) : 0;

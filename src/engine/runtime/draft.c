@@ -29,7 +29,7 @@ void whit_draft_close(whit_draft *draft)
     *draft = (whit_draft){0};
 }
 
-/* Returns the bucket of the tokens at `position` - 1 and `position`. */
+/* Returns the bucket of the pair of tokens at `position` - 1 and `position`. */
 static size_t bucket_of(const whit_draft *draft, size_t position)
 {
     uint32_t a = (uint32_t)draft->history[position - 1], b = (uint32_t)draft->history[position];
@@ -58,7 +58,8 @@ void whit_draft_push(whit_draft *draft, int32_t id)
     enter_pair(draft, draft->n_tokens++);
 }
 
-/* Returns how many tokens before and at `position` equal the last ones of the text, at most WHIT_DRAFT_MATCH_MAX. */
+/* Returns how many tokens up to `position`, counted backwards, equal the last tokens of the text, at most
+ * WHIT_DRAFT_MATCH_MAX. */
 static uint32_t count_matched(const whit_draft *draft, size_t position)
 {
     const int32_t *end = draft->history + draft->n_tokens - 1, *at = draft->history + position;

@@ -7,8 +7,9 @@
 
 #include "base/mem.h"
 
-#define WHIT_DRAFT_MAX       31 /* maximum number of tokens guessed at once */
-#define WHIT_DRAFT_MATCH_MAX 4  /* numbers of last tokens that must agree, tried from MAX down to MIN */
+#define WHIT_DRAFT_MAX 31 /* maximum number of tokens guessed at once */
+/* largest and smallest number of last tokens that are compared with an earlier occurrence */
+#define WHIT_DRAFT_MATCH_MAX 4
 #define WHIT_DRAFT_MATCH_MIN 2
 
 typedef struct whit_draft {
